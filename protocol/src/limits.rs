@@ -1,0 +1,87 @@
+//! Every limit of the system, with the relations that must hold between them.
+
+/// Version of the control protocol that this crate speaks (requirement C-2).
+pub const PROTOCOL_VERSION: u8 = 1;
+
+/// ToS of control packets: DSCP 3, from the experimental/local-use pool xxxx11 of RFC 2474 section 6.
+pub const DEFAULT_CONTROL_TOS: u8 = 0x0C;
+/// ToS of data packets: DSCP 7, from the same pool.
+pub const DEFAULT_DATA_TOS: u8 = 0x1C;
+/// The DSCP bits of the ToS byte; the low two belong to ECN (RFC 3168).
+pub const TOS_MASK: u8 = 0xFC;
+/// UDP port of the switch.
+pub const DEFAULT_PORT: u16 = 7711;
+
+/// Bits of the segment index in Seg.
+pub const INDEX_BITS: u32 = 24;
+/// Bits of the round in Seg.
+pub const ROUND_BITS: u32 = 24;
+/// Bits of the contribution count in Seg.
+pub const CONTRIBUTIONS_BITS: u32 = 16;
+/// Segments in a vector.
+pub const MAX_SEGMENTS: u32 = 1 << INDEX_BITS;
+
+/// Bytes of the Seg field at the start of each data packet.
+pub const SEG_LEN_BYTES: usize = 8;
+/// Bytes of one gradient element.
+pub const FLOAT_LEN_BYTES: usize = 4;
+/// Bytes of an IPv4 header without options.
+pub const IPV4_HEADER_LEN_BYTES: usize = 20;
+/// Bytes of a UDP header.
+pub const UDP_HEADER_LEN_BYTES: usize = 8;
+/// Floats in a segment at an MTU of 1500 bytes.
+pub const DEFAULT_SEGMENT_FLOATS: u16 = segment_floats_for_mtu(1500);
+/// Floats in a segment at an MTU of 9000 bytes: the most that a job may ask for.
+pub const MAX_SEGMENT_FLOATS: u16 = segment_floats_for_mtu(9000);
+/// Bytes of the largest UDP payload that is ours.
+pub const MAX_PAYLOAD_LEN_BYTES: usize = SEG_LEN_BYTES + MAX_SEGMENT_FLOATS as usize * FLOAT_LEN_BYTES;
+/// Bytes of the largest control packet before padding.
+pub const MAX_CONTROL_LEN_BYTES: usize = 192;
+/// Bytes that one offloaded send or receive may carry: the largest UDP payload of one IPv4 packet.
+pub const MAX_SUPERFRAME_LEN_BYTES: usize = 65_507;
+/// Datagrams that the kernel accepts in one offloaded send (`UDP_MAX_SEGMENTS` before Linux 6.9).
+pub const MAX_SUPERFRAME_DATAGRAMS: usize = 64;
+
+/// Members of one job: a bitmap of contributors is one 64-bit word.
+pub const MAX_MEMBERS: usize = 64;
+/// Segments that one Help or FBcast may name.
+pub const MAX_RANGE_SEGMENTS: u32 = 1024;
+/// Bytes of a bitmap with one bit for each of them.
+pub const MAX_BITMAP_LEN_BYTES: usize = MAX_RANGE_SEGMENTS as usize / 8;
+
+/// Jobs on one switch.
+pub const MAX_JOBS: usize = 64;
+/// Control packets that one call into the switch may leave to be sent: an answer to each datagram of a
+/// super-frame and a notice to each member.
+pub const MAX_PENDING_CONTROL: usize = 256;
+/// Ranges of segments that wait to be sent again or closed.
+pub const MAX_PENDING_RANGES: usize = 256;
+/// Events that wait to be logged.
+pub const MAX_PENDING_EVENTS: usize = 256;
+/// Kernel memory that one received datagram holds beyond its payload (`sk_buff` and page rounding; measured
+/// 2,304 bytes for a payload of 1,472).
+pub const DATAGRAM_OVERHEAD_BYTES: usize = 832;
+
+/// Floats that fit in one data packet on a path of the given MTU.
+///
+/// Zero where not even one fits.
+pub const fn segment_floats_for_mtu(mtu_bytes: u16) -> u16 {
+    let overhead = (IPV4_HEADER_LEN_BYTES + UDP_HEADER_LEN_BYTES + SEG_LEN_BYTES) as u16;
+    mtu_bytes.saturating_sub(overhead) / FLOAT_LEN_BYTES as u16
+}
+
+const _: () = {
+    assert!(INDEX_BITS + ROUND_BITS + CONTRIBUTIONS_BITS == 64);
+    assert!(DEFAULT_SEGMENT_FLOATS == 366);
+    assert!(MAX_PAYLOAD_LEN_BYTES <= MAX_SUPERFRAME_LEN_BYTES);
+    assert!(MAX_MEMBERS <= u64::BITS as usize);
+    assert!(MAX_MEMBERS <= 1 << CONTRIBUTIONS_BITS);
+    assert!(MAX_PENDING_CONTROL >= MAX_MEMBERS + 2 * MAX_SUPERFRAME_DATAGRAMS);
+    assert!(MAX_PENDING_RANGES >= 2 * MAX_JOBS + MAX_SUPERFRAME_DATAGRAMS);
+    assert!(DEFAULT_CONTROL_TOS & !TOS_MASK == 0 && DEFAULT_DATA_TOS & !TOS_MASK == 0);
+    // A Help answer is an Ack with one bit for each segment of the range.
+    assert!(
+        crate::wire::control::ACK_LEN_BYTES + crate::wire::control::RANGE_LEN_BYTES + MAX_BITMAP_LEN_BYTES
+            <= MAX_CONTROL_LEN_BYTES
+    );
+};

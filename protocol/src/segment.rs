@@ -1,0 +1,247 @@
+//! Segments and rounds: how a gradient vector is cut up, and which aggregation a packet belongs to.
+
+use core::fmt;
+use core::ops::Range;
+
+use crate::limits::{
+    CONTRIBUTIONS_BITS, FLOAT_LEN_BYTES, INDEX_BITS, MAX_SEGMENT_FLOATS, MAX_SEGMENTS, ROUND_BITS,
+    SEG_LEN_BYTES,
+};
+
+const ROUND_MASK: u32 = (1 << ROUND_BITS) - 1;
+const INDEX_MASK: u64 = (1 << INDEX_BITS) - 1;
+
+/// Spatial offset of a segment in the gradient vector, counted in segments. 24 bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SegmentIndex(u32);
+
+impl SegmentIndex {
+    /// The index `value`; `None` from 2^24 on.
+    pub const fn new(value: u32) -> Option<Self> {
+        if value < MAX_SEGMENTS { Some(Self(value)) } else { None }
+    }
+
+    /// The index as a number.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+/// Number of an aggregation: 24 bits that wrap and compare by serial-number arithmetic (RFC 1982).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Round(u32);
+
+impl Round {
+    /// The round `value` modulo 2^24.
+    pub const fn new(value: u32) -> Self {
+        Self(value & ROUND_MASK)
+    }
+
+    /// The round as a number below 2^24.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
+    /// The round `distance` after this one.
+    #[must_use]
+    pub const fn plus(self, distance: u32) -> Self {
+        Self::new(self.0.wrapping_add(distance))
+    }
+
+    /// The next round.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        self.plus(1)
+    }
+
+    /// Whether this round comes before `other`: by less than half of the number range.
+    pub const fn is_before(self, other: Self) -> bool {
+        let distance = other.0.wrapping_sub(self.0) & ROUND_MASK;
+        distance != 0 && distance < 1 << (ROUND_BITS - 1)
+    }
+
+    /// Which of the two generations of slots the round uses.
+    pub const fn parity(self) -> usize {
+        (self.0 & 1) as usize
+    }
+}
+
+impl fmt::Display for Round {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The 8-byte field at the start of each data packet (requirement D-1).
+///
+/// ```text
+///  63        48 47            24 23             0
+/// +------------+----------------+----------------+
+/// |contributions|     round     |     index      |   little-endian on the wire
+/// +------------+----------------+----------------+
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seg {
+    /// Offset of the segment in the vector.
+    pub index: SegmentIndex,
+    /// The aggregation that the segment belongs to.
+    pub round: Round,
+    /// Worker gradients inside the packet, at least 1.
+    pub contributions: u16,
+}
+
+impl Seg {
+    /// Reads the field. Zero contributions, from a sender that sets the index alone, mean 1 (D-3).
+    pub const fn from_bytes(bytes: [u8; SEG_LEN_BYTES]) -> Self {
+        let bits = u64::from_le_bytes(bytes);
+        let contributions = (bits >> (INDEX_BITS + ROUND_BITS)) as u16;
+        Self {
+            index: SegmentIndex((bits & INDEX_MASK) as u32),
+            round: Round::new((bits >> INDEX_BITS) as u32),
+            contributions: if contributions == 0 { 1 } else { contributions },
+        }
+    }
+
+    /// Writes the field.
+    pub const fn to_bytes(self) -> [u8; SEG_LEN_BYTES] {
+        let bits = self.index.0 as u64
+            | (self.round.0 as u64) << INDEX_BITS
+            | (self.contributions as u64) << (u64::BITS - CONTRIBUTIONS_BITS);
+        bits.to_le_bytes()
+    }
+}
+
+/// How a gradient vector is cut into segments: all of the same size but the last, which takes the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VectorLayout {
+    gradient_len: u32,
+    segment_floats: u16,
+}
+
+/// What is wrong with a layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LayoutError {
+    /// A vector has at least one float.
+    #[error("gradient length is 0, expected at least 1 float")]
+    EmptyVector,
+    /// A segment has 1 to [`MAX_SEGMENT_FLOATS`] floats.
+    #[error("segment size is {0} floats, expected 1 to {MAX_SEGMENT_FLOATS}")]
+    SegmentSize(u16),
+    /// The index of a segment has 24 bits.
+    #[error("the vector has {0} segments, expected at most {MAX_SEGMENTS}")]
+    TooManySegments(u32),
+}
+
+impl VectorLayout {
+    /// A vector of `gradient_len` floats in segments of `segment_floats`.
+    pub const fn new(gradient_len: u32, segment_floats: u16) -> Result<Self, LayoutError> {
+        if gradient_len == 0 {
+            return Err(LayoutError::EmptyVector);
+        }
+        if segment_floats == 0 || segment_floats > MAX_SEGMENT_FLOATS {
+            return Err(LayoutError::SegmentSize(segment_floats));
+        }
+        let layout = Self { gradient_len, segment_floats };
+        if layout.segment_count() > MAX_SEGMENTS {
+            return Err(LayoutError::TooManySegments(layout.segment_count()));
+        }
+        Ok(layout)
+    }
+
+    /// Floats in the vector.
+    pub const fn gradient_len(&self) -> u32 {
+        self.gradient_len
+    }
+
+    /// Floats in each segment but perhaps the last.
+    pub const fn segment_floats(&self) -> u16 {
+        self.segment_floats
+    }
+
+    /// Segments in the vector.
+    pub const fn segment_count(&self) -> u32 {
+        self.gradient_len.div_ceil(self.segment_floats as u32)
+    }
+
+    /// Whether the vector has a segment of that index.
+    pub const fn contains(&self, index: SegmentIndex) -> bool {
+        index.0 < self.segment_count()
+    }
+
+    /// Position of a segment's floats in the vector. Empty beyond the last segment.
+    pub fn range(&self, index: SegmentIndex) -> Range<usize> {
+        let size = u64::from(self.segment_floats);
+        let end = u64::from(self.gradient_len);
+        let start = (u64::from(index.0) * size).min(end);
+        start as usize..(start + size).min(end) as usize
+    }
+
+    /// Bytes of the data packet that carries a segment, Seg included.
+    pub fn packet_len(&self, index: SegmentIndex) -> usize {
+        SEG_LEN_BYTES + self.range(index).len() * FLOAT_LEN_BYTES
+    }
+
+    /// Bytes of the data packet of a full segment.
+    pub const fn full_packet_len(&self) -> usize {
+        SEG_LEN_BYTES + self.segment_floats as usize * FLOAT_LEN_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn paper_style_seg_is_round_zero_weight_one() {
+        let seg = Seg::from_bytes(5u64.to_le_bytes());
+        assert_eq!(seg, Seg { index: SegmentIndex(5), round: Round(0), contributions: 1 });
+    }
+
+    #[test]
+    fn rounds_compare_across_the_wrap() {
+        let last = Round::new(ROUND_MASK);
+        assert_eq!(last.next(), Round::new(0));
+        assert!(last.is_before(last.next()));
+        assert!(!last.next().is_before(last));
+        assert!(!last.is_before(last));
+        assert_ne!(last.parity(), last.next().parity());
+    }
+
+    #[test]
+    fn layouts_out_of_range_are_refused() {
+        assert_eq!(VectorLayout::new(0, 366), Err(LayoutError::EmptyVector));
+        assert_eq!(VectorLayout::new(10, 0), Err(LayoutError::SegmentSize(0)));
+        let error = VectorLayout::new(u32::MAX, 1).unwrap_err();
+        assert_eq!(error, LayoutError::TooManySegments(u32::MAX));
+    }
+
+    proptest! {
+        #[test]
+        fn seg_round_trips(index in 0..MAX_SEGMENTS, round in 0..=ROUND_MASK, contributions in 1..=u16::MAX) {
+            let seg = Seg { index: SegmentIndex(index), round: Round(round), contributions };
+            prop_assert_eq!(Seg::from_bytes(seg.to_bytes()), seg);
+        }
+
+        #[test]
+        fn segments_tile_the_vector(len in 1u32..100_000, size in 1u16..=MAX_SEGMENT_FLOATS) {
+            let layout = VectorLayout::new(len, size).unwrap();
+            let mut next = 0;
+            for index in 0..layout.segment_count() {
+                let range = layout.range(SegmentIndex(index));
+                prop_assert_eq!(range.start, next);
+                prop_assert!(!range.is_empty());
+                next = range.end;
+            }
+            prop_assert_eq!(next, len as usize);
+            prop_assert!(layout.range(SegmentIndex(layout.segment_count())).is_empty());
+        }
+
+        #[test]
+        fn exactly_one_of_two_rounds_is_first(a in 0..=ROUND_MASK, distance in 1u32..1 << 23) {
+            let (a, b) = (Round(a), Round(a).plus(distance));
+            prop_assert!(a.is_before(b) && !b.is_before(a));
+        }
+    }
+}

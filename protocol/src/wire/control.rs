@@ -1,0 +1,745 @@
+//! Control packets: a 1-byte Action, then its Value.
+//!
+//! All integers are little-endian. Every control packet starts with the same 12 bytes:
+//!
+//! ```text
+//!  0        1         2          4            8            12
+//! +--------+---------+----------+------------+------------+-----------
+//! | Action | version | reserved |    job     |  request   | Value ...
+//! +--------+---------+----------+------------+------------+-----------
+//! ```
+
+use core::ops::Range;
+
+use crate::limits::{MAX_PAYLOAD_LEN_BYTES, MAX_RANGE_SEGMENTS, PROTOCOL_VERSION};
+use crate::segment::Round;
+use crate::wire::WireError;
+
+/// Bytes of the fields that all control packets share.
+pub const HEADER_LEN_BYTES: usize = 12;
+/// Bytes of a Join before padding.
+pub const JOIN_LEN_BYTES: usize = 28;
+/// Bytes of a range of segments: round, first, count.
+pub const RANGE_LEN_BYTES: usize = 12;
+/// Bytes of an Ack without the bitmap of a Help answer.
+pub const ACK_LEN_BYTES: usize = 44;
+
+mod field {
+    use core::ops::Range;
+
+    pub(super) const ACTION: usize = 0;
+    pub(super) const VERSION: usize = 1;
+    pub(super) const RESERVED: Range<usize> = 2..4;
+    pub(super) const JOB: Range<usize> = 4..8;
+    pub(super) const REQUEST: Range<usize> = 8..12;
+
+    pub(super) mod join {
+        use super::Range;
+        pub(in super::super) const GRADIENT_LEN: Range<usize> = 12..16;
+        pub(in super::super) const SEGMENT_FLOATS: Range<usize> = 16..18;
+        pub(in super::super) const WORKERS: Range<usize> = 18..20;
+        pub(in super::super) const MODE: usize = 20;
+        pub(in super::super) const KIND: usize = 21;
+        pub(in super::super) const RESERVED: Range<usize> = 22..24;
+        pub(in super::super) const INSTANCE: Range<usize> = 24..28;
+    }
+
+    pub(super) const THRESHOLD: Range<usize> = 12..14;
+    pub(super) const RESET_ROUND: Range<usize> = 12..16;
+
+    pub(super) mod ack {
+        use super::Range;
+        pub(in super::super) const ACTION: usize = 12;
+        pub(in super::super) const STATUS: usize = 13;
+        pub(in super::super) const MEMBER: Range<usize> = 14..16;
+        pub(in super::super) const MEMBERS: Range<usize> = 16..18;
+        pub(in super::super) const THRESHOLD: Range<usize> = 18..20;
+        pub(in super::super) const ROUND: Range<usize> = 20..24;
+        pub(in super::super) const WINDOW: Range<usize> = 24..26;
+        pub(in super::super) const RESERVED: Range<usize> = 26..28;
+        pub(in super::super) const BOOT: Range<usize> = 28..36;
+        pub(in super::super) const LEASE_MS: Range<usize> = 36..40;
+        pub(in super::super) const EXPECTED: Range<usize> = 40..44;
+    }
+}
+
+/// What a control packet asks for (table 2 of the paper; the codes are ours).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Action {
+    /// Join the training job.
+    Join = 1,
+    /// Leave the training job.
+    Leave = 2,
+    /// Clear the job's slots and start a fresh range of rounds.
+    Reset = 3,
+    /// Set the aggregation threshold H.
+    SetH = 4,
+    /// Close segments with what they have and broadcast them.
+    FBcast = 5,
+    /// Ask for lost results; the answer also names the contributions that the switch misses.
+    Help = 6,
+    /// Suspend all members of the job.
+    Halt = 7,
+    /// Success, or the reason of failure.
+    Ack = 8,
+}
+
+impl Action {
+    /// The action of a code.
+    pub const fn from_code(code: u8) -> Option<Self> {
+        Some(match code {
+            1 => Self::Join,
+            2 => Self::Leave,
+            3 => Self::Reset,
+            4 => Self::SetH,
+            5 => Self::FBcast,
+            6 => Self::Help,
+            7 => Self::Halt,
+            8 => Self::Ack,
+            _ => return None,
+        })
+    }
+}
+
+/// How the job's contributions are admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Mode {
+    /// One contribution of each member a round.
+    Synchronous = 0,
+    /// Fast members may contribute more often than slow ones.
+    Asynchronous = 1,
+}
+
+/// What a member is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// A training process: each of its packets is one gradient.
+    Worker = 0,
+    /// A switch that stands for its own members.
+    Switch = 1,
+}
+
+/// Outcome of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Status {
+    /// Done, or done before by the same request.
+    Success = 0,
+    /// The packet could not be parsed.
+    Malformed = 1,
+    /// Another version of the control protocol; `expected` is the switch's.
+    WrongVersion = 2,
+    /// The sender is not a member of any job.
+    UnknownMember = 3,
+    /// The sender is a member of another job; `expected` is that job.
+    ForeignJob = 4,
+    /// Gradient length differs from the job's first Join; `expected` is the job's, in floats.
+    GradientLenMismatch = 5,
+    /// Segment size differs from the job's first Join; `expected` is the job's, in floats.
+    SegmentSizeMismatch = 6,
+    /// Mode differs from the job's first Join, or is not offered; `expected` is the job's.
+    ModeMismatch = 7,
+    /// Number of workers differs from the job's first Join; `expected` is the job's.
+    WorkersMismatch = 8,
+    /// The vector cannot be cut up like that.
+    BadLayout = 9,
+    /// The job has as many members as a switch can count; `expected` is that number.
+    JobFull = 10,
+    /// The switch has no room for the job; `expected` is the memory left, in KiB.
+    NoCapacity = 11,
+    /// The round named is over and no longer kept; `round` is where the member may go on.
+    StaleRound = 12,
+    /// The range of segments is empty, too long or beyond the vector; `expected` is the segment count.
+    OutOfRange = 13,
+    /// A contribution held NaN or an infinity; `round` and `expected` (the index) say which.
+    NonFinite = 14,
+    /// The job is halted.
+    Halted = 15,
+    /// A threshold H above what a switch can count; `expected` is the limit.
+    BadThreshold = 16,
+    /// A data packet's length is not that of its segment; `expected` is the right one, in bytes.
+    LengthMismatch = 17,
+    /// A worker claims to hold more than one gradient; `expected` is 1.
+    BadWeight = 18,
+    /// A segment index beyond the vector in a data packet; `expected` is the segment count.
+    SegOutOfRange = 19,
+}
+
+impl Status {
+    /// All of them, in the order of their codes.
+    pub const ALL: [Self; 20] = [
+        Self::Success,
+        Self::Malformed,
+        Self::WrongVersion,
+        Self::UnknownMember,
+        Self::ForeignJob,
+        Self::GradientLenMismatch,
+        Self::SegmentSizeMismatch,
+        Self::ModeMismatch,
+        Self::WorkersMismatch,
+        Self::BadLayout,
+        Self::JobFull,
+        Self::NoCapacity,
+        Self::StaleRound,
+        Self::OutOfRange,
+        Self::NonFinite,
+        Self::Halted,
+        Self::BadThreshold,
+        Self::LengthMismatch,
+        Self::BadWeight,
+        Self::SegOutOfRange,
+    ];
+
+    /// The status of a code.
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code)).copied()
+    }
+
+    /// Name for logs and errors.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Malformed => "malformed",
+            Self::WrongVersion => "protocol version",
+            Self::UnknownMember => "unknown member",
+            Self::ForeignJob => "foreign job",
+            Self::GradientLenMismatch => "gradient length",
+            Self::SegmentSizeMismatch => "segment size",
+            Self::ModeMismatch => "mode",
+            Self::WorkersMismatch => "number of workers",
+            Self::BadLayout => "vector layout",
+            Self::JobFull => "job full",
+            Self::NoCapacity => "no capacity",
+            Self::StaleRound => "stale round",
+            Self::OutOfRange => "segment range out of range",
+            Self::NonFinite => "NaN or infinity in a contribution",
+            Self::Halted => "job halted",
+            Self::BadThreshold => "threshold H",
+            Self::LengthMismatch => "length of a data packet",
+            Self::BadWeight => "contribution count of a worker",
+            Self::SegOutOfRange => "segment index out of range",
+        }
+    }
+}
+
+/// View of a control packet: the UDP payload.
+#[derive(Clone, Copy, Debug)]
+pub struct ControlPacket<'a> {
+    buffer: &'a [u8],
+}
+
+impl<'a> ControlPacket<'a> {
+    /// Wraps a buffer that holds at least the common header.
+    pub fn new_checked(buffer: &'a [u8]) -> Result<Self, WireError> {
+        let packet = Self { buffer };
+        packet.check_len()?;
+        Ok(packet)
+    }
+
+    /// Ensures that no accessor panics.
+    pub fn check_len(&self) -> Result<(), WireError> {
+        match self.buffer.len() {
+            0..HEADER_LEN_BYTES => Err(WireError::Truncated),
+            HEADER_LEN_BYTES..=MAX_PAYLOAD_LEN_BYTES => Ok(()),
+            _ => Err(WireError::Overlong),
+        }
+    }
+
+    /// The Action code.
+    pub fn action_code(&self) -> u8 {
+        self.buffer[field::ACTION]
+    }
+
+    /// The protocol version.
+    pub fn version(&self) -> u8 {
+        self.buffer[field::VERSION]
+    }
+
+    /// The job.
+    pub fn job(&self) -> u32 {
+        u32_at(self.buffer, field::JOB)
+    }
+
+    /// The request's id, which its Ack repeats.
+    pub fn request(&self) -> u32 {
+        u32_at(self.buffer, field::REQUEST)
+    }
+
+    fn reserved(&self) -> u16 {
+        u16_at(self.buffer, field::RESERVED)
+    }
+}
+
+/// A control packet as a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControlRepr<'a> {
+    /// The job.
+    pub job: u32,
+    /// Id of the request; an Ack repeats it. Zero asks for no Ack.
+    pub request: u32,
+    /// Action and Value.
+    pub body: ControlBody<'a>,
+}
+
+/// Action and Value of a control packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ControlBody<'a> {
+    /// Join the job.
+    Join(JoinRepr),
+    /// Leave the job.
+    Leave,
+    /// To the switch: clear the job. From the switch: the job was cleared and goes on at this round.
+    Reset {
+        /// The round to go on from; zero in a request.
+        round: Round,
+    },
+    /// Pin the threshold H, from the next round on.
+    SetH {
+        /// The threshold; zero lets H follow the number of members again.
+        threshold: u16,
+    },
+    /// Close the segments of the range with what they have.
+    FBcast(RangeRepr),
+    /// Ask for the results of the segments in the set. An empty range only renews the lease.
+    Help(SegmentSetRepr<'a>),
+    /// To the switch: suspend the job. From the switch: the job is suspended.
+    Halt,
+    /// Success or failure of a request.
+    Ack(AckRepr<'a>),
+}
+
+/// Value of a Join: what the member declares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JoinRepr {
+    /// Floats in the gradient vector.
+    pub gradient_len: u32,
+    /// Floats in each segment but the last.
+    pub segment_floats: u16,
+    /// Workers that the job starts with; no round completes before as many have joined. Zero: start at once.
+    pub workers: u16,
+    /// Synchronous or asynchronous.
+    pub mode: Mode,
+    /// Worker or child switch.
+    pub kind: Kind,
+    /// Drawn at random by each process: tells a restarted worker from a repeated Join.
+    pub instance: u32,
+    /// Zero bytes to append, so that the Join is as long as a data packet and proves the path's MTU.
+    pub padding_len: u16,
+}
+
+/// A range of segments of one round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RangeRepr {
+    /// The round.
+    pub round: Round,
+    /// Index of the first segment.
+    pub first: u32,
+    /// Number of segments, at most [`MAX_RANGE_SEGMENTS`].
+    pub count: u32,
+}
+
+/// Value of an Ack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckRepr<'a> {
+    /// The action that is acknowledged.
+    pub action: Action,
+    /// Success, or the reason of failure.
+    pub status: Status,
+    /// The member's id in the job.
+    pub member: u16,
+    /// Members of the job.
+    pub members: u16,
+    /// The threshold H that applies to the next round.
+    pub threshold: u16,
+    /// Join: the round to start from. Otherwise the round concerned, see [`Status`].
+    pub round: Round,
+    /// Segments that the member may have in flight.
+    pub window: u16,
+    /// Identifies this run of the switch.
+    pub boot: u64,
+    /// Silence after which a member is expelled, in milliseconds.
+    pub lease_ms: u32,
+    /// What a refused field should have been, see [`Status`].
+    pub expected: u32,
+    /// Answer to a Help: those of its segments that the switch still misses from the member.
+    pub missing: Option<SegmentSetRepr<'a>>,
+    /// Zero bytes to append: the Ack of a padded Join has the same length.
+    pub padding_len: u16,
+}
+
+/// Some of the segments of a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentSetRepr<'a> {
+    /// The range.
+    pub range: RangeRepr,
+    /// One bit a segment, lowest first: `count / 8` bytes, rounded up.
+    pub bitmap: &'a [u8],
+}
+
+impl SegmentSetRepr<'_> {
+    fn buffer_len(&self) -> usize {
+        RANGE_LEN_BYTES + self.bitmap.len()
+    }
+
+    /// Indices of the segments in the set.
+    pub fn indices(&self) -> impl Iterator<Item = u32> + '_ {
+        let first = self.range.first;
+        (0..self.range.count)
+            .filter(|i| self.bitmap[*i as usize / 8] >> (i % 8) & 1 == 1)
+            .map(move |i| first + i)
+    }
+}
+
+impl<'a> ControlRepr<'a> {
+    /// Reads a control packet (requirements C-1 to C-12).
+    pub fn parse(packet: &ControlPacket<'a>) -> Result<Self, WireError> {
+        if packet.version() != PROTOCOL_VERSION {
+            return Err(WireError::WrongVersion);
+        }
+        let action = Action::from_code(packet.action_code()).ok_or(WireError::UnknownAction)?;
+        if packet.reserved() != 0 {
+            return Err(WireError::BadValue);
+        }
+        let buffer = packet.buffer;
+        let body = match action {
+            Action::Join => ControlBody::Join(parse_join(buffer)?),
+            Action::Leave => exact(buffer, HEADER_LEN_BYTES).map(|()| ControlBody::Leave)?,
+            Action::Halt => exact(buffer, HEADER_LEN_BYTES).map(|()| ControlBody::Halt)?,
+            Action::Reset => {
+                exact(buffer, HEADER_LEN_BYTES + 4)?;
+                ControlBody::Reset { round: round_at(buffer, field::RESET_ROUND)? }
+            }
+            Action::SetH => {
+                exact(buffer, HEADER_LEN_BYTES + 2)?;
+                ControlBody::SetH { threshold: u16_at(buffer, field::THRESHOLD) }
+            }
+            Action::FBcast => {
+                exact(buffer, HEADER_LEN_BYTES + RANGE_LEN_BYTES)?;
+                ControlBody::FBcast(parse_range(buffer, HEADER_LEN_BYTES)?)
+            }
+            Action::Help => ControlBody::Help(parse_set(buffer, HEADER_LEN_BYTES)?),
+            Action::Ack => ControlBody::Ack(parse_ack(buffer)?),
+        };
+        Ok(Self { job: packet.job(), request: packet.request(), body })
+    }
+
+    /// The action.
+    pub fn action(&self) -> Action {
+        match self.body {
+            ControlBody::Join(_) => Action::Join,
+            ControlBody::Leave => Action::Leave,
+            ControlBody::Reset { .. } => Action::Reset,
+            ControlBody::SetH { .. } => Action::SetH,
+            ControlBody::FBcast(_) => Action::FBcast,
+            ControlBody::Help(_) => Action::Help,
+            ControlBody::Halt => Action::Halt,
+            ControlBody::Ack(_) => Action::Ack,
+        }
+    }
+
+    /// Bytes that [`Self::emit`] writes.
+    pub fn buffer_len(&self) -> usize {
+        match &self.body {
+            ControlBody::Join(join) => JOIN_LEN_BYTES + usize::from(join.padding_len),
+            ControlBody::Leave | ControlBody::Halt => HEADER_LEN_BYTES,
+            ControlBody::Reset { .. } => HEADER_LEN_BYTES + 4,
+            ControlBody::SetH { .. } => HEADER_LEN_BYTES + 2,
+            ControlBody::FBcast(_) => HEADER_LEN_BYTES + RANGE_LEN_BYTES,
+            ControlBody::Help(set) => HEADER_LEN_BYTES + set.buffer_len(),
+            ControlBody::Ack(ack) => {
+                let missing = ack.missing.map_or(0, |missing| missing.buffer_len());
+                ACK_LEN_BYTES + missing + usize::from(ack.padding_len)
+            }
+        }
+    }
+
+    /// Writes the packet at the start of the buffer and returns its length.
+    ///
+    /// # Panics
+    /// If the buffer is shorter than [`Self::buffer_len`].
+    pub fn emit(&self, buffer: &mut [u8]) -> usize {
+        let len = self.buffer_len();
+        let buffer = &mut buffer[..len];
+        buffer.fill(0);
+        buffer[field::ACTION] = self.action() as u8;
+        buffer[field::VERSION] = PROTOCOL_VERSION;
+        put_u32(buffer, field::JOB, self.job);
+        put_u32(buffer, field::REQUEST, self.request);
+        match &self.body {
+            ControlBody::Join(join) => emit_join(buffer, join),
+            ControlBody::Leave | ControlBody::Halt => {}
+            ControlBody::Reset { round } => put_u32(buffer, field::RESET_ROUND, round.get()),
+            ControlBody::SetH { threshold } => put_u16(buffer, field::THRESHOLD, *threshold),
+            ControlBody::FBcast(range) => emit_range(buffer, HEADER_LEN_BYTES, range),
+            ControlBody::Help(set) => emit_set(buffer, HEADER_LEN_BYTES, set),
+            ControlBody::Ack(ack) => emit_ack(buffer, ack),
+        }
+        len
+    }
+}
+
+fn exact(buffer: &[u8], len: usize) -> Result<(), WireError> {
+    at_least(buffer, len)?;
+    if buffer.len() > len { Err(WireError::Overlong) } else { Ok(()) }
+}
+
+fn at_least(buffer: &[u8], len: usize) -> Result<(), WireError> {
+    if buffer.len() < len { Err(WireError::Truncated) } else { Ok(()) }
+}
+
+/// Length of what follows `len` bytes, which must all be zero (requirement C-4).
+fn padding(buffer: &[u8], len: usize) -> Result<u16, WireError> {
+    let padding = &buffer[len..];
+    if padding.iter().any(|byte| *byte != 0) { Err(WireError::Overlong) } else { Ok(padding.len() as u16) }
+}
+
+fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
+    use field::join;
+    at_least(buffer, JOIN_LEN_BYTES)?;
+    let mode = match buffer[join::MODE] {
+        0 => Mode::Synchronous,
+        1 => Mode::Asynchronous,
+        _ => return Err(WireError::BadValue),
+    };
+    let kind = match buffer[join::KIND] {
+        0 => Kind::Worker,
+        1 => Kind::Switch,
+        _ => return Err(WireError::BadValue),
+    };
+    if u16_at(buffer, join::RESERVED) != 0 {
+        return Err(WireError::BadValue);
+    }
+    Ok(JoinRepr {
+        gradient_len: u32_at(buffer, join::GRADIENT_LEN),
+        segment_floats: u16_at(buffer, join::SEGMENT_FLOATS),
+        workers: u16_at(buffer, join::WORKERS),
+        mode,
+        kind,
+        instance: u32_at(buffer, join::INSTANCE),
+        padding_len: padding(buffer, JOIN_LEN_BYTES)?,
+    })
+}
+
+fn emit_join(buffer: &mut [u8], join: &JoinRepr) {
+    put_u32(buffer, field::join::GRADIENT_LEN, join.gradient_len);
+    put_u16(buffer, field::join::SEGMENT_FLOATS, join.segment_floats);
+    put_u16(buffer, field::join::WORKERS, join.workers);
+    buffer[field::join::MODE] = join.mode as u8;
+    buffer[field::join::KIND] = join.kind as u8;
+    put_u32(buffer, field::join::INSTANCE, join.instance);
+}
+
+fn parse_range(buffer: &[u8], at: usize) -> Result<RangeRepr, WireError> {
+    let count = u32_at(buffer, at + 8..at + 12);
+    if count > MAX_RANGE_SEGMENTS {
+        return Err(WireError::BadValue);
+    }
+    Ok(RangeRepr { round: round_at(buffer, at..at + 4)?, first: u32_at(buffer, at + 4..at + 8), count })
+}
+
+fn emit_range(buffer: &mut [u8], at: usize, range: &RangeRepr) {
+    put_u32(buffer, at..at + 4, range.round.get());
+    put_u32(buffer, at + 4..at + 8, range.first);
+    put_u32(buffer, at + 8..at + 12, range.count);
+}
+
+fn parse_ack(buffer: &[u8]) -> Result<AckRepr<'_>, WireError> {
+    use field::ack;
+    at_least(buffer, ACK_LEN_BYTES)?;
+    let action = Action::from_code(buffer[ack::ACTION]).ok_or(WireError::UnknownAction)?;
+    let status = Status::from_code(buffer[ack::STATUS]).ok_or(WireError::BadValue)?;
+    if u16_at(buffer, ack::RESERVED) != 0 {
+        return Err(WireError::BadValue);
+    }
+    let carries_missing = action == Action::Help && status == Status::Success;
+    let missing = if carries_missing { Some(parse_set(buffer, ACK_LEN_BYTES)?) } else { None };
+    let padding_len = if carries_missing { 0 } else { padding(buffer, ACK_LEN_BYTES)? };
+    Ok(AckRepr {
+        action,
+        status,
+        member: u16_at(buffer, ack::MEMBER),
+        members: u16_at(buffer, ack::MEMBERS),
+        threshold: u16_at(buffer, ack::THRESHOLD),
+        round: round_at(buffer, ack::ROUND)?,
+        window: u16_at(buffer, ack::WINDOW),
+        boot: u64::from(u32_at(buffer, ack::BOOT.start..ack::BOOT.start + 4))
+            | u64::from(u32_at(buffer, ack::BOOT.start + 4..ack::BOOT.end)) << 32,
+        lease_ms: u32_at(buffer, ack::LEASE_MS),
+        expected: u32_at(buffer, ack::EXPECTED),
+        missing,
+        padding_len,
+    })
+}
+
+fn parse_set(buffer: &[u8], at: usize) -> Result<SegmentSetRepr<'_>, WireError> {
+    at_least(buffer, at + RANGE_LEN_BYTES)?;
+    let range = parse_range(buffer, at)?;
+    let bitmap = &buffer[at + RANGE_LEN_BYTES..];
+    exact(bitmap, range.count.div_ceil(8) as usize)?;
+    Ok(SegmentSetRepr { range, bitmap })
+}
+
+fn emit_set(buffer: &mut [u8], at: usize, set: &SegmentSetRepr<'_>) {
+    emit_range(buffer, at, &set.range);
+    buffer[at + RANGE_LEN_BYTES..][..set.bitmap.len()].copy_from_slice(set.bitmap);
+}
+
+fn emit_ack(buffer: &mut [u8], ack: &AckRepr<'_>) {
+    buffer[field::ack::ACTION] = ack.action as u8;
+    buffer[field::ack::STATUS] = ack.status as u8;
+    put_u16(buffer, field::ack::MEMBER, ack.member);
+    put_u16(buffer, field::ack::MEMBERS, ack.members);
+    put_u16(buffer, field::ack::THRESHOLD, ack.threshold);
+    put_u32(buffer, field::ack::ROUND, ack.round.get());
+    put_u16(buffer, field::ack::WINDOW, ack.window);
+    buffer[field::ack::BOOT].copy_from_slice(&ack.boot.to_le_bytes());
+    put_u32(buffer, field::ack::LEASE_MS, ack.lease_ms);
+    put_u32(buffer, field::ack::EXPECTED, ack.expected);
+    if let Some(missing) = &ack.missing {
+        emit_set(buffer, ACK_LEN_BYTES, missing);
+    }
+}
+
+fn u16_at(buffer: &[u8], at: Range<usize>) -> u16 {
+    u16::from_le_bytes(buffer[at].try_into().expect("the field is two bytes long"))
+}
+
+fn u32_at(buffer: &[u8], at: Range<usize>) -> u32 {
+    u32::from_le_bytes(buffer[at].try_into().expect("the field is four bytes long"))
+}
+
+/// A round is 24 bits in a 32-bit field; the upper eight are zero (requirement C-5).
+fn round_at(buffer: &[u8], at: Range<usize>) -> Result<Round, WireError> {
+    let value = u32_at(buffer, at);
+    if Round::new(value).get() == value { Ok(Round::new(value)) } else { Err(WireError::BadValue) }
+}
+
+fn put_u16(buffer: &mut [u8], at: Range<usize>, value: u16) {
+    buffer[at].copy_from_slice(&value.to_le_bytes());
+}
+
+fn put_u32(buffer: &mut [u8], at: Range<usize>, value: u32) {
+    buffer[at].copy_from_slice(&value.to_le_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::limits::MAX_CONTROL_LEN_BYTES;
+
+    const BITS: [u8; MAX_RANGE_SEGMENTS as usize / 8] = [0b0110_1001; MAX_RANGE_SEGMENTS as usize / 8];
+
+    fn round() -> impl Strategy<Value = Round> {
+        any::<u32>().prop_map(Round::new)
+    }
+
+    fn range() -> impl Strategy<Value = RangeRepr> {
+        (round(), any::<u32>(), 0..=MAX_RANGE_SEGMENTS).prop_map(|(round, first, count)| RangeRepr {
+            round,
+            first,
+            count,
+        })
+    }
+
+    fn join() -> impl Strategy<Value = JoinRepr> {
+        let mode = prop_oneof![Just(Mode::Synchronous), Just(Mode::Asynchronous)];
+        let kind = prop_oneof![Just(Kind::Worker), Just(Kind::Switch)];
+        (any::<u32>(), any::<u16>(), any::<u16>(), mode, kind, any::<u32>(), 0u16..2000).prop_map(
+            |(gradient_len, segment_floats, workers, mode, kind, instance, padding_len)| JoinRepr {
+                gradient_len,
+                segment_floats,
+                workers,
+                mode,
+                kind,
+                instance,
+                padding_len,
+            },
+        )
+    }
+
+    fn body() -> impl Strategy<Value = ControlBody<'static>> {
+        prop_oneof![
+            join().prop_map(ControlBody::Join),
+            Just(ControlBody::Leave),
+            Just(ControlBody::Halt),
+            round().prop_map(|round| ControlBody::Reset { round }),
+            any::<u16>().prop_map(|threshold| ControlBody::SetH { threshold }),
+            range().prop_map(ControlBody::FBcast),
+            range().prop_map(|range| {
+                let bitmap = &BITS[..range.count.div_ceil(8) as usize];
+                ControlBody::Help(SegmentSetRepr { range, bitmap })
+            }),
+        ]
+    }
+
+    fn parse(buffer: &[u8]) -> Result<ControlRepr<'_>, WireError> {
+        ControlRepr::parse(&ControlPacket::new_checked(buffer)?)
+    }
+
+    proptest! {
+        #[test]
+        fn requests_round_trip(job: u32, request: u32, body in body()) {
+            let repr = ControlRepr { job, request, body };
+            let mut buffer = [0xa5; 4096];
+            let len = repr.emit(&mut buffer);
+            prop_assert_eq!(parse(&buffer[..len]), Ok(repr));
+            // Every truncation is refused, and so is an extra byte that is not padding.
+            for short in 0..len.min(HEADER_LEN_BYTES + RANGE_LEN_BYTES) {
+                prop_assert!(parse(&buffer[..short]).is_err());
+            }
+            buffer[len] = 1;
+            prop_assert_eq!(parse(&buffer[..=len]), Err(WireError::Overlong));
+        }
+
+        #[test]
+        fn acks_round_trip(
+            round in round(), range in range(), bits in any::<[u8; 128]>(),
+            status in 0..Status::ALL.len() as u8, boot: u64, expected: u32, help: bool,
+        ) {
+            let status = if help { Status::Success } else { Status::from_code(status).unwrap() };
+            let bitmap = &bits[..range.count.div_ceil(8) as usize];
+            let ack = AckRepr {
+                action: if help { Action::Help } else { Action::Join },
+                status, member: 3, members: 4, threshold: 4, round, window: 64, boot, lease_ms: 10_000,
+                expected,
+                missing: help.then_some(SegmentSetRepr { range, bitmap }),
+                padding_len: 0,
+            };
+            let repr = ControlRepr { job: 1, request: 2, body: ControlBody::Ack(ack) };
+            let mut buffer = [0xa5; MAX_CONTROL_LEN_BYTES];
+            let len = repr.emit(&mut buffer);
+            prop_assert_eq!(parse(&buffer[..len]), Ok(repr));
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = parse(&bytes);
+        }
+    }
+
+    #[test]
+    fn errors_name_what_is_wrong() {
+        let mut buffer = [0; 64];
+        let len = ControlRepr { job: 1, request: 2, body: ControlBody::Leave }.emit(&mut buffer);
+        let corrupted = |at: usize, value: u8| {
+            let mut bad = buffer;
+            bad[at] = value;
+            parse(&bad[..len]).map(|_| ()).unwrap_err()
+        };
+        assert_eq!(corrupted(field::VERSION, 9), WireError::WrongVersion);
+        assert_eq!(corrupted(field::ACTION, 0), WireError::UnknownAction);
+        assert_eq!(corrupted(field::RESERVED.start, 1), WireError::BadValue);
+    }
+
+    #[test]
+    fn missing_segments_are_listed_in_order() {
+        let range = RangeRepr { round: Round::new(0), first: 100, count: 10 };
+        let missing = SegmentSetRepr { range, bitmap: &[0b1000_0001, 0b10] };
+        assert!(missing.indices().eq([100, 107, 109]));
+    }
+}

@@ -1,0 +1,116 @@
+//! Data packets: an 8-byte Seg, then raw little-endian f32.
+//!
+//! ```text
+//!  0                8                               8 + 4 n
+//! +----------------+--------------------------------+
+//! |      Seg       |   f32 x n, little-endian       |
+//! +----------------+--------------------------------+
+//! ```
+
+use crate::limits::{FLOAT_LEN_BYTES, MAX_PAYLOAD_LEN_BYTES, SEG_LEN_BYTES};
+use crate::segment::Seg;
+use crate::wire::WireError;
+
+mod field {
+    use core::ops::{Range, RangeFrom};
+
+    pub(super) const SEG: Range<usize> = 0..super::SEG_LEN_BYTES;
+    pub(super) const FLOATS: RangeFrom<usize> = super::SEG_LEN_BYTES..;
+}
+
+/// View of a data packet: the UDP payload.
+#[derive(Clone, Copy, Debug)]
+pub struct DataPacket<'a> {
+    buffer: &'a [u8],
+}
+
+impl<'a> DataPacket<'a> {
+    /// Wraps a buffer after [`Self::check_len`].
+    pub fn new_checked(buffer: &'a [u8]) -> Result<Self, WireError> {
+        let packet = Self { buffer };
+        packet.check_len()?;
+        Ok(packet)
+    }
+
+    /// Ensures that no accessor panics: room for Seg and at least one float, a whole number of floats, no
+    /// more than the largest segment (requirement D-2).
+    pub fn check_len(&self) -> Result<(), WireError> {
+        let len = self.buffer.len();
+        if len < SEG_LEN_BYTES + FLOAT_LEN_BYTES {
+            Err(WireError::Truncated)
+        } else if len > MAX_PAYLOAD_LEN_BYTES {
+            Err(WireError::Overlong)
+        } else if !(len - SEG_LEN_BYTES).is_multiple_of(FLOAT_LEN_BYTES) {
+            Err(WireError::MisalignedPayload)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Which segment of which round this is.
+    pub fn seg(&self) -> Seg {
+        Seg::from_bytes(self.buffer[field::SEG].try_into().expect("the range is as long as Seg"))
+    }
+
+    /// The floats as bytes, a multiple of four.
+    pub fn float_bytes(&self) -> &'a [u8] {
+        &self.buffer[field::FLOATS]
+    }
+
+    /// Number of floats.
+    pub fn float_count(&self) -> usize {
+        self.float_bytes().len() / FLOAT_LEN_BYTES
+    }
+
+    /// The floats.
+    pub fn floats(&self) -> impl ExactSizeIterator<Item = f32> + use<'a> {
+        let (words, _) = self.float_bytes().as_chunks::<FLOAT_LEN_BYTES>();
+        words.iter().map(|word| f32::from_le_bytes(*word))
+    }
+}
+
+/// Writes the Seg field at the start of a data packet and returns the room for its floats.
+///
+/// # Panics
+/// If the buffer is shorter than Seg.
+pub fn emit_seg(buffer: &mut [u8], seg: Seg) -> &mut [u8] {
+    buffer[field::SEG].copy_from_slice(&seg.to_bytes());
+    &mut buffer[field::FLOATS]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::{Round, SegmentIndex};
+
+    const PACKET: [u8; 16] =
+        [0x02, 0, 0, 0x07, 0, 0, 0x01, 0, 0x00, 0x00, 0x80, 0x3f, 0x00, 0x00, 0x20, 0xc0];
+
+    #[test]
+    fn deconstruct() {
+        let packet = DataPacket::new_checked(&PACKET).unwrap();
+        let seg = packet.seg();
+        assert_eq!((seg.index.get(), seg.round.get(), seg.contributions), (2, 7, 1));
+        assert_eq!(packet.float_count(), 2);
+        assert!(packet.floats().eq([1.0, -2.5]));
+    }
+
+    #[test]
+    fn construct() {
+        let mut buffer = [0xff; 16];
+        let seg = Seg { index: SegmentIndex::new(2).unwrap(), round: Round::new(7), contributions: 1 };
+        let floats = emit_seg(&mut buffer, seg);
+        floats[..4].copy_from_slice(&1.0f32.to_le_bytes());
+        floats[4..].copy_from_slice(&(-2.5f32).to_le_bytes());
+        assert_eq!(buffer, PACKET);
+    }
+
+    #[test]
+    fn impossible_lengths() {
+        let error = |len| DataPacket::new_checked(&[0; MAX_PAYLOAD_LEN_BYTES + 8][..len]).unwrap_err();
+        assert_eq!(error(0), WireError::Truncated);
+        assert_eq!(error(11), WireError::Truncated);
+        assert_eq!(error(13), WireError::MisalignedPayload);
+        assert_eq!(error(MAX_PAYLOAD_LEN_BYTES + 4), WireError::Overlong);
+    }
+}

@@ -1,0 +1,56 @@
+//! What can be wrong with a packet: at once the error, the drop reason, the metric label and the log field.
+
+/// Why a packet is not a valid iSwitch packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
+#[repr(u8)]
+#[error("{}", self.name())]
+pub enum WireError {
+    /// Shorter than the format needs.
+    Truncated,
+    /// Longer than the format allows.
+    Overlong,
+    /// The payload of a data packet is not a whole number of floats.
+    MisalignedPayload,
+    /// A control packet of another protocol version.
+    WrongVersion,
+    /// An action code that the specification does not assign.
+    UnknownAction,
+    /// A field of a control packet holds a value that the specification does not assign.
+    BadValue,
+    /// Part of a fragmented IPv4 packet.
+    Fragment,
+    /// The IPv4 header is inconsistent or its checksum wrong.
+    BadIpHeader,
+    /// The UDP checksum is wrong, or absent.
+    BadChecksum,
+}
+
+impl WireError {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 9] = [
+        Self::Truncated,
+        Self::Overlong,
+        Self::MisalignedPayload,
+        Self::WrongVersion,
+        Self::UnknownAction,
+        Self::BadValue,
+        Self::Fragment,
+        Self::BadIpHeader,
+        Self::BadChecksum,
+    ];
+
+    /// Label of the counter.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Truncated => "truncated",
+            Self::Overlong => "overlong",
+            Self::MisalignedPayload => "misaligned_payload",
+            Self::WrongVersion => "wrong_version",
+            Self::UnknownAction => "unknown_action",
+            Self::BadValue => "bad_value",
+            Self::Fragment => "fragment",
+            Self::BadIpHeader => "bad_ip_header",
+            Self::BadChecksum => "bad_checksum",
+        }
+    }
+}
