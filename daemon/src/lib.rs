@@ -1,0 +1,24 @@
+//! The switch of iSwitch: a sans-I/O aggregation core, and the drivers that feed it with packets.
+//!
+//! [`switch`] is the core. Without features the crate is that core alone: `no_std`, no I/O, no clock.
+
+#![cfg_attr(not(feature = "std"), no_std)]
+
+extern crate alloc;
+
+pub mod switch;
+
+#[cfg(feature = "std")]
+pub mod clock;
+#[cfg(feature = "daemon")]
+pub mod config;
+#[cfg(feature = "daemon")]
+pub mod control_socket;
+#[cfg(feature = "std")]
+pub mod embedded;
+#[cfg(feature = "std")]
+pub mod port;
+#[cfg(feature = "std")]
+pub mod runtime;
+#[cfg(feature = "std")]
+pub mod snapshot;

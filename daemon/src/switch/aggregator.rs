@@ -1,0 +1,260 @@
+//! The data path: one contribution to one segment.
+//!
+//! A slot is addressed by the round's parity and the segment's index, so two rounds can be alive: the one being
+//! summed, and the last one, whose results are kept for members that lost them. A slot is reused only when
+//! its successor of the other parity is finished, which every participant has then contributed to, and so
+//! none of them can still need the older result.
+
+use iswitch_protocol::limits::SEG_LEN_BYTES;
+use iswitch_protocol::wire::DataPacket;
+use iswitch_protocol::{Round, Seg, SegmentIndex};
+
+use super::accumulate;
+use super::job::{Job, OpenRound};
+use super::output::Batch;
+use super::reason::DropReason;
+
+/// What to do with contributions that hold NaN or an infinity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NonFinite {
+    /// Drop them and tell the sender: one of them would poison the weights of every worker.
+    #[default]
+    Refuse,
+    /// Sum them as IEEE 754 says, as the RTL does.
+    Sum,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SlotState {
+    Empty,
+    Open,
+    Done,
+}
+
+/// Progress of one segment of one round.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot {
+    /// Bit i: member i is in the sum.
+    contributors: u64,
+    round: Round,
+    /// Worker gradients in the sum.
+    contributions: u16,
+    state: SlotState,
+}
+
+impl Slot {
+    pub(crate) const EMPTY: Self =
+        Self { contributors: 0, round: Round::new(0), contributions: 0, state: SlotState::Empty };
+
+    fn is_done(&self, round: Round) -> bool {
+        self.state == SlotState::Done && self.round == round
+    }
+}
+
+/// What became of a contribution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// In the sum, which is not complete.
+    Summed,
+    /// In the sum, and the result is in the batch.
+    Completed,
+    /// The segment was finished before: its result is the answer.
+    Finished,
+    /// Changed nothing.
+    Dropped(DropReason),
+}
+
+/// Whether a slot takes a member's contribution to a round.
+enum Admission {
+    /// The first to this slot; the round may have to be opened.
+    First(OpenRound),
+    Next(OpenRound),
+    Finished,
+    Refused(DropReason),
+}
+
+/// The slots and sums of a job, together with the job itself.
+pub(crate) struct Aggregation<'a> {
+    pub(crate) job: &'a mut Job,
+    pub(crate) slots: &'a mut [Slot],
+    pub(crate) sums: &'a mut [f32],
+}
+
+impl Aggregation<'_> {
+    /// Takes in one contribution of a member. A completed result goes into `results`.
+    pub(crate) fn contribute(
+        &mut self,
+        member: usize,
+        packet: &DataPacket<'_>,
+        non_finite: NonFinite,
+        results: &mut Batch,
+    ) -> Verdict {
+        let seg = packet.seg();
+        if let Err(reason) = self.check(member, packet, seg) {
+            return Verdict::Dropped(reason);
+        }
+        let admission = self.admission(member, seg.round, seg.index);
+        let open = match admission {
+            Admission::Refused(reason) => return Verdict::Dropped(reason),
+            Admission::Finished => return Verdict::Finished,
+            Admission::First(open) | Admission::Next(open) => open,
+        };
+        let payload = packet.float_bytes();
+        if non_finite == NonFinite::Refuse && accumulate::has_non_finite(payload) {
+            return Verdict::Dropped(DropReason::NonFinite);
+        }
+        if matches!(admission, Admission::First(_)) {
+            if self.job.open_round(seg.round).is_none() {
+                self.job.open(open);
+            }
+            let fresh = Slot { round: seg.round, state: SlotState::Open, ..Slot::EMPTY };
+            *self.slot_mut(seg.round, seg.index) = fresh;
+        }
+        self.add(member, seg, open, payload, results)
+    }
+
+    fn check(&self, member: usize, packet: &DataPacket<'_>, seg: Seg) -> Result<(), DropReason> {
+        if self.job.halted {
+            Err(DropReason::Halted)
+        } else if !self.job.layout.contains(seg.index) {
+            Err(DropReason::SegOutOfRange)
+        } else if packet.float_count() != self.job.layout.range(seg.index).len() {
+            Err(DropReason::LengthMismatch)
+        } else if seg.contributions > self.job.max_weight(member) {
+            Err(DropReason::BadWeight)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn admission(&self, member: usize, round: Round, index: SegmentIndex) -> Admission {
+        let slot = self.slot(round, index);
+        let bit = 1 << member;
+        if slot.is_done(round) {
+            return Admission::Finished;
+        }
+        if slot.state == SlotState::Open && slot.round == round {
+            return match self.job.open_round(round) {
+                None => Admission::Refused(DropReason::StaleRound),
+                Some(_) if slot.contributors & bit != 0 => Admission::Refused(DropReason::Duplicate),
+                Some(open) if open.participants & bit == 0 => Admission::Refused(DropReason::NotParticipant),
+                Some(open) => Admission::Next(*open),
+            };
+        }
+        let is_over = slot.state != SlotState::Empty && round.is_before(slot.round);
+        if is_over || round.is_before(self.job.base) {
+            return Admission::Refused(DropReason::StaleRound);
+        }
+        let last = Round::new(round.get().wrapping_sub(1));
+        if round != self.job.base && !self.slot(last, index).is_done(last) {
+            return Admission::Refused(DropReason::EarlyRound);
+        }
+        let open = match self.job.open_round(round) {
+            Some(open) => *open,
+            None => self.job.prospective_round(round),
+        };
+        if open.participants & bit == 0 {
+            return Admission::Refused(DropReason::NotParticipant);
+        }
+        Admission::First(open)
+    }
+
+    fn add(
+        &mut self,
+        member: usize,
+        seg: Seg,
+        open: OpenRound,
+        payload: &[u8],
+        results: &mut Batch,
+    ) -> Verdict {
+        let mut slot = *self.slot(seg.round, seg.index);
+        let Some(contributions) = slot.contributions.checked_add(seg.contributions) else {
+            return Verdict::Dropped(DropReason::BadWeight);
+        };
+        let is_first = slot.contributors == 0;
+        slot.contributions = contributions;
+        slot.contributors |= 1 << member;
+        let is_last = self.is_complete(&slot, &open);
+        if is_last {
+            slot.state = SlotState::Done;
+        }
+        *self.slot_mut(seg.round, seg.index) = slot;
+        let sum = self.sum_mut(seg.round, seg.index);
+        let send_now = is_last && results.has_room(SEG_LEN_BYTES + payload.len());
+        match (is_first, send_now) {
+            (true, false) => accumulate::overwrite(sum, payload),
+            (false, false) => accumulate::accumulate(sum, payload),
+            (true, true) => {
+                accumulate::overwrite(sum, payload);
+                let packet = results.push(Seg { contributions, ..seg }, payload.len());
+                accumulate::copy_into(sum, packet);
+            }
+            (false, true) => {
+                let packet = results.push(Seg { contributions, ..seg }, payload.len());
+                accumulate::accumulate_into(sum, payload, packet);
+            }
+        }
+        if is_last { Verdict::Completed } else { Verdict::Summed }
+    }
+
+    fn is_complete(&self, slot: &Slot, open: &OpenRound) -> bool {
+        // A member that left after it contributed must not stand for one that has yet to.
+        let present = (slot.contributors & open.participants).count_ones();
+        self.job.formed && slot.contributions > 0 && present >= u32::from(open.threshold)
+    }
+
+    /// Closes an open segment if nobody is left to wait for, or in any case if forced, and puts its result
+    /// into the batch. True if it did; needs room in the batch.
+    pub(crate) fn close(
+        &mut self,
+        round: Round,
+        index: SegmentIndex,
+        force: bool,
+        results: &mut Batch,
+    ) -> bool {
+        let slot = *self.slot(round, index);
+        let Some(open) = self.job.open_round(round).copied() else { return false };
+        let is_open = slot.state == SlotState::Open && slot.round == round;
+        if !is_open || !(force && slot.contributions > 0 || self.is_complete(&slot, &open)) {
+            return false;
+        }
+        self.slot_mut(round, index).state = SlotState::Done;
+        self.push_result(round, index, results)
+    }
+
+    /// Puts the result of a finished segment into the batch. False if it is not finished.
+    pub(crate) fn push_result(&mut self, round: Round, index: SegmentIndex, batch: &mut Batch) -> bool {
+        let slot = *self.slot(round, index);
+        if !slot.is_done(round) {
+            return false;
+        }
+        let sum = self.sum_mut(round, index);
+        let seg = Seg { index, round, contributions: slot.contributions };
+        accumulate::copy_into(sum, batch.push(seg, size_of_val(sum)));
+        true
+    }
+
+    /// Whether the switch would take this member's contribution to a segment now.
+    pub(crate) fn is_missing(&self, member: usize, round: Round, index: SegmentIndex) -> bool {
+        matches!(self.admission(member, round, index), Admission::First(_) | Admission::Next(_))
+    }
+
+    fn position(&self, round: Round, index: SegmentIndex) -> usize {
+        round.parity() * self.job.layout.segment_count() as usize + index.get() as usize
+    }
+
+    fn slot(&self, round: Round, index: SegmentIndex) -> &Slot {
+        &self.slots[self.position(round, index)]
+    }
+
+    fn slot_mut(&mut self, round: Round, index: SegmentIndex) -> &mut Slot {
+        let position = self.position(round, index);
+        &mut self.slots[position]
+    }
+
+    fn sum_mut(&mut self, round: Round, index: SegmentIndex) -> &mut [f32] {
+        let start = round.parity() * self.job.layout.gradient_len() as usize;
+        let range = self.job.layout.range(index);
+        &mut self.sums[start + range.start..start + range.end]
+    }
+}

@@ -1,0 +1,415 @@
+//! The control plane: one function for each Action.
+
+use iswitch_protocol::limits::{
+    DATAGRAM_OVERHEAD_BYTES, MAX_BITMAP_LEN_BYTES, MAX_MEMBERS, PROTOCOL_VERSION,
+};
+use iswitch_protocol::wire::control::{ACK_LEN_BYTES, JOIN_LEN_BYTES, RangeRepr, SegmentSetRepr};
+use iswitch_protocol::wire::{
+    AckRepr, Action, ControlBody, ControlPacket, ControlRepr, JoinRepr, Mode, Status, WireError,
+};
+use iswitch_protocol::{Round, SegmentIndex, VectorLayout};
+
+use super::Switch;
+use super::event::{Departure, Event};
+use super::job::Job;
+use super::membership::{Member, MemberAt};
+use super::output::Endpoint;
+use super::reason::DropReason;
+use super::recovery::Work;
+
+/// A request that is not granted: the reason, and what was expected.
+struct Refusal {
+    status: Status,
+    expected: u32,
+    round: Round,
+}
+
+impl From<Status> for Refusal {
+    fn from(status: Status) -> Self {
+        Self { status, expected: 0, round: Round::default() }
+    }
+}
+
+impl From<(Status, u32)> for Refusal {
+    fn from((status, expected): (Status, u32)) -> Self {
+        Self { expected, ..status.into() }
+    }
+}
+
+/// The fields of a request that its Ack repeats.
+#[derive(Clone, Copy)]
+struct Request {
+    job: u32,
+    id: u32,
+    action: Action,
+}
+
+impl Switch {
+    pub(super) fn handle_control(&mut self, from: &Endpoint, bytes: &[u8]) {
+        self.counters.control_received += 1;
+        let packet = match ControlPacket::new_checked(bytes) {
+            Ok(packet) => packet,
+            Err(error) => return self.counters.count_drop(DropReason::Wire(error)),
+        };
+        let repr = match ControlRepr::parse(&packet) {
+            Ok(repr) => repr,
+            Err(error) => return self.refuse_unparsed(from, &packet, error),
+        };
+        let request = Request { job: repr.job, id: repr.request, action: repr.action() };
+        if let ControlBody::Join(join) = &repr.body {
+            return self.handle_join(from, request, join);
+        }
+        let Some(at) = self.directory.find(from) else {
+            self.counters.count_drop(DropReason::UnknownMember);
+            return self.refuse(from, request, &Status::UnknownMember.into());
+        };
+        let Some(job) = self.job(at.job) else { return };
+        if job.id != repr.job {
+            let expected = job.id;
+            self.counters.count_drop(DropReason::ForeignJob);
+            return self.refuse(from, request, &(Status::ForeignJob, expected).into());
+        }
+        self.hear_from(at);
+        let outcome = match repr.body {
+            ControlBody::Join(_) => unreachable!("handled above"),
+            ControlBody::Leave => return self.handle_leave(from, request, at),
+            ControlBody::Help(wanted) => self.handle_help(from, request, at, wanted),
+            ControlBody::Reset { .. } => {
+                self.handle_reset(at, request);
+                self.grant(from, request, at, 0);
+                Ok(())
+            }
+            ControlBody::SetH { threshold } => self.handle_set_h(from, request, at, threshold),
+            ControlBody::FBcast(range) => self.handle_fbcast(from, request, at, range),
+            ControlBody::Halt => {
+                self.handle_halt(at);
+                self.grant(from, request, at, 0);
+                Ok(())
+            }
+            ControlBody::Ack(_) => return self.counters.count_drop(DropReason::UnexpectedAck),
+        };
+        if let Err(refusal) = outcome {
+            self.counters.count_drop(DropReason::RequestRefused);
+            self.refuse(from, request, &refusal);
+        }
+    }
+
+    fn refuse_unparsed(&mut self, from: &Endpoint, packet: &ControlPacket<'_>, error: WireError) {
+        self.counters.count_drop(DropReason::Wire(error));
+        let action = Action::from_code(packet.action_code()).unwrap_or(Action::Ack);
+        let request = Request { job: packet.job(), id: packet.request(), action };
+        let refusal = match error {
+            WireError::WrongVersion => (Status::WrongVersion, u32::from(PROTOCOL_VERSION)).into(),
+            _ => Status::Malformed.into(),
+        };
+        self.refuse(from, request, &refusal);
+    }
+
+    fn handle_join(&mut self, from: &Endpoint, request: Request, join: &JoinRepr) {
+        match self.try_join(from, request.job, join) {
+            Ok(at) => self.grant(from, request, at, join_ack_padding(join)),
+            Err(refusal) => {
+                let Refusal { status, expected, .. } = refusal;
+                self.counters.count_drop(match status {
+                    Status::ForeignJob => DropReason::ForeignJob,
+                    _ => DropReason::JoinRefused,
+                });
+                self.report(Event::JoinRefused { job: request.job, address: from.peer, status, expected });
+                self.refuse(from, request, &refusal);
+            }
+        }
+    }
+
+    fn try_join(&mut self, from: &Endpoint, id: u32, join: &JoinRepr) -> Result<MemberAt, Refusal> {
+        if join.mode != Mode::Synchronous {
+            return Err((Status::ModeMismatch, Mode::Synchronous as u32).into());
+        }
+        if usize::from(join.workers) > MAX_MEMBERS {
+            return Err((Status::JobFull, MAX_MEMBERS as u32).into());
+        }
+        if let Some(at) = self.directory.find(from) {
+            let job = self.job(at.job).expect("the directory lists members of jobs that exist");
+            if job.id != id {
+                return Err((Status::ForeignJob, job.id).into());
+            }
+            if let Some(mismatch) = job.mismatch(join) {
+                return Err(mismatch.into());
+            }
+            if job.member(at.member).is_some_and(|member| member.instance == join.instance) {
+                self.hear_from(at);
+                return Ok(at);
+            }
+            self.remove_member(at, Departure::Restarted);
+        }
+        let job = match self.find_job(id) {
+            Some(job) => job,
+            None => self.create_job(id, join)?,
+        };
+        self.admit(job, from, join)
+    }
+
+    fn admit(&mut self, job_at: usize, from: &Endpoint, join: &JoinRepr) -> Result<MemberAt, Refusal> {
+        let now = self.now;
+        let job = self.jobs[job_at].as_mut().expect("the caller found or made the job");
+        if let Some(mismatch) = job.mismatch(join) {
+            return Err(mismatch.into());
+        }
+        let id = job.free_id().ok_or((Status::JobFull, MAX_MEMBERS as u32))?;
+        let start = job.start_round();
+        let member = Member {
+            endpoint: *from,
+            kind: join.kind,
+            instance: join.instance,
+            start,
+            last_heard: now,
+            last_reset: None,
+        };
+        let has_formed = job.admit(id, member);
+        let (job_id, members) = (job.id, job.member_count());
+        let at = MemberAt { job: job_at, member: id };
+        self.directory.insert(from, at);
+        self.expect_lease_end();
+        self.report(Event::Joined { job: job_id, member: id as u16, address: from.peer, round: start });
+        if has_formed {
+            self.report(Event::JobFormed { job: job_id, members });
+            // The last worker may have joined after the others' contributions.
+            self.close_finished(job_at);
+        }
+        Ok(at)
+    }
+
+    fn create_job(&mut self, id: u32, join: &JoinRepr) -> Result<usize, Refusal> {
+        let layout =
+            VectorLayout::new(join.gradient_len, join.segment_floats).map_err(|_| Status::BadLayout)?;
+        let at = self.jobs.iter().position(Option::is_none).ok_or(Status::NoCapacity)?;
+        let room_kib = (self.sums.largest_gap() * size_of::<f32>() / 1024) as u32;
+        let no_capacity = (Status::NoCapacity, room_kib);
+        let slots = self.slots.take(2 * layout.segment_count() as usize).ok_or(no_capacity)?;
+        let Some(sums) = self.sums.take(2 * layout.gradient_len() as usize) else {
+            self.slots.give_back(&slots);
+            return Err(no_capacity.into());
+        };
+        self.slots.region_mut(&slots).fill(super::aggregator::Slot::EMPTY);
+        self.jobs[at] = Some(Job::new(id, join, layout, self.next_base, slots, sums));
+        let JoinRepr { gradient_len, workers, .. } = *join;
+        self.report(Event::JobCreated { job: id, gradient_len, workers });
+        Ok(at)
+    }
+
+    fn handle_leave(&mut self, from: &Endpoint, request: Request, at: MemberAt) {
+        // Acknowledged first: afterwards the job may be gone.
+        self.grant(from, request, at, 0);
+        self.remove_member(at, Departure::Leave);
+    }
+
+    fn handle_reset(&mut self, at: MemberAt, request: Request) {
+        let Some(job) = self.jobs[at.job].as_mut() else { return };
+        let Some(member) = job.member_mut(at.member) else { return };
+        if member.last_reset == Some(request.id) {
+            return;
+        }
+        member.last_reset = Some(request.id);
+        let slots = job.slots.clone();
+        job.reset(self.slots.region_mut(&slots));
+        let (id, round) = (job.id, job.base);
+        self.report(Event::Reset { job: id, round });
+        self.notify_members(at.job, ControlBody::Reset { round });
+    }
+
+    fn handle_halt(&mut self, at: MemberAt) {
+        let Some(job) = self.jobs[at.job].as_mut() else { return };
+        if !job.halted {
+            job.halted = true;
+            let id = job.id;
+            self.report(Event::Halted { job: id });
+        }
+        self.notify_members(at.job, ControlBody::Halt);
+    }
+
+    fn handle_set_h(
+        &mut self,
+        from: &Endpoint,
+        request: Request,
+        at: MemberAt,
+        threshold: u16,
+    ) -> Result<(), Refusal> {
+        if usize::from(threshold) > MAX_MEMBERS {
+            return Err((Status::BadThreshold, MAX_MEMBERS as u32).into());
+        }
+        let job = self.jobs[at.job].as_mut().ok_or(Status::UnknownMember)?;
+        job.pinned_threshold = (threshold > 0).then_some(threshold);
+        let id = job.id;
+        self.report(Event::ThresholdSet { job: id, threshold });
+        self.grant(from, request, at, 0);
+        Ok(())
+    }
+
+    fn handle_fbcast(
+        &mut self,
+        from: &Endpoint,
+        request: Request,
+        at: MemberAt,
+        range: RangeRepr,
+    ) -> Result<(), Refusal> {
+        let job = self.check_range(at, range)?;
+        if job.open_round(range.round).is_none() {
+            return Err(Refusal { round: job.current_round(), ..Status::StaleRound.into() });
+        }
+        let end = range.first + range.count;
+        self.queue_work(Work::Close { job: at.job, round: range.round, next: range.first, end, force: true });
+        self.grant(from, request, at, 0);
+        Ok(())
+    }
+
+    /// Answers a Help: what the switch misses from the member goes into the Ack, what it has follows as data.
+    fn handle_help(
+        &mut self,
+        from: &Endpoint,
+        request: Request,
+        at: MemberAt,
+        wanted: SegmentSetRepr<'_>,
+    ) -> Result<(), Refusal> {
+        let range = wanted.range;
+        let job = self.check_range(at, range)?;
+        if range.count > 0 {
+            check_round(job, at, range.round)?;
+        }
+        let mut bitmap = [0u8; MAX_BITMAP_LEN_BYTES];
+        let aggregation = self.aggregation(at.job).ok_or(Status::UnknownMember)?;
+        for index in wanted.indices().filter_map(SegmentIndex::new) {
+            if aggregation.is_missing(at.member, range.round, index) {
+                let bit = index.get() - range.first;
+                bitmap[bit as usize / 8] |= 1 << (bit % 8);
+            }
+        }
+        let missing = SegmentSetRepr { range, bitmap: &bitmap[..wanted.bitmap.len()] };
+        self.acknowledge(from, request, at, Some(missing), 0);
+        if range.count > 0 {
+            self.queue_work(Work::repeat(at, wanted));
+        }
+        Ok(())
+    }
+
+    fn check_range(&self, at: MemberAt, range: RangeRepr) -> Result<&Job, Refusal> {
+        let job = self.job(at.job).ok_or(Status::UnknownMember)?;
+        let segments = job.layout.segment_count();
+        match range.first.checked_add(range.count) {
+            Some(end) if end <= segments => Ok(job),
+            _ => Err((Status::OutOfRange, segments).into()),
+        }
+    }
+
+    fn notify_members(&mut self, job_at: usize, body: ControlBody<'_>) {
+        let Some(job) = &self.jobs[job_at] else { return };
+        let notice = ControlRepr { job: job.id, request: 0, body };
+        for endpoint in job.endpoints() {
+            if !self.outbox.push_control(*endpoint, &notice, 0) {
+                self.counters.count_drop(DropReason::Busy);
+            }
+        }
+    }
+
+    /// Acknowledges a request that was granted.
+    fn grant(&mut self, to: &Endpoint, request: Request, at: MemberAt, padding_len: u16) {
+        self.acknowledge(to, request, at, None, padding_len);
+    }
+
+    fn acknowledge(
+        &mut self,
+        to: &Endpoint,
+        request: Request,
+        at: MemberAt,
+        missing: Option<SegmentSetRepr<'_>>,
+        padding_len: u16,
+    ) {
+        let Some(job) = self.job(at.job) else { return };
+        let start = job.member(at.member).map_or(job.base, |member| member.start);
+        let ack = AckRepr {
+            member: at.member as u16,
+            members: job.member_count(),
+            threshold: job.threshold(),
+            round: if request.action == Action::Join { start } else { job.current_round() },
+            window: self.window(job),
+            missing,
+            ..self.bare_ack(request.action, Status::Success)
+        };
+        self.send_ack(to, request, ack, padding_len);
+    }
+
+    fn refuse(&mut self, to: &Endpoint, request: Request, refusal: &Refusal) {
+        let Refusal { status, expected, round } = *refusal;
+        let ack = AckRepr { expected, round, ..self.bare_ack(request.action, status) };
+        self.send_ack(to, request, ack, 0);
+    }
+
+    /// Tells the sender of data packets why they were dropped.
+    pub(super) fn refuse_data(
+        &mut self,
+        to: &Endpoint,
+        job: u32,
+        status: Status,
+        round: Round,
+        expected: u32,
+    ) {
+        let request = Request { job, id: 0, action: Action::Ack };
+        let ack = AckRepr { expected, round, ..self.bare_ack(Action::Ack, status) };
+        self.push_ack(to, request, ack, 0);
+    }
+
+    fn bare_ack(&self, action: Action, status: Status) -> AckRepr<'static> {
+        AckRepr {
+            action,
+            status,
+            member: 0,
+            members: 0,
+            threshold: 0,
+            round: Round::default(),
+            window: 0,
+            boot: self.config.boot,
+            lease_ms: self.config.lease_ms,
+            expected: 0,
+            missing: None,
+            padding_len: 0,
+        }
+    }
+
+    /// A request with id zero wants no answer, unless it is refused.
+    fn send_ack(&mut self, to: &Endpoint, request: Request, ack: AckRepr<'_>, padding_len: u16) {
+        if request.id != 0 || ack.status != Status::Success {
+            self.push_ack(to, request, ack, padding_len);
+        }
+    }
+
+    fn push_ack(&mut self, to: &Endpoint, request: Request, ack: AckRepr<'_>, padding_len: u16) {
+        let repr = ControlRepr { job: request.job, request: request.id, body: ControlBody::Ack(ack) };
+        if !self.outbox.push_control(*to, &repr, padding_len) {
+            self.counters.count_drop(DropReason::Busy);
+        }
+    }
+
+    /// Segments that each member may have in flight, so that those of all members fit in the receive buffer.
+    fn window(&self, job: &Job) -> u16 {
+        let datagram = job.layout.full_packet_len() + DATAGRAM_OVERHEAD_BYTES;
+        let members = usize::from(job.member_count().max(job.workers).max(1));
+        (self.config.recv_buffer_bytes / (datagram * members)).clamp(1, usize::from(u16::MAX)) as u16
+    }
+}
+
+/// Refuses a round that is no longer kept, or that the member has no part in.
+fn check_round(job: &Job, at: MemberAt, round: Round) -> Result<(), Refusal> {
+    if job.halted {
+        return Err(Status::Halted.into());
+    }
+    let start = job.member(at.member).map_or(job.base, |member| member.start);
+    let current = job.current_round();
+    if round.next().is_before(current) || round.is_before(job.base) || round.is_before(start) {
+        let round = if current.is_before(start) { start } else { current };
+        return Err(Refusal { round, ..Status::StaleRound.into() });
+    }
+    Ok(())
+}
+
+/// The Ack of a Join is as long as the Join, so that both directions of the path are proved.
+fn join_ack_padding(join: &JoinRepr) -> u16 {
+    (JOIN_LEN_BYTES as u16).saturating_add(join.padding_len).saturating_sub(ACK_LEN_BYTES as u16)
+}

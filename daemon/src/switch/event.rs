@@ -1,0 +1,134 @@
+//! What happened, said once: the driver logs it, a test reads it.
+
+use core::fmt;
+use core::net::SocketAddrV4;
+
+use iswitch_protocol::Round;
+use iswitch_protocol::wire::Status;
+
+/// Something that an operator wants to know. Packets are counted, not reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The first Join of a job.
+    JobCreated {
+        /// The job.
+        job: u32,
+        /// Floats in its vector.
+        gradient_len: u32,
+        /// Workers that it waits for, zero if it does not.
+        workers: u16,
+    },
+    /// The last member of a job is gone and its memory free.
+    JobEnded {
+        /// The job.
+        job: u32,
+    },
+    /// As many workers have joined as the job was declared with.
+    JobFormed {
+        /// The job.
+        job: u32,
+        /// Its members.
+        members: u16,
+    },
+    /// A member was admitted.
+    Joined {
+        /// The job.
+        job: u32,
+        /// The member's id.
+        member: u16,
+        /// Its address.
+        address: SocketAddrV4,
+        /// The first round it takes part in.
+        round: Round,
+    },
+    /// A Join was refused.
+    JoinRefused {
+        /// The job asked for.
+        job: u32,
+        /// The sender.
+        address: SocketAddrV4,
+        /// The field or resource that is the reason.
+        status: Status,
+        /// What it should have been, see [`Status`].
+        expected: u32,
+    },
+    /// A member left.
+    Left {
+        /// The job.
+        job: u32,
+        /// The member's id.
+        member: u16,
+        /// Its address.
+        address: SocketAddrV4,
+        /// Why it is gone.
+        why: Departure,
+    },
+    /// The threshold H was set, from the next round on.
+    ThresholdSet {
+        /// The job.
+        job: u32,
+        /// The threshold; zero lets it follow the number of members.
+        threshold: u16,
+    },
+    /// The job was cleared.
+    Reset {
+        /// The job.
+        job: u32,
+        /// The round it goes on from.
+        round: Round,
+    },
+    /// The job was suspended.
+    Halted {
+        /// The job.
+        job: u32,
+    },
+    /// More happened at once than there was room to remember.
+    EventsLost {
+        /// How many events are missing here.
+        count: u32,
+    },
+}
+
+/// Why a member is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// It asked to leave.
+    Leave,
+    /// Its lease ran out.
+    Silent,
+    /// Another process joined from its address.
+    Restarted,
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::JobCreated { job, gradient_len, workers } => {
+                write!(f, "job {job} created: {gradient_len} floats, {workers} workers")
+            }
+            Self::JobEnded { job } => write!(f, "job {job} ended"),
+            Self::JobFormed { job, members } => write!(f, "job {job} complete: {members} members"),
+            Self::Joined { job, member, address, round } => {
+                write!(f, "member {member} of job {job} joined from {address} at round {round}")
+            }
+            Self::JoinRefused { job, address, status, expected } => {
+                write!(f, "join of {address} to job {job} refused: {} (expected {expected})", status.name())
+            }
+            Self::Left { job, member, address, why } => {
+                let why = match why {
+                    Departure::Leave => "left",
+                    Departure::Silent => "expelled, its lease ran out",
+                    Departure::Restarted => "replaced, another process joined from its address",
+                };
+                write!(f, "member {member} of job {job} at {address} {why}")
+            }
+            Self::ThresholdSet { job, threshold: 0 } => {
+                write!(f, "threshold H of job {job} follows its members")
+            }
+            Self::ThresholdSet { job, threshold } => write!(f, "threshold H of job {job} set to {threshold}"),
+            Self::Reset { job, round } => write!(f, "job {job} reset, goes on at round {round}"),
+            Self::Halted { job } => write!(f, "job {job} halted"),
+            Self::EventsLost { count } => write!(f, "{count} events were not recorded"),
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! One training job: its members, its threshold H and its rounds.
+
+use core::ops::Range;
+
+use iswitch_protocol::limits::MAX_MEMBERS;
+use iswitch_protocol::wire::{JoinRepr, Kind, Mode, Status};
+use iswitch_protocol::{Round, VectorLayout};
+
+use super::aggregator::Slot;
+use super::membership::Member;
+use super::output::Endpoint;
+
+/// A job. Its slots and sums lie in the switch's arenas.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) id: u32,
+    pub(crate) layout: VectorLayout,
+    pub(crate) mode: Mode,
+    /// Workers that must have joined before the first round completes; zero if it waits for none.
+    pub(crate) workers: u16,
+    /// Whether they have.
+    pub(crate) formed: bool,
+    pub(crate) halted: bool,
+    members: [Option<Member>; MAX_MEMBERS],
+    /// Bit i: member i exists.
+    active: u64,
+    /// Threshold H set by SetH; otherwise H follows the members.
+    pub(crate) pinned_threshold: Option<u16>,
+    /// The first round since the job was created or reset.
+    pub(crate) base: Round,
+    /// The latest round that any contribution has opened.
+    newest: Option<Round>,
+    /// The two rounds that can be alive at once, by parity.
+    rounds: [OpenRound; 2],
+    pub(crate) slots: Range<usize>,
+    pub(crate) sums: Range<usize>,
+}
+
+/// What was fixed when a round opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OpenRound {
+    pub(crate) round: Round,
+    /// Members whose contributions complete a segment.
+    pub(crate) participants: u64,
+    /// How many of them it takes.
+    pub(crate) threshold: u16,
+}
+
+impl Job {
+    pub(crate) fn new(
+        id: u32,
+        join: &JoinRepr,
+        layout: VectorLayout,
+        base: Round,
+        slots: Range<usize>,
+        sums: Range<usize>,
+    ) -> Self {
+        Self {
+            id,
+            layout,
+            mode: join.mode,
+            workers: join.workers,
+            formed: join.workers <= 1,
+            halted: false,
+            members: [None; MAX_MEMBERS],
+            active: 0,
+            pinned_threshold: None,
+            base,
+            newest: None,
+            rounds: [OpenRound::default(); 2],
+            slots,
+            sums,
+        }
+    }
+
+    /// The first field of a Join that differs from the job's, and the job's value.
+    pub(crate) fn mismatch(&self, join: &JoinRepr) -> Option<(Status, u32)> {
+        let layout = &self.layout;
+        if join.gradient_len != layout.gradient_len() {
+            Some((Status::GradientLenMismatch, layout.gradient_len()))
+        } else if join.segment_floats != layout.segment_floats() {
+            Some((Status::SegmentSizeMismatch, u32::from(layout.segment_floats())))
+        } else if join.mode != self.mode {
+            Some((Status::ModeMismatch, self.mode as u32))
+        } else if join.workers != self.workers {
+            Some((Status::WorkersMismatch, u32::from(self.workers)))
+        } else {
+            None
+        }
+    }
+
+    pub(crate) fn member(&self, id: usize) -> Option<&Member> {
+        self.members[id].as_ref()
+    }
+
+    pub(crate) fn member_mut(&mut self, id: usize) -> Option<&mut Member> {
+        self.members[id].as_mut()
+    }
+
+    pub(crate) fn members(&self) -> impl Iterator<Item = (usize, &Member)> {
+        self.members.iter().enumerate().filter_map(|(id, member)| Some((id, member.as_ref()?)))
+    }
+
+    pub(crate) fn members_mut(&mut self) -> impl Iterator<Item = &mut Member> {
+        self.members.iter_mut().flatten()
+    }
+
+    pub(crate) fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
+        self.members.iter().flatten().map(|member| &member.endpoint)
+    }
+
+    pub(crate) fn member_count(&self) -> u16 {
+        self.active.count_ones() as u16
+    }
+
+    /// The id that the next member would get.
+    pub(crate) fn free_id(&self) -> Option<usize> {
+        let id = (!self.active).trailing_zeros() as usize;
+        (id < MAX_MEMBERS).then_some(id)
+    }
+
+    /// The round that a member who joins now starts from: the next one, or while the job still waits for
+    /// its first members, the one that is open.
+    pub(crate) fn start_round(&self) -> Round {
+        match self.newest {
+            Some(newest) if self.formed => newest.next(),
+            _ => self.base,
+        }
+    }
+
+    /// Admits a member. Returns whether the job has all its workers just now.
+    pub(crate) fn admit(&mut self, id: usize, member: Member) -> bool {
+        self.members[id] = Some(member);
+        self.active |= 1 << id;
+        let was_formed = self.formed;
+        self.formed |= self.member_count() >= self.workers;
+        for parity in 0..2 {
+            if !was_formed && self.is_open(parity) {
+                self.rounds[parity].participants |= 1 << id;
+            }
+        }
+        self.refresh_thresholds();
+        self.formed && !was_formed
+    }
+
+    /// Removes a member. Its contributions stay in the sums; open segments no longer wait for it.
+    pub(crate) fn remove(&mut self, id: usize) -> Option<Member> {
+        let member = self.members[id].take()?;
+        self.active &= !(1 << id);
+        for round in &mut self.rounds {
+            round.participants &= !(1 << id);
+        }
+        self.refresh_thresholds();
+        Some(member)
+    }
+
+    /// The threshold H of a round that opens now.
+    pub(crate) fn threshold(&self) -> u16 {
+        self.threshold_among(self.active)
+    }
+
+    fn threshold_among(&self, participants: u64) -> u16 {
+        let count = participants.count_ones() as u16;
+        let waiting_for = if self.formed { 0 } else { self.workers };
+        self.pinned_threshold.unwrap_or_else(|| count.max(waiting_for).max(1))
+    }
+
+    /// H follows the members of a round that is under way, unless it is pinned: what SetH changes takes
+    /// effect only when a round opens.
+    fn refresh_thresholds(&mut self) {
+        if self.pinned_threshold.is_none() {
+            for parity in 0..2 {
+                self.rounds[parity].threshold = self.threshold_among(self.rounds[parity].participants);
+            }
+        }
+    }
+
+    fn is_open(&self, parity: usize) -> bool {
+        self.newest.is_some_and(|newest| {
+            let round = self.rounds[parity].round;
+            (round == newest || round.next() == newest) && !round.is_before(self.base)
+        })
+    }
+
+    /// The state of a round that has been opened and is still kept.
+    pub(crate) fn open_round(&self, round: Round) -> Option<&OpenRound> {
+        let open = &self.rounds[round.parity()];
+        (open.round == round && self.is_open(round.parity())).then_some(open)
+    }
+
+    /// What would be fixed if the round opened now.
+    pub(crate) fn prospective_round(&self, round: Round) -> OpenRound {
+        let participants = self
+            .members()
+            .filter(|(_, member)| !round.is_before(member.start))
+            .fold(0, |bits, (id, _)| bits | 1 << id);
+        OpenRound { round, participants, threshold: self.threshold_among(participants) }
+    }
+
+    /// Opens a round: fixes who takes part and how many it takes.
+    pub(crate) fn open(&mut self, open: OpenRound) {
+        self.rounds[open.round.parity()] = open;
+        self.newest = Some(open.round);
+    }
+
+    /// The latest round that was opened.
+    pub(crate) fn newest(&self) -> Option<Round> {
+        self.newest
+    }
+
+    /// Where a member whose round is over may go on.
+    pub(crate) fn current_round(&self) -> Round {
+        self.newest.unwrap_or(self.base)
+    }
+
+    /// Forgets all rounds; the job goes on with a round that none of its packets in flight can name.
+    pub(crate) fn reset(&mut self, slots: &mut [Slot]) {
+        self.base = self.newest.map_or(self.base, Round::next);
+        self.newest = None;
+        self.halted = false;
+        self.rounds = [OpenRound::default(); 2];
+        for member in self.members.iter_mut().flatten() {
+            member.start = self.base;
+        }
+        slots.fill(Slot::EMPTY);
+    }
+
+    /// Contributions that one packet of a member may claim.
+    pub(crate) fn max_weight(&self, id: usize) -> u16 {
+        match self.members[id].map(|member| member.kind) {
+            Some(Kind::Switch) => u16::MAX,
+            _ => 1,
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The membership table (figure 9 of the paper): who the members are, and which job an address belongs to.
+
+use alloc::vec::Vec;
+
+use iswitch_protocol::limits::{MAX_JOBS, MAX_MEMBERS};
+use iswitch_protocol::wire::Kind;
+use iswitch_protocol::{Instant, Round};
+
+use super::output::Endpoint;
+
+/// One member of a job. Its id is its position in the job's table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Member {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) kind: Kind,
+    /// Tells a restarted process from a repeated Join.
+    pub(crate) instance: u32,
+    /// The first round it takes part in.
+    pub(crate) start: Round,
+    pub(crate) last_heard: Instant,
+    /// Id of its last Reset, which must not be done twice when it is repeated.
+    pub(crate) last_reset: Option<u32>,
+}
+
+/// Position of a member: which job, and which of its members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MemberAt {
+    pub(crate) job: usize,
+    pub(crate) member: usize,
+}
+
+/// Finds a member by the address it sends from: a sorted table, so that no choice of addresses makes it slow.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    entries: Vec<(Key, MemberAt)>,
+}
+
+type Key = u64;
+
+impl Directory {
+    pub(crate) fn new() -> Self {
+        Self { entries: Vec::with_capacity(MAX_JOBS * MAX_MEMBERS) }
+    }
+
+    pub(crate) fn find(&self, endpoint: &Endpoint) -> Option<MemberAt> {
+        let at = self.position(endpoint).ok()?;
+        Some(self.entries[at].1)
+    }
+
+    /// Adds an address that is not in the table; there is room for the members of all jobs.
+    pub(crate) fn insert(&mut self, endpoint: &Endpoint, at: MemberAt) {
+        if let Err(position) = self.position(endpoint) {
+            self.entries.insert(position, (key(endpoint), at));
+        }
+    }
+
+    pub(crate) fn remove(&mut self, endpoint: &Endpoint) {
+        if let Ok(position) = self.position(endpoint) {
+            self.entries.remove(position);
+        }
+    }
+
+    fn position(&self, endpoint: &Endpoint) -> Result<usize, usize> {
+        self.entries.binary_search_by_key(&key(endpoint), |(key, _)| *key)
+    }
+}
+
+/// Ingress port, IPv4 address and UDP port: a member cannot be impersonated from another port of the switch.
+fn key(endpoint: &Endpoint) -> Key {
+    u64::from(endpoint.port.0) << 48
+        | u64::from(endpoint.peer.ip().to_bits()) << 16
+        | u64::from(endpoint.peer.port())
+}

@@ -1,0 +1,322 @@
+//! The switch core: bytes and a clock in; bytes, events and a deadline out.
+//!
+//! It does no I/O, reads no clock and allocates nothing after [`Switch::new`]. The daemon's UDP and raw
+//! ports, the simulator and the comparison with the RTL all drive this one type.
+//!
+//! # Contract
+//! After each `handle_*` call [`Switch::poll_transmit`] until `None`, then [`Switch::poll_event`] until `None`,
+//! then sleep until input arrives or the instant of [`Switch::poll_timeout`], and then call
+//! [`Switch::handle_timeout`]. Spurious calls do nothing.
+
+pub mod accumulate;
+mod aggregator;
+mod arena;
+mod control;
+mod event;
+mod job;
+mod membership;
+mod output;
+mod reason;
+mod recovery;
+mod ring;
+mod status;
+
+use alloc::vec::Vec;
+
+pub use iswitch_protocol::Instant;
+use iswitch_protocol::limits::{MAX_JOBS, MAX_PENDING_EVENTS, MAX_PENDING_RANGES};
+use iswitch_protocol::wire::{Class, DataPacket, Status, WireError};
+use iswitch_protocol::{Round, SegmentIndex};
+
+pub use aggregator::NonFinite;
+use aggregator::{Aggregation, Slot, Verdict};
+use arena::Arena;
+pub use event::{Departure, Event};
+use job::Job;
+use membership::{Directory, MemberAt};
+use output::Outbox;
+pub use output::{Endpoint, PortId, Transmit};
+pub use reason::{Counters, DropReason};
+use recovery::Work;
+use ring::Ring;
+pub use status::{JobStatus, MemberStatus};
+
+/// What the driver decides.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Tells members that the switch was restarted; drawn at random for each run.
+    pub boot: u64,
+    /// Silence after which a member is expelled, in milliseconds.
+    pub lease_ms: u32,
+    /// Memory for the sums of all jobs, in bytes. A job takes twice its vector.
+    pub memory_bytes: usize,
+    /// Receive buffer that the port really has, in bytes: what bounds the window.
+    pub recv_buffer_bytes: usize,
+    /// What to do with NaN and infinities.
+    pub non_finite: NonFinite,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            boot: 0,
+            lease_ms: 10_000,
+            memory_bytes: 256 << 20,
+            recv_buffer_bytes: 212_992,
+            non_finite: NonFinite::default(),
+        }
+    }
+}
+
+/// Bytes of sums for which there is one slot. Jobs with much smaller segments run out of slots first.
+const BYTES_PER_SLOT: usize = 256;
+
+/// The switch.
+#[derive(Debug)]
+pub struct Switch {
+    config: Config,
+    now: Instant,
+    deadline: Option<Instant>,
+    jobs: Vec<Option<Job>>,
+    directory: Directory,
+    slots: Arena<Slot>,
+    sums: Arena<f32>,
+    outbox: Outbox,
+    /// What the last [`Self::poll_transmit`] lent out.
+    lent: Lent,
+    work: Ring<Work>,
+    events: Ring<Event>,
+    events_lost: u32,
+    counters: Counters,
+    /// Where the rounds of the next job start.
+    next_base: Round,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lent {
+    Nothing,
+    Control,
+    Results,
+    Answers,
+}
+
+impl Switch {
+    /// A switch without members. Takes all the memory that it will ever have.
+    pub fn new(config: Config) -> Self {
+        let mut jobs = Vec::with_capacity(MAX_JOBS);
+        jobs.resize_with(MAX_JOBS, || None);
+        Self {
+            config,
+            now: Instant::default(),
+            deadline: None,
+            jobs,
+            directory: Directory::new(),
+            slots: Arena::new(config.memory_bytes / BYTES_PER_SLOT, Slot::EMPTY),
+            sums: Arena::new(config.memory_bytes / size_of::<f32>(), 0.0),
+            outbox: Outbox::new(),
+            lent: Lent::Nothing,
+            work: Ring::with_capacity(MAX_PENDING_RANGES),
+            events: Ring::with_capacity(MAX_PENDING_EVENTS),
+            events_lost: 0,
+            counters: Counters::default(),
+            next_base: Round::default(),
+        }
+    }
+
+    /// Takes in a datagram, or a super-frame of datagrams of `stride` bytes of which the last may be shorter.
+    pub fn handle_datagrams(
+        &mut self,
+        now: Instant,
+        from: &Endpoint,
+        class: Class,
+        payload: &[u8],
+        stride: usize,
+    ) {
+        self.advance(now);
+        // An empty payload is one datagram, though chunks() finds none in it.
+        let stride = stride.max(1);
+        match class {
+            Class::Control if payload.is_empty() => self.handle_control(from, payload),
+            Class::Control => payload.chunks(stride).for_each(|bytes| self.handle_control(from, bytes)),
+            Class::Data if payload.is_empty() => self.handle_invalid(now, WireError::Truncated),
+            Class::Data => self.handle_data(from, payload, stride),
+        }
+    }
+
+    /// Counts a frame whose ToS says that it is ours, but that cannot be used.
+    pub fn handle_invalid(&mut self, now: Instant, error: WireError) {
+        self.advance(now);
+        self.counters.count_drop(DropReason::Wire(error));
+    }
+
+    /// Lets time pass: expels the members whose lease ran out.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.advance(now);
+        if self.deadline.is_some_and(|deadline| deadline <= self.now) {
+            self.expire_leases();
+        }
+    }
+
+    /// The next datagrams to send.
+    pub fn poll_transmit(&mut self) -> Option<Transmit<'_>> {
+        match self.lent {
+            Lent::Results => self.outbox.results.clear(),
+            Lent::Answers => self.outbox.answers.clear(),
+            Lent::Nothing | Lent::Control => {}
+        }
+        self.lent = self.next_to_lend();
+        match self.lent {
+            Lent::Nothing => None,
+            Lent::Control => {
+                self.counters.control_sent += 1;
+                Some(self.outbox.control())
+            }
+            Lent::Answers => {
+                self.counters.data_sent += self.outbox.answers_len();
+                Some(self.outbox.answers())
+            }
+            Lent::Results => {
+                let job = self.jobs[self.outbox.results_job].as_ref()?;
+                self.counters.data_sent += self.outbox.results_len() * u64::from(job.member_count());
+                Some(self.outbox.results(job))
+            }
+        }
+    }
+
+    fn next_to_lend(&mut self) -> Lent {
+        if self.outbox.next_control() {
+            return Lent::Control;
+        }
+        // Results before answers, and both before the long ranges that refill them.
+        for _ in 0..2 {
+            if !self.outbox.results.is_empty() {
+                return Lent::Results;
+            }
+            if !self.outbox.answers.is_empty() {
+                return Lent::Answers;
+            }
+            if !self.do_work() {
+                break;
+            }
+        }
+        Lent::Nothing
+    }
+
+    /// When [`Self::handle_timeout`] is due.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// The next thing to log.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop().or_else(|| {
+            let count = core::mem::take(&mut self.events_lost);
+            (count > 0).then_some(Event::EventsLost { count })
+        })
+    }
+
+    /// What was counted since the start.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The jobs as they are. Allocates: for an operator's question, not for the packet path.
+    pub fn jobs(&self) -> impl Iterator<Item = JobStatus> + '_ {
+        self.jobs.iter().flatten().map(|job| JobStatus::of(job, self.now))
+    }
+
+    fn handle_data(&mut self, from: &Endpoint, payload: &[u8], stride: usize) {
+        let datagrams = payload.len().div_ceil(stride) as u64;
+        self.counters.data_received += datagrams;
+        let Some(at) = self.directory.find(from) else {
+            (0..datagrams).for_each(|_| self.counters.count_drop(DropReason::UnknownMember));
+            return self.refuse_data(from, 0, Status::UnknownMember, Round::default(), 0);
+        };
+        self.hear_from(at);
+        self.outbox.results_job = at.job;
+        self.outbox.answers_to = *from;
+        let mut refused = None;
+        for bytes in payload.chunks(stride) {
+            if let Err(reason) = self.handle_contribution(at, bytes) {
+                self.counters.count_drop(reason);
+                if refused.is_none() && reason.status().is_some() {
+                    refused = Some((reason, bytes));
+                }
+            }
+        }
+        // One answer to a super-frame is enough: the member learns the reason and the first segment.
+        if let Some((reason, bytes)) = refused {
+            self.explain(from, at, reason, bytes);
+        }
+    }
+
+    fn handle_contribution(&mut self, at: MemberAt, bytes: &[u8]) -> Result<(), DropReason> {
+        let packet = DataPacket::new_checked(bytes).map_err(DropReason::Wire)?;
+        let non_finite = self.config.non_finite;
+        let Some((mut aggregation, outbox)) = self.aggregation_and_outbox(at.job) else {
+            return Err(DropReason::UnknownMember);
+        };
+        match aggregation.contribute(at.member, &packet, non_finite, &mut outbox.results) {
+            Verdict::Summed => self.counters.contributions += 1,
+            Verdict::Completed => {
+                self.counters.contributions += 1;
+                self.counters.results += 1;
+            }
+            Verdict::Finished => {
+                let seg = packet.seg();
+                if outbox.answers.has_room(bytes.len()) {
+                    aggregation.push_result(seg.round, seg.index, &mut outbox.answers);
+                    self.counters.results_repeated += 1;
+                }
+                return Err(DropReason::Late);
+            }
+            Verdict::Dropped(reason) => return Err(reason),
+        }
+        Ok(())
+    }
+
+    /// Tells a member why its data packet was dropped, and what was expected.
+    fn explain(&mut self, from: &Endpoint, at: MemberAt, reason: DropReason, bytes: &[u8]) {
+        let (Some(status), Some(job)) = (reason.status(), self.job(at.job)) else { return };
+        let seg = DataPacket::new_checked(bytes).ok().map(|packet| packet.seg());
+        let index = seg.map_or(SegmentIndex::default(), |seg| seg.index);
+        let start = job.member(at.member).map_or(job.base, |member| member.start);
+        let current = job.current_round();
+        let (round, expected) = match reason {
+            DropReason::SegOutOfRange => (current, job.layout.segment_count()),
+            DropReason::LengthMismatch => (current, job.layout.packet_len(index) as u32),
+            DropReason::BadWeight => (current, 1),
+            DropReason::NonFinite => (seg.map_or(current, |seg| seg.round), index.get()),
+            DropReason::NotParticipant => (start, 0),
+            _ => (current, 0),
+        };
+        let id = job.id;
+        self.refuse_data(from, id, status, round, expected);
+    }
+
+    fn job(&self, at: usize) -> Option<&Job> {
+        self.jobs[at].as_ref()
+    }
+
+    fn find_job(&self, id: u32) -> Option<usize> {
+        self.jobs.iter().position(|job| job.as_ref().is_some_and(|job| job.id == id))
+    }
+
+    fn aggregation(&mut self, job_at: usize) -> Option<Aggregation<'_>> {
+        self.aggregation_and_outbox(job_at).map(|(aggregation, _)| aggregation)
+    }
+
+    fn aggregation_and_outbox(&mut self, job_at: usize) -> Option<(Aggregation<'_>, &mut Outbox)> {
+        let job = self.jobs[job_at].as_mut()?;
+        let (slots, sums) = (job.slots.clone(), job.sums.clone());
+        let slots = self.slots.region_mut(&slots);
+        let sums = self.sums.region_mut(&sums);
+        Some((Aggregation { job, slots, sums }, &mut self.outbox))
+    }
+
+    fn report(&mut self, event: Event) {
+        if self.events.push(event).is_err() {
+            self.events_lost += 1;
+        }
+    }
+}

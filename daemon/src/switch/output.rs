@@ -1,0 +1,200 @@
+//! What waits to be sent: control packets, a batch of results, a batch of answers to one member.
+
+use core::net::SocketAddrV4;
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use iswitch_protocol::Seg;
+use iswitch_protocol::limits::{
+    MAX_CONTROL_LEN_BYTES, MAX_PAYLOAD_LEN_BYTES, MAX_PENDING_CONTROL, MAX_SUPERFRAME_LEN_BYTES,
+    SEG_LEN_BYTES,
+};
+use iswitch_protocol::wire::{Class, ControlRepr, emit_seg};
+
+use super::job::Job;
+use super::ring::Ring;
+
+/// Number of a port of the driver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PortId(pub u8);
+
+/// Where a datagram came from, and so where an answer goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The port that it arrived on.
+    pub port: PortId,
+    /// Address of the member.
+    pub peer: SocketAddrV4,
+    /// Address that the member sent to: the source of the answer.
+    pub local: SocketAddrV4,
+    /// MAC address of the member, or of the router before it; zero on a UDP port.
+    pub peer_mac: [u8; 6],
+    /// MAC address that the member sent to; zero on a UDP port.
+    pub local_mac: [u8; 6],
+}
+
+/// Datagrams to send: one, or a super-frame of datagrams of `stride` bytes of which the last may be shorter.
+#[derive(Debug)]
+pub struct Transmit<'a> {
+    /// Control or data.
+    pub class: Class,
+    /// UDP payloads, one after the other.
+    pub payload: &'a [u8],
+    /// Bytes of each payload.
+    pub stride: usize,
+    recipients: Recipients<'a>,
+}
+
+#[derive(Debug)]
+enum Recipients<'a> {
+    One(&'a Endpoint),
+    Members(&'a Job),
+}
+
+impl<'a> Transmit<'a> {
+    /// The receivers: each gets the whole payload.
+    pub fn recipients(&self) -> impl Iterator<Item = &'a Endpoint> {
+        let (one, job) = match self.recipients {
+            Recipients::One(endpoint) => (Some(endpoint), None),
+            Recipients::Members(job) => (None, Some(job)),
+        };
+        one.into_iter().chain(job.into_iter().flat_map(Job::endpoints))
+    }
+}
+
+/// Data packets of the same length, one after the other, as one offloaded send takes them.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    bytes: Vec<u8>,
+    stride: usize,
+    datagrams: u64,
+    /// A shorter packet can only be the last.
+    closed: bool,
+}
+
+impl Batch {
+    pub(crate) fn new() -> Self {
+        Self { bytes: Vec::with_capacity(MAX_SUPERFRAME_LEN_BYTES), stride: 0, datagrams: 0, closed: false }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.datagrams = 0;
+        self.closed = false;
+    }
+
+    /// Whether a packet of `len` bytes still goes into this batch.
+    pub(crate) fn has_room(&self, len: usize) -> bool {
+        self.is_empty()
+            || !self.closed && len <= self.stride && self.bytes.len() + len <= MAX_SUPERFRAME_LEN_BYTES
+    }
+
+    /// Appends a packet with that Seg; the caller fills in the floats that it returns.
+    ///
+    /// # Panics
+    /// If there is no room, see [`Self::has_room`].
+    pub(crate) fn push(&mut self, seg: Seg, float_bytes: usize) -> &mut [u8] {
+        let len = SEG_LEN_BYTES + float_bytes;
+        assert!(self.has_room(len));
+        if self.is_empty() {
+            self.stride = len;
+        }
+        self.closed = len < self.stride;
+        self.datagrams += 1;
+        let start = self.bytes.len();
+        self.bytes.resize(start + len, 0);
+        emit_seg(&mut self.bytes[start..], seg)
+    }
+}
+
+#[derive(Debug)]
+struct PendingControl {
+    to: Endpoint,
+    bytes: [u8; MAX_CONTROL_LEN_BYTES],
+    len: usize,
+    padding_len: usize,
+}
+
+/// Everything that waits to be sent.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    control: Ring<PendingControl>,
+    sending: PendingControl,
+    padded: Vec<u8>,
+    /// Results for all members of `results_job`.
+    pub(crate) results: Batch,
+    pub(crate) results_job: usize,
+    /// Results for one member.
+    pub(crate) answers: Batch,
+    pub(crate) answers_to: Endpoint,
+}
+
+impl Outbox {
+    pub(crate) fn new() -> Self {
+        let unspecified = SocketAddrV4::new(core::net::Ipv4Addr::UNSPECIFIED, 0);
+        let nobody = Endpoint {
+            port: PortId::default(),
+            peer: unspecified,
+            local: unspecified,
+            peer_mac: [0; 6],
+            local_mac: [0; 6],
+        };
+        Self {
+            control: Ring::with_capacity(MAX_PENDING_CONTROL),
+            sending: PendingControl { to: nobody, bytes: [0; MAX_CONTROL_LEN_BYTES], len: 0, padding_len: 0 },
+            padded: vec![0; MAX_PAYLOAD_LEN_BYTES],
+            results: Batch::new(),
+            results_job: 0,
+            answers: Batch::new(),
+            answers_to: nobody,
+        }
+    }
+
+    /// Queues a control packet, to be followed by `padding_len` zero bytes. False if there is no room.
+    pub(crate) fn push_control(&mut self, to: Endpoint, packet: &ControlRepr<'_>, padding_len: u16) -> bool {
+        let mut bytes = [0; MAX_CONTROL_LEN_BYTES];
+        let len = packet.emit(&mut bytes);
+        let padding_len = usize::from(padding_len).min(MAX_PAYLOAD_LEN_BYTES - len);
+        self.control.push(PendingControl { to, bytes, len, padding_len }).is_ok()
+    }
+
+    /// Takes the next control packet out of the queue, so that [`Self::control`] can lend it.
+    pub(crate) fn next_control(&mut self) -> bool {
+        let Some(next) = self.control.pop() else { return false };
+        self.padded[..next.len].copy_from_slice(&next.bytes[..next.len]);
+        self.padded[next.len..next.len + next.padding_len].fill(0);
+        self.sending = next;
+        true
+    }
+
+    pub(crate) fn control(&self) -> Transmit<'_> {
+        let payload = &self.padded[..self.sending.len + self.sending.padding_len];
+        let recipients = Recipients::One(&self.sending.to);
+        Transmit { class: Class::Control, payload, stride: payload.len(), recipients }
+    }
+
+    pub(crate) fn results<'a>(&'a self, job: &'a Job) -> Transmit<'a> {
+        let recipients = Recipients::Members(job);
+        let Batch { bytes, stride, .. } = &self.results;
+        Transmit { class: Class::Data, payload: bytes, stride: *stride, recipients }
+    }
+
+    pub(crate) fn answers(&self) -> Transmit<'_> {
+        let recipients = Recipients::One(&self.answers_to);
+        let Batch { bytes, stride, .. } = &self.answers;
+        Transmit { class: Class::Data, payload: bytes, stride: *stride, recipients }
+    }
+
+    pub(crate) fn results_len(&self) -> u64 {
+        self.results.datagrams
+    }
+
+    pub(crate) fn answers_len(&self) -> u64 {
+        self.answers.datagrams
+    }
+}

@@ -1,0 +1,200 @@
+//! Why a packet changed nothing: at once the drop reason, the metric label and the log field.
+
+use iswitch_protocol::wire::{Status, WireError};
+
+/// Why the switch dropped a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DropReason {
+    /// The bytes are not a valid packet.
+    Wire(WireError),
+    /// The sender is not a member of any job.
+    UnknownMember,
+    /// The packet names another job than the sender's.
+    ForeignJob,
+    /// A Join that differs from the job's first, or for which there is no room.
+    JoinRefused,
+    /// A request that cannot be granted.
+    RequestRefused,
+    /// An Ack: the switch sends no requests to members.
+    UnexpectedAck,
+    /// A segment index beyond the vector.
+    SegOutOfRange,
+    /// The payload is not as long as its segment.
+    LengthMismatch,
+    /// A worker that claims to hold several gradients, or a total that does not fit the field.
+    BadWeight,
+    /// A contribution with NaN or an infinity.
+    NonFinite,
+    /// A second contribution to a segment that is still open.
+    Duplicate,
+    /// A contribution to a finished segment; the cached result was the answer.
+    Late,
+    /// A contribution to a round that is over and no longer kept.
+    StaleRound,
+    /// A contribution to a round that cannot open yet.
+    EarlyRound,
+    /// A contribution to a round that began before the member was admitted.
+    NotParticipant,
+    /// A contribution to a halted job.
+    Halted,
+    /// More requests in one call than the switch keeps; the sender repeats them.
+    Busy,
+}
+
+const OWN: [DropReason; 16] = [
+    DropReason::UnknownMember,
+    DropReason::ForeignJob,
+    DropReason::JoinRefused,
+    DropReason::RequestRefused,
+    DropReason::UnexpectedAck,
+    DropReason::SegOutOfRange,
+    DropReason::LengthMismatch,
+    DropReason::BadWeight,
+    DropReason::NonFinite,
+    DropReason::Duplicate,
+    DropReason::Late,
+    DropReason::StaleRound,
+    DropReason::EarlyRound,
+    DropReason::NotParticipant,
+    DropReason::Halted,
+    DropReason::Busy,
+];
+
+impl DropReason {
+    /// Number of reasons.
+    pub const COUNT: usize = WireError::ALL.len() + OWN.len();
+
+    /// All of them, in the order of their numbers.
+    pub fn all() -> impl Iterator<Item = Self> {
+        WireError::ALL.into_iter().map(Self::Wire).chain(OWN)
+    }
+
+    /// Position in [`Self::all`].
+    pub fn index(self) -> usize {
+        match self {
+            Self::Wire(error) => error as usize,
+            own => {
+                WireError::ALL.len() + OWN.iter().position(|reason| *reason == own).expect("OWN lists all")
+            }
+        }
+    }
+
+    /// Label of the counter.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Wire(error) => error.name(),
+            Self::UnknownMember => "unknown_member",
+            Self::ForeignJob => "foreign_job",
+            Self::JoinRefused => "join_refused",
+            Self::RequestRefused => "request_refused",
+            Self::UnexpectedAck => "unexpected_ack",
+            Self::SegOutOfRange => "seg_out_of_range",
+            Self::LengthMismatch => "length_mismatch",
+            Self::BadWeight => "bad_weight",
+            Self::NonFinite => "non_finite",
+            Self::Duplicate => "duplicate",
+            Self::Late => "late",
+            Self::StaleRound => "stale_round",
+            Self::EarlyRound => "early_round",
+            Self::NotParticipant => "not_participant",
+            Self::Halted => "halted",
+            Self::Busy => "busy",
+        }
+    }
+
+    /// What the sender of a data packet is told; `None` where silence or a result is the answer.
+    pub(crate) const fn status(self) -> Option<Status> {
+        match self {
+            Self::Wire(_) => Some(Status::Malformed),
+            Self::UnknownMember => Some(Status::UnknownMember),
+            Self::SegOutOfRange => Some(Status::SegOutOfRange),
+            Self::LengthMismatch => Some(Status::LengthMismatch),
+            Self::BadWeight => Some(Status::BadWeight),
+            Self::NonFinite => Some(Status::NonFinite),
+            Self::StaleRound | Self::NotParticipant => Some(Status::StaleRound),
+            Self::Halted => Some(Status::Halted),
+            Self::ForeignJob
+            | Self::JoinRefused
+            | Self::RequestRefused
+            | Self::UnexpectedAck
+            | Self::Duplicate
+            | Self::Late
+            | Self::EarlyRound
+            | Self::Busy => None,
+        }
+    }
+}
+
+/// What the switch has counted since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Control packets received.
+    pub control_received: u64,
+    /// Data packets received.
+    pub data_received: u64,
+    /// Contributions summed.
+    pub contributions: u64,
+    /// Segments completed.
+    pub results: u64,
+    /// Results sent again to one member.
+    pub results_repeated: u64,
+    /// Control packets handed to the ports.
+    pub control_sent: u64,
+    /// Data packets handed to the ports, one for each recipient.
+    pub data_sent: u64,
+    /// Members expelled because their lease ran out.
+    pub expelled: u64,
+    drops: [u64; DropReason::COUNT],
+}
+
+impl Counters {
+    pub(crate) fn count_drop(&mut self, reason: DropReason) {
+        self.drops[reason.index()] += 1;
+    }
+
+    /// Datagrams dropped for one reason.
+    pub fn drops(&self, reason: DropReason) -> u64 {
+        self.drops[reason.index()]
+    }
+
+    /// Datagrams dropped for any reason.
+    pub fn dropped(&self) -> u64 {
+        self.drops.iter().sum()
+    }
+
+    /// Everything that is counted but the drops, by name.
+    pub fn traffic(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        [
+            ("control_received", self.control_received),
+            ("data_received", self.data_received),
+            ("contributions", self.contributions),
+            ("results", self.results),
+            ("results_repeated", self.results_repeated),
+            ("control_sent", self.control_sent),
+            ("data_sent", self.data_sent),
+            ("expelled", self.expelled),
+        ]
+        .into_iter()
+    }
+
+    /// The drop counters, by reason.
+    pub fn dropped_by_reason(&self) -> impl Iterator<Item = (DropReason, u64)> + use<> {
+        let drops = self.drops;
+        DropReason::all().map(move |reason| (reason, drops[reason.index()]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_has_its_own_counter_and_name() {
+        let reasons: alloc::vec::Vec<_> = DropReason::all().collect();
+        assert_eq!(reasons.len(), DropReason::COUNT);
+        for (index, reason) in reasons.iter().enumerate() {
+            assert_eq!(reason.index(), index);
+            assert_eq!(reasons.iter().filter(|other| other.name() == reason.name()).count(), 1);
+        }
+    }
+}

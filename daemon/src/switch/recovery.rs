@@ -1,0 +1,211 @@
+//! What repairs a job: results sent again, segments closed for members that are gone, leases.
+
+use core::time::Duration;
+
+use iswitch_protocol::limits::MAX_BITMAP_LEN_BYTES;
+use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
+use iswitch_protocol::{Instant, Round, SegmentIndex};
+
+use super::Switch;
+use super::event::{Departure, Event};
+use super::job::Job;
+use super::membership::MemberAt;
+use super::reason::DropReason;
+
+/// A range of segments to go through when there is room to send: a range may be longer than a super-frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    /// Send a member the results that it asked for: of the range from `first` on those in the bitmap.
+    Repeat { at: MemberAt, round: Round, next: u32, end: u32, first: u32, bitmap: [u8; MAX_BITMAP_LEN_BYTES] },
+    /// Close the segments that wait for nobody any more, or all of them if forced.
+    Close { job: usize, round: Round, next: u32, end: u32, force: bool },
+}
+
+impl Work {
+    pub(super) fn repeat(at: MemberAt, wanted: SegmentSetRepr<'_>) -> Self {
+        let mut bitmap = [0; MAX_BITMAP_LEN_BYTES];
+        bitmap[..wanted.bitmap.len()].copy_from_slice(wanted.bitmap);
+        let RangeRepr { round, first, count } = wanted.range;
+        Self::Repeat { at, round, next: first, end: first + count, first, bitmap }
+    }
+}
+
+/// A driver that is alive calls at least this many times in a lease, so a longer silence is its own.
+const TICKS_PER_LEASE: u32 = 4;
+
+impl Switch {
+    pub(super) fn queue_work(&mut self, work: Work) {
+        if self.work.iter().any(|queued| *queued == work) {
+            return;
+        }
+        if self.work.push(work).is_err() {
+            self.counters.count_drop(DropReason::Busy);
+        }
+    }
+
+    /// Fills an empty batch from the queue. False when the queue is empty and nothing was found.
+    pub(super) fn do_work(&mut self) -> bool {
+        while let Some(work) = self.work.front_mut().copied() {
+            let (next, found) = match work {
+                Work::Repeat { at, round, next, end, first, bitmap } => {
+                    let range = RangeRepr { round, first, count: end - first };
+                    self.repeat_results(at, next, SegmentSetRepr { range, bitmap: &bitmap })
+                }
+                Work::Close { job, round, next, end, force } => {
+                    self.close_segments(job, round, next..end, force)
+                }
+            };
+            let is_finished = match self.work.front_mut() {
+                Some(Work::Repeat { next: at, end, .. } | Work::Close { next: at, end, .. }) => {
+                    *at = next;
+                    next >= *end
+                }
+                None => true,
+            };
+            if is_finished {
+                self.work.pop();
+            }
+            if found {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn repeat_results(&mut self, at: MemberAt, next: u32, wanted: SegmentSetRepr<'_>) -> (u32, bool) {
+        let RangeRepr { round, first, count } = wanted.range;
+        let end = first + count;
+        let Some(member) = self.job(at.job).and_then(|job| job.member(at.member)) else {
+            return (end, false);
+        };
+        self.outbox.answers_to = member.endpoint;
+        let Some((mut aggregation, outbox)) = self.aggregation_and_outbox(at.job) else {
+            return (end, false);
+        };
+        let indices = wanted.indices().filter(|index| *index >= next);
+        let mut stopped_at = end;
+        for index in indices.filter_map(SegmentIndex::new) {
+            if !outbox.answers.has_room(aggregation.job.layout.packet_len(index)) {
+                stopped_at = index.get();
+                break;
+            }
+            aggregation.push_result(round, index, &mut outbox.answers);
+        }
+        self.counters.results_repeated += self.outbox.answers_len();
+        (stopped_at, !self.outbox.answers.is_empty())
+    }
+
+    fn close_segments(
+        &mut self,
+        job: usize,
+        round: Round,
+        range: core::ops::Range<u32>,
+        force: bool,
+    ) -> (u32, bool) {
+        let end = range.end;
+        self.outbox.results_job = job;
+        let Some((mut aggregation, outbox)) = self.aggregation_and_outbox(job) else { return (end, false) };
+        let end = end.min(aggregation.job.layout.segment_count());
+        let mut next = range.start;
+        for index in (range.start..end).filter_map(SegmentIndex::new) {
+            if !outbox.results.has_room(aggregation.job.layout.packet_len(index)) {
+                break;
+            }
+            aggregation.close(round, index, force, &mut outbox.results);
+            next = index.get() + 1;
+        }
+        let next = if next >= end { range.end } else { next };
+        let closed = self.outbox.results_len();
+        self.counters.results += closed;
+        (next, closed > 0)
+    }
+
+    /// Looks through the open rounds of a job for segments that became complete without a contribution.
+    pub(super) fn close_finished(&mut self, job_at: usize) {
+        let Some(job) = self.job(job_at) else { return };
+        let Some(newest) = job.newest() else { return };
+        let end = job.layout.segment_count();
+        let last = Round::new(newest.get().wrapping_sub(1));
+        for round in [last, newest] {
+            if self.job(job_at).is_some_and(|job| job.open_round(round).is_some()) {
+                self.queue_work(Work::Close { job: job_at, round, next: 0, end, force: false });
+            }
+        }
+    }
+
+    /// Removes a member; the job goes on without it, or ends with it.
+    pub(super) fn remove_member(&mut self, at: MemberAt, why: Departure) {
+        let Some(job) = self.jobs[at.job].as_mut() else { return };
+        let Some(member) = job.remove(at.member) else { return };
+        let (id, members) = (job.id, job.member_count());
+        self.directory.remove(&member.endpoint);
+        self.report(Event::Left { job: id, member: at.member as u16, address: member.endpoint.peer, why });
+        // A process that takes the place of its predecessor keeps the job.
+        if members == 0 && why != Departure::Restarted {
+            self.end_job(at.job);
+        } else {
+            self.close_finished(at.job);
+        }
+    }
+
+    fn end_job(&mut self, job_at: usize) {
+        let Some(job) = self.jobs[job_at].take() else { return };
+        // The next job's rounds lie beyond all that packets of this one can still name.
+        let after = job.newest().unwrap_or(job.base).next();
+        if self.next_base.is_before(after) {
+            self.next_base = after;
+        }
+        self.slots.give_back(&job.slots);
+        self.sums.give_back(&job.sums);
+        self.report(Event::JobEnded { job: job.id });
+    }
+
+    pub(super) fn hear_from(&mut self, at: MemberAt) {
+        let now = self.now;
+        if let Some(member) = self.jobs[at.job].as_mut().and_then(|job| job.member_mut(at.member)) {
+            member.last_heard = now;
+        }
+    }
+
+    fn lease(&self) -> Duration {
+        Duration::from_millis(u64::from(self.config.lease_ms))
+    }
+
+    /// Sees to it that the switch wakes up while there are members.
+    pub(super) fn expect_lease_end(&mut self) {
+        let tick = self.now.plus(self.lease() / TICKS_PER_LEASE);
+        self.deadline = Some(self.deadline.map_or(tick, |deadline| deadline.min(tick)));
+    }
+
+    /// Takes over the driver's clock. A step back is ignored. If the driver slept through much of a lease,
+    /// members could not be heard: their leases are extended by as much.
+    pub(super) fn advance(&mut self, now: Instant) {
+        let slept = now.since(self.now);
+        if slept > self.lease() / 2 {
+            for member in self.jobs.iter_mut().flatten().flat_map(Job::members_mut) {
+                member.last_heard = member.last_heard.plus(slept);
+            }
+        }
+        self.now = self.now.max(now);
+    }
+
+    /// Expels the members whose lease ran out.
+    pub(super) fn expire_leases(&mut self) {
+        self.deadline = None;
+        let (now, lease) = (self.now, self.lease());
+        for job_at in 0..self.jobs.len() {
+            while let Some(member) = self.silent_member(job_at, now, lease) {
+                self.counters.expelled += 1;
+                self.remove_member(MemberAt { job: job_at, member }, Departure::Silent);
+            }
+        }
+        if self.jobs.iter().any(Option::is_some) {
+            self.expect_lease_end();
+        }
+    }
+
+    fn silent_member(&self, job_at: usize, now: Instant, lease: Duration) -> Option<usize> {
+        let mut members = self.job(job_at)?.members();
+        members.find(|(_, member)| now.since(member.last_heard) > lease).map(|(id, _)| id)
+    }
+}

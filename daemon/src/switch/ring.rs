@@ -1,0 +1,37 @@
+//! A queue of fixed capacity: it never allocates after it is made.
+
+use alloc::collections::VecDeque;
+
+/// First in, first out, up to a capacity.
+#[derive(Debug)]
+pub(crate) struct Ring<T> {
+    items: VecDeque<T>,
+    capacity: usize,
+}
+
+impl<T> Ring<T> {
+    pub(crate) fn with_capacity(capacity: usize) -> Self {
+        Self { items: VecDeque::with_capacity(capacity), capacity }
+    }
+
+    /// Appends; gives the item back if there is no room.
+    pub(crate) fn push(&mut self, item: T) -> Result<(), T> {
+        if self.items.len() == self.capacity {
+            return Err(item);
+        }
+        self.items.push_back(item);
+        Ok(())
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        self.items.pop_front()
+    }
+
+    pub(crate) fn front_mut(&mut self) -> Option<&mut T> {
+        self.items.front_mut()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.items.iter()
+    }
+}

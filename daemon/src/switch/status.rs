@@ -1,0 +1,78 @@
+//! A job as an operator sees it.
+
+use core::net::SocketAddrV4;
+
+use alloc::vec::Vec;
+
+use iswitch_protocol::Instant;
+
+use super::job::Job;
+
+/// A job as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "std", derive(serde::Serialize))]
+pub struct JobStatus {
+    /// The job's id.
+    pub job: u32,
+    /// Floats in its vector.
+    pub gradient_len: u32,
+    /// Floats in each segment but the last.
+    pub segment_floats: u16,
+    /// Workers that it was declared with, zero if it waits for none.
+    pub workers: u16,
+    /// Whether they have all joined.
+    pub formed: bool,
+    /// The threshold H of the next round.
+    pub threshold: u16,
+    /// Whether H was set by SetH.
+    pub threshold_pinned: bool,
+    /// Whether the job is suspended.
+    pub halted: bool,
+    /// The latest round, if any has begun.
+    pub round: Option<u32>,
+    /// Its members.
+    pub members: Vec<MemberStatus>,
+}
+
+/// A member as it is (figure 9 of the paper).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "std", derive(serde::Serialize))]
+pub struct MemberStatus {
+    /// The member's id.
+    pub id: u16,
+    /// Its address.
+    pub address: SocketAddrV4,
+    /// `worker` or `switch`.
+    pub kind: &'static str,
+    /// The first round it takes part in.
+    pub start_round: u32,
+    /// How long it has been silent, in milliseconds.
+    pub silent_ms: u64,
+}
+
+impl JobStatus {
+    pub(super) fn of(job: &Job, now: Instant) -> Self {
+        let members = job.members().map(|(id, member)| MemberStatus {
+            id: id as u16,
+            address: member.endpoint.peer,
+            kind: match member.kind {
+                iswitch_protocol::wire::Kind::Worker => "worker",
+                iswitch_protocol::wire::Kind::Switch => "switch",
+            },
+            start_round: member.start.get(),
+            silent_ms: now.since(member.last_heard).as_millis() as u64,
+        });
+        Self {
+            job: job.id,
+            gradient_len: job.layout.gradient_len(),
+            segment_floats: job.layout.segment_floats(),
+            workers: job.workers,
+            formed: job.formed,
+            threshold: job.threshold(),
+            threshold_pinned: job.pinned_threshold.is_some(),
+            halted: job.halted,
+            round: job.newest().map(iswitch_protocol::Round::get),
+            members: members.collect(),
+        }
+    }
+}
