@@ -1,0 +1,148 @@
+//! Joining a job: what a worker declares, and why it can be turned away.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::time::Duration;
+
+use iswitch_protocol::limits::{DEFAULT_SEGMENT_FLOATS, SEG_LEN_BYTES};
+use iswitch_protocol::segment::LayoutError;
+use iswitch_protocol::wire::control::JOIN_LEN_BYTES;
+use iswitch_protocol::wire::{Classifier, JoinRepr, Kind, Mode, Status};
+
+/// What a worker asks for when it joins. Start from [`JoinOptions::new`].
+#[derive(Clone, Debug)]
+pub struct JoinOptions {
+    /// Address of the switch.
+    pub switch: SocketAddrV4,
+    /// Local address to send from; unspecified lets the kernel choose.
+    pub local: SocketAddrV4,
+    /// The job. Jobs on one switch are told apart by this number.
+    pub job: u32,
+    /// Workers that the job starts with: no sum is delivered before as many have joined. Zero: as many as
+    /// there are, for a job that workers may join and leave at any time.
+    pub workers: u16,
+    /// Floats in the vector, the same on all workers.
+    pub gradient_len: u32,
+    /// Floats in a packet, the same on all workers; 366 fill an MTU of 1500 bytes.
+    pub segment_floats: u16,
+    /// ToS of control packets, low two bits zero.
+    pub control_tos: u8,
+    /// ToS of data packets, low two bits zero.
+    pub data_tos: u8,
+    /// Receive buffer to ask the kernel for, in bytes. Without `CAP_NET_ADMIN` `net.core.rmem_max` limits it.
+    pub recv_buffer_bytes: usize,
+    /// Move several packets in one system call where the kernel can.
+    pub offload: bool,
+    /// How long to wait for the switch to answer.
+    pub connect_timeout: Duration,
+    /// How long to wait for the other workers to join; `None` for ever.
+    pub workers_timeout: Option<Duration>,
+    /// How long the switch may be silent in a round before the call fails.
+    pub switch_timeout: Duration,
+    /// How long a round may take, however alive the switch is; `None` for ever.
+    pub round_timeout: Option<Duration>,
+}
+
+impl JoinOptions {
+    /// Joins job 0 of the switch at `switch` with vectors of `gradient_len` floats, as one of `workers`.
+    pub fn new(switch: SocketAddrV4, workers: u16, gradient_len: u32) -> Self {
+        let Classifier { control_tos, data_tos, .. } = Classifier::default();
+        Self {
+            switch,
+            local: SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0),
+            job: 0,
+            workers,
+            gradient_len,
+            segment_floats: DEFAULT_SEGMENT_FLOATS,
+            control_tos,
+            data_tos,
+            recv_buffer_bytes: 8 << 20,
+            offload: true,
+            connect_timeout: Duration::from_secs(10),
+            workers_timeout: None,
+            switch_timeout: Duration::from_secs(10),
+            round_timeout: None,
+        }
+    }
+
+    /// The Join, padded to the length of a data packet: if it arrives, so will the data.
+    pub(super) fn repr(&self, instance: u32) -> JoinRepr {
+        let packet_len = SEG_LEN_BYTES + usize::from(self.segment_floats) * size_of::<f32>();
+        JoinRepr {
+            gradient_len: self.gradient_len,
+            segment_floats: self.segment_floats,
+            workers: self.workers,
+            mode: Mode::Synchronous,
+            kind: Kind::Worker,
+            instance,
+            padding_len: packet_len.saturating_sub(JOIN_LEN_BYTES) as u16,
+        }
+    }
+
+    /// What this worker declared for the field that a refusal names, as text.
+    pub(super) fn declared(&self, status: Status) -> String {
+        match status {
+            Status::GradientLenMismatch => self.gradient_len.to_string(),
+            Status::SegmentSizeMismatch => self.segment_floats.to_string(),
+            Status::WorkersMismatch | Status::JobFull => self.workers.to_string(),
+            Status::ForeignJob => self.job.to_string(),
+            Status::WrongVersion => iswitch_protocol::limits::PROTOCOL_VERSION.to_string(),
+            Status::NoCapacity => format!("{} KiB", u64::from(self.gradient_len) * 8 / 1024),
+            _ => "this one's".to_owned(),
+        }
+    }
+}
+
+/// Why a worker could not join.
+#[non_exhaustive]
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// The vector cannot be cut up like that.
+    #[error("{0}")]
+    Layout(#[from] LayoutError),
+    /// Nobody answered.
+    #[error("no answer from the switch {switch} within {waited:?} (is iswitchd running there?){detail}")]
+    NoAnswer {
+        /// The switch.
+        switch: SocketAddrV4,
+        /// How long was waited.
+        waited: Duration,
+        /// The last error of the socket, if there was one.
+        detail: String,
+    },
+    /// The switch refused, and named the field.
+    #[error("the switch refused: {} is {declared}, expected {expected}", .status.name())]
+    Refused {
+        /// The field or resource.
+        status: Status,
+        /// What this worker declared.
+        declared: String,
+        /// What the switch expected, see [`Status`].
+        expected: u32,
+    },
+    /// The path does not carry packets as long as a segment.
+    #[error(
+        "a packet of {len} bytes does not fit the path to {switch}: segment_floats is {segment_floats}, \
+         choose fewer (or raise the MTU)"
+    )]
+    PathMtu {
+        /// The switch.
+        switch: SocketAddrV4,
+        /// UDP payload that was tried, in bytes.
+        len: usize,
+        /// Floats in a segment.
+        segment_floats: u16,
+    },
+    /// The other workers did not come.
+    #[error("{present} of {workers} workers joined within {waited:?}")]
+    WorkersMissing {
+        /// Workers that have joined.
+        present: u16,
+        /// Workers that the job starts with.
+        workers: u16,
+        /// How long was waited.
+        waited: Duration,
+    },
+    /// The socket failed.
+    #[error("socket: {0}")]
+    Io(#[from] std::io::Error),
+}

@@ -1,0 +1,521 @@
+//! The worker's side of an aggregation: bytes and a clock in; bytes, a deadline and an outcome out.
+//!
+//! It sends the segments of a vector in order, with at most a window of them in flight; each result lets the
+//! next ones go. Lost packets are the worker's business: it notices a gap in the results, or silence, and sends
+//! a Help. The switch answers with the results that it has and names the contributions that it misses; only
+//! those are sent again.
+//!
+//! The vector belongs to the caller: each result replaces the contribution that it was made of, which is
+//! needed no longer.
+
+use core::time::Duration;
+
+use iswitch_protocol::limits::{
+    DATAGRAM_OVERHEAD_BYTES, FLOAT_LEN_BYTES, MAX_BITMAP_LEN_BYTES, MAX_RANGE_SEGMENTS,
+    MAX_SUPERFRAME_DATAGRAMS, MAX_SUPERFRAME_LEN_BYTES, SEG_LEN_BYTES,
+};
+use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
+use iswitch_protocol::wire::{
+    AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, Status, emit_seg,
+};
+use iswitch_protocol::{Instant, Round, Seg, SegmentIndex, VectorLayout};
+
+use super::bitmap::Bitmap;
+use super::timer::RetryTimer;
+
+/// Results may overtake each other by this many segments before a gap counts as a loss: a super-frame.
+const REORDER_SEGMENTS: u32 = MAX_SUPERFRAME_DATAGRAMS as u32;
+/// Ranges that one expired timer asks for; the rest waits for the next.
+const MAX_HELPS_AT_ONCE: usize = 8;
+/// Segments that may be in flight after many losses.
+const MIN_WINDOW: u32 = 4;
+
+/// What the Ack of a Join told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Membership {
+    /// Id of this member.
+    pub member: u16,
+    /// The first round to take part in.
+    pub start: Round,
+    /// Segments that may be in flight.
+    pub window: u16,
+    /// Identifies the run of the switch.
+    pub boot: u64,
+    /// Silence after which the switch expels a member.
+    pub lease: Duration,
+}
+
+/// Why a round did not end with a sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The switch does not know this member, or was restarted.
+    Expelled(&'static str),
+    /// The job is halted.
+    Halted,
+    /// The round is over; the worker may go on at this one.
+    StaleRound(Round),
+    /// The switch refused a contribution.
+    Refused(Status),
+}
+
+/// Result of a round: its number, and the fewest and most gradients that any segment of the sum holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// The round.
+    pub round: Round,
+    /// Gradients in the segment with the fewest.
+    pub fewest: u16,
+    /// Gradients in the segment with the most.
+    pub most: u16,
+}
+
+/// Counters of a worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkerCounters {
+    /// Rounds finished.
+    pub rounds: u64,
+    /// Segments sent for the first time.
+    pub segments: u64,
+    /// Segments sent again because the switch missed them.
+    pub retransmitted: u64,
+    /// Helps sent.
+    pub helps: u64,
+    /// Datagrams that were of no use: repeated or late results, unknown packets.
+    pub ignored: u64,
+}
+
+/// The protocol of one member, from the moment it has joined.
+#[derive(Debug)]
+pub struct WorkerProtocol {
+    job: u32,
+    layout: VectorLayout,
+    membership: Membership,
+    next_round: Round,
+    current: Option<Progress>,
+    outcome: Option<Result<Finished, Failure>>,
+    /// Segments that may be in flight now: the switch's window, less after losses.
+    window: u32,
+    max_window: u32,
+    next_request: u32,
+    timer: RetryTimer,
+    helps: Vec<RangeRepr>,
+    /// When the latest Help was sent and which it was, to measure the round trip.
+    help_sent: Option<(u32, Instant)>,
+    received: Bitmap,
+    resend: Bitmap,
+    contributions: Vec<u16>,
+    counters: WorkerCounters,
+}
+
+/// How far a round is.
+#[derive(Clone, Copy, Debug)]
+struct Progress {
+    round: Round,
+    /// Segments without a result.
+    remaining: u32,
+    /// The first segment that was never sent.
+    unsent: u32,
+    /// Segments sent and without a result.
+    in_flight: u32,
+    /// Segments that wait to be sent again.
+    resend: u32,
+    /// One more than the highest segment with a result.
+    frontier: u32,
+    /// Gaps below this segment have been asked for.
+    asked: u32,
+    /// Whether this silence has already narrowed the window.
+    narrowed: bool,
+}
+
+impl WorkerProtocol {
+    /// The protocol of a member that was just admitted. `recv_buffer_bytes` is the receive buffer that the
+    /// worker really has: results that do not fit in it would be lost.
+    pub fn new(job: u32, layout: VectorLayout, membership: Membership, recv_buffer_bytes: usize) -> Self {
+        let datagram = layout.full_packet_len() + DATAGRAM_OVERHEAD_BYTES;
+        let own = (recv_buffer_bytes / datagram).clamp(1, usize::from(u16::MAX)) as u32;
+        let max_window = u32::from(membership.window).min(own).max(1);
+        let segments = layout.segment_count() as usize;
+        Self {
+            job,
+            layout,
+            membership,
+            next_round: membership.start,
+            current: None,
+            outcome: None,
+            window: max_window,
+            max_window,
+            next_request: 1,
+            timer: RetryTimer::default(),
+            helps: Vec::with_capacity(MAX_HELPS_AT_ONCE),
+            help_sent: None,
+            received: Bitmap::new(segments),
+            resend: Bitmap::new(segments),
+            contributions: vec![0; segments],
+            counters: WorkerCounters::default(),
+        }
+    }
+
+    /// What the switch told when the worker joined.
+    pub fn membership(&self) -> &Membership {
+        &self.membership
+    }
+
+    /// How the vector is cut up.
+    pub fn layout(&self) -> &VectorLayout {
+        &self.layout
+    }
+
+    /// What was counted since the worker joined.
+    pub fn counters(&self) -> &WorkerCounters {
+        &self.counters
+    }
+
+    /// Gradients in each segment of the last sum, `[segment_count]`.
+    pub fn contributions(&self) -> &[u16] {
+        &self.contributions
+    }
+
+    /// Segments without a result in the round under way.
+    pub fn remaining(&self) -> usize {
+        self.current.map_or(0, |progress| progress.remaining as usize)
+    }
+
+    /// Starts the next round and returns its number.
+    pub fn begin_round(&mut self, now: Instant) -> Round {
+        let round = self.next_round;
+        let remaining = self.layout.segment_count();
+        self.received.clear();
+        self.resend.clear();
+        self.helps.clear();
+        self.outcome = None;
+        self.timer.restart(now);
+        self.current = Some(Progress {
+            round,
+            remaining,
+            unsent: 0,
+            in_flight: 0,
+            resend: 0,
+            frontier: 0,
+            asked: 0,
+            narrowed: false,
+        });
+        round
+    }
+
+    /// Gives up the round under way; the next call to [`Self::begin_round`] repeats it.
+    pub fn abandon_round(&mut self) {
+        self.current = None;
+    }
+
+    /// How the round ended, once.
+    pub fn take_outcome(&mut self) -> Option<Result<Finished, Failure>> {
+        self.outcome.take()
+    }
+
+    /// When [`Self::handle_timeout`] is due.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.current.map(|_| self.timer.deadline())
+    }
+
+    /// Takes in a datagram of the switch, or a super-frame of datagrams of `stride` bytes.
+    pub fn handle_datagrams(
+        &mut self,
+        now: Instant,
+        class: Class,
+        payload: &[u8],
+        stride: usize,
+        vector: &mut [f32],
+    ) {
+        let before = self.remaining();
+        for bytes in payload.chunks(stride.max(1)) {
+            let used = match class {
+                Class::Data => self.handle_result(bytes, vector),
+                Class::Control => self.handle_control(now, bytes),
+            };
+            self.counters.ignored += u64::from(!used);
+        }
+        if self.remaining() < before {
+            self.timer.progress(now);
+            self.ask_for_gaps();
+            self.widen();
+        }
+    }
+
+    /// Asks for everything in flight after a silence.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let Some(progress) = self.current else { return };
+        if !self.timer.expire(now) || progress.in_flight == 0 {
+            return;
+        }
+        self.helps.clear();
+        let mut next = 0;
+        while self.helps.len() < MAX_HELPS_AT_ONCE
+            && let Some(first) = self.received.next_zero(next, progress.unsent)
+        {
+            next = (first + MAX_RANGE_SEGMENTS).min(progress.unsent);
+            self.push_help(progress.round, first, next);
+        }
+    }
+
+    /// Writes the next packets into `buffer` and returns their class and the bytes of each.
+    pub fn poll_transmit(
+        &mut self,
+        now: Instant,
+        vector: &[f32],
+        buffer: &mut Vec<u8>,
+    ) -> Option<(Class, usize)> {
+        buffer.clear();
+        if let Some(range) = self.helps.pop() {
+            let id = self.take_request_id();
+            self.help_sent = Some((id, now));
+            self.counters.helps += 1;
+            let bitmap = self.wanted(range);
+            let wanted = SegmentSetRepr { range, bitmap: &bitmap[..range.count.div_ceil(8) as usize] };
+            return Some(self.emit_control(id, ControlBody::Help(wanted), buffer));
+        }
+        if self.current?.resend > 0 {
+            self.emit_resends(vector, buffer);
+        } else {
+            self.emit_fresh(vector, buffer);
+        }
+        (!buffer.is_empty()).then(|| (Class::Data, self.layout.full_packet_len().min(buffer.len())))
+    }
+
+    /// Writes a control packet into `buffer`.
+    pub fn emit_control(&self, request: u32, body: ControlBody<'_>, buffer: &mut Vec<u8>) -> (Class, usize) {
+        let repr = ControlRepr { job: self.job, request, body };
+        buffer.resize(repr.buffer_len(), 0);
+        let len = repr.emit(buffer);
+        (Class::Control, len)
+    }
+
+    /// The segments of a range that have no result.
+    fn wanted(&self, range: RangeRepr) -> [u8; MAX_BITMAP_LEN_BYTES] {
+        let mut bitmap = [0; MAX_BITMAP_LEN_BYTES];
+        let mut from = range.first;
+        while let Some(index) = self.received.next_zero(from, range.first + range.count) {
+            let bit = index - range.first;
+            bitmap[bit as usize / 8] |= 1 << (bit % 8);
+            from = index + 1;
+        }
+        bitmap
+    }
+
+    /// An id that no request of this member has had; never zero.
+    pub fn take_request_id(&mut self) -> u32 {
+        let id = self.next_request;
+        self.next_request = id.wrapping_add(1).max(1);
+        id
+    }
+
+    fn handle_result(&mut self, bytes: &[u8], vector: &mut [f32]) -> bool {
+        let Some(progress) = &mut self.current else { return false };
+        let Ok(packet) = DataPacket::new_checked(bytes) else { return false };
+        let Seg { index, round, contributions } = packet.seg();
+        let range = self.layout.range(index);
+        let is_expected = round == progress.round && range.len() == packet.float_count();
+        if !is_expected || self.received.get(index.get()) {
+            return false;
+        }
+        for (x, sum) in vector[range].iter_mut().zip(packet.floats()) {
+            *x = sum;
+        }
+        let index = index.get();
+        self.received.set(index);
+        self.contributions[index as usize] = contributions;
+        progress.remaining -= 1;
+        progress.frontier = progress.frontier.max(index + 1);
+        progress.narrowed = false;
+        // A result may come for a segment that was never sent: others were enough.
+        if index < progress.unsent {
+            progress.in_flight -= 1;
+        }
+        if self.resend.get(index) {
+            self.resend.unset(index);
+            progress.resend -= 1;
+        }
+        if progress.remaining == 0 {
+            self.finish();
+        }
+        true
+    }
+
+    fn finish(&mut self) {
+        let Some(progress) = self.current.take() else { return };
+        self.next_round = progress.round.next();
+        self.counters.rounds += 1;
+        let fewest = self.contributions.iter().copied().min().unwrap_or(0);
+        let most = self.contributions.iter().copied().max().unwrap_or(0);
+        self.outcome = Some(Ok(Finished { round: progress.round, fewest, most }));
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        self.current = None;
+        if let Failure::StaleRound(current) = failure {
+            self.next_round = current;
+        }
+        self.outcome = Some(Err(failure));
+    }
+
+    fn handle_control(&mut self, now: Instant, bytes: &[u8]) -> bool {
+        let Ok(repr) = ControlPacket::new_checked(bytes).and_then(|packet| ControlRepr::parse(&packet))
+        else {
+            return false;
+        };
+        match repr.body {
+            ControlBody::Ack(ack) => self.handle_ack(now, repr.request, &ack),
+            ControlBody::Reset { round } if repr.job == self.job => {
+                self.next_round = round;
+                if self.current.is_some_and(|progress| progress.round.is_before(round)) {
+                    self.fail(Failure::StaleRound(round));
+                }
+                true
+            }
+            ControlBody::Halt if repr.job == self.job => {
+                if self.current.is_some() {
+                    self.fail(Failure::Halted);
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn handle_ack(&mut self, now: Instant, request: u32, ack: &AckRepr<'_>) -> bool {
+        if ack.boot != self.membership.boot {
+            self.fail(Failure::Expelled("the switch was restarted"));
+            return true;
+        }
+        match (ack.status, ack.action) {
+            (Status::Success, Action::Help) => self.handle_help_answer(now, request, ack),
+            (Status::Success, _) | (Status::UnknownMember, Action::Leave) => {}
+            (Status::UnknownMember, _) => self.fail(Failure::Expelled("its lease ran out")),
+            (Status::Halted, _) => self.fail(Failure::Halted),
+            (Status::StaleRound, Action::Help | Action::Ack) => {
+                // It may answer to a packet of an earlier round that was late itself.
+                if self.current.is_some_and(|progress| progress.round.is_before(ack.round)) {
+                    self.fail(Failure::StaleRound(ack.round));
+                }
+            }
+            (status, Action::Help | Action::Ack) if self.current.is_some() => {
+                self.fail(Failure::Refused(status));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn handle_help_answer(&mut self, now: Instant, request: u32, ack: &AckRepr<'_>) {
+        if let Some((id, sent)) = self.help_sent
+            && id == request
+        {
+            self.help_sent = None;
+            self.timer.measure(now.since(sent));
+        }
+        let (Some(progress), Some(missing)) = (&mut self.current, &ack.missing) else { return };
+        if missing.range.round != progress.round {
+            return;
+        }
+        let mut lost = 0;
+        for index in missing.indices().filter(|index| *index < progress.unsent) {
+            if !self.received.get(index) && !self.resend.get(index) {
+                self.resend.set(index);
+                lost += 1;
+            }
+        }
+        progress.resend += lost;
+        if lost > 0 {
+            self.narrow();
+        }
+    }
+
+    /// Losses narrow the window by half, once for each silence or gap.
+    fn narrow(&mut self) {
+        if let Some(progress) = &mut self.current
+            && !progress.narrowed
+        {
+            progress.narrowed = true;
+            self.window = (self.window / 2).max(MIN_WINDOW).min(self.max_window);
+        }
+    }
+
+    /// Results widen it again, by an eighth of itself for each super-frame.
+    fn widen(&mut self) {
+        self.window = (self.window + self.window.div_ceil(8)).min(self.max_window);
+    }
+
+    /// A gap well below the highest result is a loss: results come in the order of the segments.
+    fn ask_for_gaps(&mut self) {
+        let Some(progress) = self.current else { return };
+        let below = progress.frontier.saturating_sub(REORDER_SEGMENTS).min(progress.unsent);
+        if below <= progress.asked {
+            return;
+        }
+        let first = self.received.next_zero(progress.asked, below);
+        if let Some(first) = first
+            && self.helps.len() < MAX_HELPS_AT_ONCE
+        {
+            self.push_help(progress.round, first, below.min(first + MAX_RANGE_SEGMENTS));
+        }
+        if let Some(progress) = &mut self.current {
+            progress.asked = below;
+        }
+    }
+
+    fn push_help(&mut self, round: Round, first: u32, end: u32) {
+        self.helps.push(RangeRepr { round, first, count: end - first });
+    }
+
+    /// Writes segments that the switch misses.
+    fn emit_resends(&mut self, vector: &[f32], buffer: &mut Vec<u8>) {
+        let Some(mut progress) = self.current else { return };
+        let mut from = 0;
+        while let Some(index) = self.resend.next_one(from, progress.unsent) {
+            if !self.append(progress.round, index, vector, buffer) {
+                break;
+            }
+            self.resend.unset(index);
+            progress.resend -= 1;
+            self.counters.retransmitted += 1;
+            from = index + 1;
+        }
+        self.current = Some(progress);
+    }
+
+    /// Writes segments that were never sent, as many as the window allows.
+    fn emit_fresh(&mut self, vector: &[f32], buffer: &mut Vec<u8>) {
+        let Some(mut progress) = self.current else { return };
+        while progress.in_flight < self.window {
+            let Some(index) = self.received.next_zero(progress.unsent, self.layout.segment_count()) else {
+                progress.unsent = self.layout.segment_count();
+                break;
+            };
+            if !self.append(progress.round, index, vector, buffer) {
+                break;
+            }
+            progress.unsent = index + 1;
+            progress.in_flight += 1;
+            self.counters.segments += 1;
+        }
+        self.current = Some(progress);
+    }
+
+    /// Appends a data packet. False if the super-frame is full: by bytes, by packets, or by a shorter packet.
+    fn append(&self, round: Round, index: u32, vector: &[f32], buffer: &mut Vec<u8>) -> bool {
+        let index = SegmentIndex::new(index).expect("the layout has no more segments");
+        let (start, full) = (buffer.len(), self.layout.full_packet_len());
+        let len = self.layout.packet_len(index);
+        let is_full = start + len > MAX_SUPERFRAME_LEN_BYTES || start == full * MAX_SUPERFRAME_DATAGRAMS;
+        if is_full || !start.is_multiple_of(full) {
+            return false;
+        }
+        buffer.resize(start + len, 0);
+        let floats = emit_seg(&mut buffer[start..], Seg { index, round, contributions: 1 });
+        let (words, _) = floats.as_chunks_mut::<FLOAT_LEN_BYTES>();
+        for (word, x) in words.iter_mut().zip(&vector[self.layout.range(index)]) {
+            *word = x.to_le_bytes();
+        }
+        debug_assert_eq!(floats.len() + SEG_LEN_BYTES, len);
+        true
+    }
+}
