@@ -136,8 +136,9 @@ impl Aggregation<'_> {
         if slot.state == SlotState::Open && slot.round == round {
             return match self.job.open_round(round) {
                 None => Admission::Refused(DropReason::StaleRound),
-                Some(_) if slot.contributors & bit != 0 => Admission::Refused(DropReason::Duplicate),
+                // First: a restarted worker may have the id, and so the bit, of its predecessor.
                 Some(open) if open.participants & bit == 0 => Admission::Refused(DropReason::NotParticipant),
+                Some(_) if slot.contributors & bit != 0 => Admission::Refused(DropReason::Duplicate),
                 Some(open) => Admission::Next(*open),
             };
         }

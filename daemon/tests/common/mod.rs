@@ -1,0 +1,200 @@
+//! A switch and the packets of its members, for tests.
+
+// Each test binary uses a part of it.
+#![allow(dead_code)]
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use iswitch_daemon::switch::{Config, Counters, DropReason, Endpoint, Event, Instant, PortId, Switch};
+use iswitch_protocol::wire::control::RangeRepr;
+use iswitch_protocol::wire::{
+    AckRepr, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Kind, Mode, Status,
+    emit_seg,
+};
+use iswitch_protocol::{Round, Seg, SegmentIndex};
+
+pub(crate) const JOB: u32 = 5;
+pub(crate) const LEASE_MS: u32 = 1000;
+
+/// What the switch sent: to whom, and what.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Sent {
+    Ack { to: u8, request: u32, status: Status, round: u32, expected: u32, missing: Vec<u32> },
+    Notice { to: u8, halt: bool, round: u32 },
+    Result { to: u8, index: u32, round: u32, contributions: u16, floats: Vec<f32> },
+}
+
+pub(crate) struct Harness {
+    pub(crate) switch: Switch,
+    pub(crate) now_ms: u64,
+}
+
+pub(crate) fn endpoint(host: u8) -> Endpoint {
+    Endpoint {
+        port: PortId(0),
+        peer: SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, host), 5000),
+        local: SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 254), 7711),
+        peer_mac: [0; 6],
+        local_mac: [0; 6],
+    }
+}
+
+/// A Join of a vector of five floats in segments of two: three segments, the last with one float.
+pub(crate) fn join(workers: u16) -> JoinRepr {
+    JoinRepr {
+        gradient_len: 5,
+        segment_floats: 2,
+        workers,
+        mode: Mode::Synchronous,
+        kind: Kind::Worker,
+        instance: 1,
+        padding_len: 0,
+    }
+}
+
+pub(crate) fn range(round: u32, first: u32, count: u32) -> RangeRepr {
+    RangeRepr { round: Round::new(round), first, count }
+}
+
+pub(crate) fn data(index: u32, round: u32, floats: &[f32]) -> Vec<u8> {
+    weighted(index, round, 1, floats)
+}
+
+pub(crate) fn weighted(index: u32, round: u32, contributions: u16, floats: &[f32]) -> Vec<u8> {
+    let mut bytes = vec![0; 8 + 4 * floats.len()];
+    let seg = Seg { index: SegmentIndex::new(index).unwrap(), round: Round::new(round), contributions };
+    let room = emit_seg(&mut bytes, seg);
+    for (word, x) in room.chunks_mut(4).zip(floats) {
+        word.copy_from_slice(&x.to_le_bytes());
+    }
+    bytes
+}
+
+pub(crate) fn control(job: u32, request: u32, body: ControlBody<'_>) -> Vec<u8> {
+    let repr = ControlRepr { job, request, body };
+    let mut bytes = vec![0; repr.buffer_len()];
+    repr.emit(&mut bytes);
+    bytes
+}
+
+pub(crate) fn result(to: u8, index: u32, round: u32, contributions: u16, floats: &[f32]) -> Sent {
+    Sent::Result { to, index, round, contributions, floats: floats.to_vec() }
+}
+
+impl Harness {
+    pub(crate) fn new() -> Self {
+        Self::with(Config { memory_bytes: 1 << 20, ..Config::default() })
+    }
+
+    pub(crate) fn with(config: Config) -> Self {
+        let switch = Switch::new(Config { boot: 42, lease_ms: LEASE_MS, ..config });
+        Self { switch, now_ms: 1 }
+    }
+
+    /// A job whose members 1 to `workers` have joined, at round 0.
+    pub(crate) fn formed(workers: u8) -> Self {
+        let mut harness = Self::new();
+        for host in 1..=workers {
+            let sent = harness.join(host, join(u16::from(workers)));
+            assert!(matches!(sent, Sent::Ack { status: Status::Success, round: 0, .. }), "{sent:?}");
+        }
+        harness
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        Instant::from_nanos(self.now_ms * 1_000_000)
+    }
+
+    pub(crate) fn send(&mut self, host: u8, class: Class, bytes: &[u8]) -> Vec<Sent> {
+        self.send_frame(host, class, bytes, bytes.len())
+    }
+
+    pub(crate) fn send_frame(&mut self, host: u8, class: Class, bytes: &[u8], stride: usize) -> Vec<Sent> {
+        self.switch.handle_datagrams(self.now(), &endpoint(host), class, bytes, stride);
+        self.drain()
+    }
+
+    pub(crate) fn join(&mut self, host: u8, join: JoinRepr) -> Sent {
+        let mut sent = self.control(host, 1, ControlBody::Join(join));
+        assert_eq!(sent.len(), 1, "{sent:?}");
+        sent.remove(0)
+    }
+
+    pub(crate) fn control(&mut self, host: u8, request: u32, body: ControlBody<'_>) -> Vec<Sent> {
+        self.send(host, Class::Control, &control(JOB, request, body))
+    }
+
+    pub(crate) fn data(&mut self, host: u8, index: u32, round: u32, floats: &[f32]) -> Vec<Sent> {
+        self.send(host, Class::Data, &data(index, round, floats))
+    }
+
+    /// Lets each of `hosts` contribute its own number to all segments of a round.
+    pub(crate) fn round(&mut self, hosts: &[u8], round: u32) {
+        for host in hosts {
+            let x = f32::from(*host);
+            self.data(*host, 0, round, &[x, x]);
+            self.data(*host, 1, round, &[x, x]);
+            self.data(*host, 2, round, &[x]);
+        }
+    }
+
+    /// Lets time pass as a driver does: at each deadline.
+    pub(crate) fn sleep(&mut self, ms: u64) -> Vec<Sent> {
+        let mut sent = Vec::new();
+        let end = self.now_ms + ms;
+        while self.now_ms < end {
+            let tick = self.switch.poll_timeout().map_or(u64::MAX, |at| at.as_nanos().div_ceil(1_000_000));
+            self.now_ms = tick.clamp(self.now_ms + 1, end);
+            self.switch.handle_timeout(self.now());
+            sent.extend(self.drain());
+        }
+        sent
+    }
+
+    pub(crate) fn drain(&mut self) -> Vec<Sent> {
+        let mut sent = Vec::new();
+        while let Some(transmit) = self.switch.poll_transmit() {
+            for recipient in transmit.recipients() {
+                let to = recipient.peer.ip().octets()[3];
+                for bytes in transmit.payload.chunks(transmit.stride) {
+                    sent.push(describe(to, transmit.class, bytes));
+                }
+            }
+        }
+        sent
+    }
+
+    pub(crate) fn events(&mut self) -> Vec<Event> {
+        std::iter::from_fn(|| self.switch.poll_event()).collect()
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        self.switch.counters()
+    }
+
+    /// The reason of the only drop since `before`.
+    pub(crate) fn only_drop_since(&self, before: &Counters) -> Option<DropReason> {
+        assert!(self.counters().dropped() <= before.dropped() + 1);
+        DropReason::all().find(|reason| self.counters().drops(*reason) > before.drops(*reason))
+    }
+}
+
+fn describe(to: u8, class: Class, bytes: &[u8]) -> Sent {
+    if class == Class::Data {
+        let packet = DataPacket::new_checked(bytes).unwrap();
+        let Seg { index, round, contributions } = packet.seg();
+        let floats = packet.floats().collect();
+        return Sent::Result { to, index: index.get(), round: round.get(), contributions, floats };
+    }
+    let repr = ControlRepr::parse(&ControlPacket::new_checked(bytes).unwrap()).unwrap();
+    match repr.body {
+        ControlBody::Ack(AckRepr { status, round, expected, missing, boot, .. }) => {
+            assert_eq!(boot, 42);
+            let missing = missing.map_or(Vec::new(), |missing| missing.indices().collect());
+            Sent::Ack { to, request: repr.request, status, round: round.get(), expected, missing }
+        }
+        ControlBody::Reset { round } => Sent::Notice { to, halt: false, round: round.get() },
+        ControlBody::Halt => Sent::Notice { to, halt: true, round: 0 },
+        other => panic!("the switch sends no {other:?}"),
+    }
+}
