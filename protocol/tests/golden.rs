@@ -1,0 +1,243 @@
+//! Golden packets: `fixtures/wire/NAME.hex` is what goes over the wire, `NAME.json` what it means.
+//!
+//! Daemon, worker, RTL and dissector read the same files. `ISWITCH_BLESS=1 cargo test -p iswitch-protocol` writes
+//! them anew after an intended change of the format.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::PathBuf;
+
+use iswitch_protocol::limits::DEFAULT_PORT;
+use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
+use iswitch_protocol::wire::frame::{HEADERS_LEN_BYTES, complete_udp_checksum};
+use iswitch_protocol::wire::{
+    AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, DataPacket, FrameAddresses,
+    JoinRepr, Kind, Mode, Status, emit_seg,
+};
+use iswitch_protocol::{Round, Seg, SegmentIndex};
+use serde_json::{Value, json};
+
+fn directory() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fixtures/wire")
+}
+
+/// Sixteen bytes a line.
+fn to_hex(bytes: &[u8]) -> String {
+    let line = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
+    bytes.chunks(16).map(|chunk| line(chunk) + "\n").collect()
+}
+
+fn from_hex(text: &str) -> Vec<u8> {
+    text.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).expect("two hex digits")).collect()
+}
+
+/// Compares a packet with its files, or writes them.
+fn check(name: &str, bytes: &[u8], meaning: &Value) {
+    let (hex, json) = (directory().join(format!("{name}.hex")), directory().join(format!("{name}.json")));
+    if std::env::var_os("ISWITCH_BLESS").is_some() {
+        std::fs::write(&hex, to_hex(bytes)).expect("fixtures/wire is writable");
+        let text = serde_json::to_string_pretty(meaning).expect("plain values") + "\n";
+        return std::fs::write(&json, text).expect("fixtures/wire is writable");
+    }
+    let read = |path| std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert_eq!(from_hex(&read(hex)), bytes, "{name}: bytes");
+    let expected: Value = serde_json::from_str(&read(json)).expect("the fixture is JSON");
+    assert_eq!(&expected, meaning, "{name}: meaning");
+}
+
+fn data_packet(index: u32, round: u32, contributions: u16, floats: &[f32]) -> Vec<u8> {
+    let mut bytes = vec![0; 8 + 4 * floats.len()];
+    let seg = Seg { index: SegmentIndex::new(index).unwrap(), round: Round::new(round), contributions };
+    for (word, x) in emit_seg(&mut bytes, seg).chunks_mut(4).zip(floats) {
+        word.copy_from_slice(&x.to_le_bytes());
+    }
+    bytes
+}
+
+fn data_meaning(bytes: &[u8]) -> Value {
+    let packet = DataPacket::new_checked(bytes).unwrap();
+    let Seg { index, round, contributions } = packet.seg();
+    // As bits, because JSON has no NaN and no signed zero that survives every reader.
+    let bits: Vec<_> = packet.floats().map(|x| format!("{:08x}", x.to_bits())).collect();
+    json!({
+        "class": "data",
+        "index": index.get(),
+        "round": round.get(),
+        "contributions": contributions,
+        "float_bits": bits,
+    })
+}
+
+fn range_meaning(range: RangeRepr) -> Value {
+    json!({ "round": range.round.get(), "first": range.first, "count": range.count })
+}
+
+fn set_meaning(set: SegmentSetRepr<'_>) -> Value {
+    let mut meaning = range_meaning(set.range);
+    meaning["segments"] = set.indices().collect::<Vec<_>>().into();
+    meaning
+}
+
+fn control_meaning(bytes: &[u8]) -> Value {
+    let repr = ControlRepr::parse(&ControlPacket::new_checked(bytes).unwrap()).unwrap();
+    let value = match repr.body {
+        ControlBody::Join(join) => json!({
+            "gradient_len": join.gradient_len,
+            "segment_floats": join.segment_floats,
+            "workers": join.workers,
+            "mode": format!("{:?}", join.mode),
+            "kind": format!("{:?}", join.kind),
+            "instance": join.instance,
+            "padding_len": join.padding_len,
+        }),
+        ControlBody::Leave | ControlBody::Halt => json!({}),
+        ControlBody::Reset { round } => json!({ "round": round.get() }),
+        ControlBody::SetH { threshold } => json!({ "threshold": threshold }),
+        ControlBody::FBcast(range) => range_meaning(range),
+        ControlBody::Help(set) => set_meaning(set),
+        ControlBody::Ack(ack) => json!({
+            "action": format!("{:?}", ack.action),
+            "status": format!("{:?}", ack.status),
+            "member": ack.member,
+            "members": ack.members,
+            "threshold": ack.threshold,
+            "round": ack.round.get(),
+            "window": ack.window,
+            "boot": ack.boot,
+            "lease_ms": ack.lease_ms,
+            "expected": ack.expected,
+            "missing": ack.missing.map(set_meaning),
+            "padding_len": ack.padding_len,
+        }),
+    };
+    json!({
+        "class": "control",
+        "action": format!("{:?}", repr.action()),
+        "job": repr.job,
+        "request": repr.request,
+        "value": value,
+    })
+}
+
+fn control_packet(body: ControlBody<'_>) -> Vec<u8> {
+    let repr = ControlRepr { job: 7, request: 0x0102_0304, body };
+    let mut bytes = vec![0xff; repr.buffer_len()];
+    repr.emit(&mut bytes);
+    bytes
+}
+
+fn frame(class: Class, payload: &[u8]) -> Vec<u8> {
+    let addresses = FrameAddresses {
+        source_mac: [0x02, 0, 0, 0, 0, 1],
+        destination_mac: [0x02, 0, 0, 0, 0, 0xfe],
+        source: SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 1), 40_000),
+        destination: SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 254), DEFAULT_PORT),
+    };
+    let mut frame = Classifier::default().emit_headers(class, &addresses, payload.len()).to_vec();
+    frame.extend_from_slice(payload);
+    complete_udp_checksum(&mut frame);
+    frame
+}
+
+fn frame_meaning(frame: &[u8]) -> Value {
+    let view = Classifier::default().classify(frame).unwrap().unwrap();
+    view.verify_checksum().unwrap();
+    let mac = |mac: [u8; 6]| mac.map(|byte| format!("{byte:02x}")).join(":");
+    json!({
+        "source_mac": mac(view.addresses.source_mac),
+        "destination_mac": mac(view.addresses.destination_mac),
+        "source": view.addresses.source.to_string(),
+        "destination": view.addresses.destination.to_string(),
+        "tos": Classifier::default().tos_of(view.class),
+        "headers_len": HEADERS_LEN_BYTES,
+        "payload": match view.class {
+            Class::Control => control_meaning(view.payload),
+            Class::Data => data_meaning(view.payload),
+        },
+    })
+}
+
+#[test]
+fn data_packets() {
+    let full: Vec<f32> = (0..366u16).map(|i| f32::from(i) - 183.0).collect();
+    let special = [0.0, -0.0, f32::MIN_POSITIVE, f32::from_bits(1), f32::MAX, f32::INFINITY, f32::NAN];
+    let cases = [
+        ("data_paper_style", data_packet(5, 0, 0, &[1.0, -2.5])),
+        ("data_worker_full", data_packet(27, 1_000_000, 1, &full)),
+        ("data_result_last_segment", data_packet(0x00ff_ffff, 0x00ff_ffff, 4, &[0.5])),
+        ("data_special_values", data_packet(0, 1, 0xffff, &special)),
+    ];
+    for (name, bytes) in cases {
+        check(name, &bytes, &data_meaning(&bytes));
+    }
+}
+
+#[test]
+fn control_packets() {
+    let range = RangeRepr { round: Round::new(9), first: 100, count: 12 };
+    let segments = SegmentSetRepr { range, bitmap: &[0b1000_0001, 0b1010] };
+    let empty = SegmentSetRepr { range: RangeRepr { round: Round::new(0), first: 0, count: 0 }, bitmap: &[] };
+    let join = JoinRepr {
+        gradient_len: 10_119,
+        segment_floats: 366,
+        workers: 4,
+        mode: Mode::Synchronous,
+        kind: Kind::Worker,
+        instance: 0xdead_beef,
+        padding_len: 0,
+    };
+    let ack = AckRepr {
+        action: Action::Join,
+        status: Status::Success,
+        member: 3,
+        members: 4,
+        threshold: 4,
+        round: Round::new(0),
+        window: 455,
+        boot: 0x0123_4567_89ab_cdef,
+        lease_ms: 10_000,
+        expected: 0,
+        missing: None,
+        padding_len: 0,
+    };
+    let cases = [
+        ("join", ControlBody::Join(join)),
+        ("join_padded", ControlBody::Join(JoinRepr { padding_len: 1444, ..join })),
+        ("join_switch", ControlBody::Join(JoinRepr { kind: Kind::Switch, workers: 0, ..join })),
+        ("leave", ControlBody::Leave),
+        ("reset", ControlBody::Reset { round: Round::new(0) }),
+        ("reset_notice", ControlBody::Reset { round: Round::new(10) }),
+        ("seth", ControlBody::SetH { threshold: 3 }),
+        ("fbcast", ControlBody::FBcast(range)),
+        ("help", ControlBody::Help(segments)),
+        ("help_heartbeat", ControlBody::Help(empty)),
+        ("halt", ControlBody::Halt),
+        ("ack_join", ControlBody::Ack(ack)),
+        ("ack_help", ControlBody::Ack(AckRepr { action: Action::Help, missing: Some(segments), ..ack })),
+        (
+            "ack_gradient_len_mismatch",
+            ControlBody::Ack(AckRepr { status: Status::GradientLenMismatch, expected: 40_327, ..ack }),
+        ),
+    ];
+    for (name, body) in cases {
+        let bytes = control_packet(body);
+        check(name, &bytes, &control_meaning(&bytes));
+    }
+}
+
+#[test]
+fn frames() {
+    let data = frame(Class::Data, &data_packet(1, 2, 1, &[1.0, 2.0, 3.0]));
+    check("frame_data", &data, &frame_meaning(&data));
+    let control = frame(Class::Control, &control_packet(ControlBody::Leave));
+    check("frame_control", &control, &frame_meaning(&control));
+}
+
+#[test]
+fn every_fixture_is_tested() {
+    let source = include_str!("golden.rs");
+    for entry in std::fs::read_dir(directory()).expect("fixtures/wire exists") {
+        let path = entry.expect("fixtures/wire is readable").path();
+        let name = path.file_stem().and_then(|name| name.to_str()).expect("plain names");
+        assert!(source.contains(&format!("\"{name}\"")), "{} belongs to no test", path.display());
+    }
+}
