@@ -9,6 +9,9 @@
 pub mod aggregate;
 pub mod worker;
 
+#[cfg(feature = "capi")]
+pub mod capi;
+
 #[cfg(feature = "learn")]
 pub mod algorithms;
 #[cfg(feature = "learn")]

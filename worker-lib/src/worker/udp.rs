@@ -42,6 +42,7 @@ pub struct Worker {
     protocol: WorkerProtocol,
     options: JoinOptions,
     send_buffer: Vec<u8>,
+    leaves_on_drop: bool,
     _heartbeat: Heartbeat,
 }
 
@@ -132,6 +133,7 @@ impl Worker {
             protocol,
             options,
             send_buffer: Vec::with_capacity(MAX_SUPERFRAME_LEN_BYTES),
+            leaves_on_drop: true,
             _heartbeat: heartbeat,
         })
     }
@@ -174,6 +176,11 @@ impl Worker {
             Ok(()) | Err(AggregateError::Expelled { .. }) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    /// Ends the worker without a word, as if its process were killed: the switch expels it when its lease ends.
+    pub fn abandon(mut self) {
+        self.leaves_on_drop = false;
     }
 
     /// Sends a request until it is acknowledged.
@@ -296,6 +303,9 @@ impl GradientAggregator for Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
+        if !self.leaves_on_drop {
+            return;
+        }
         // Best effort: if it is lost, the lease ends the membership.
         let (class, stride) = self.protocol.emit_control(0, ControlBody::Leave, &mut self.send_buffer);
         let _ = self.link.send(class, &self.send_buffer, stride);
