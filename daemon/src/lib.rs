@@ -14,6 +14,8 @@ pub mod clock;
 pub mod config;
 #[cfg(feature = "daemon")]
 pub mod control_socket;
+#[cfg(feature = "daemon")]
+pub mod daemon;
 #[cfg(feature = "std")]
 pub mod embedded;
 #[cfg(feature = "std")]
@@ -22,3 +24,5 @@ pub mod port;
 pub mod runtime;
 #[cfg(feature = "std")]
 pub mod snapshot;
+#[cfg(feature = "daemon")]
+pub mod table;

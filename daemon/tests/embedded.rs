@@ -74,7 +74,7 @@ impl Member {
     /// Receives the results of all segments and checks that each float is `value`.
     fn expect(&self, round: Round, value: f32) {
         let mut buffer = vec![0; MAX_SUPERFRAME_LEN_BYTES];
-        let mut seen = vec![false; SEGMENTS];
+        let mut seen = [false; SEGMENTS];
         while seen.contains(&false) {
             assert!(self.socket.wait_readable(Some(Duration::from_secs(5))).unwrap());
             let received = self.socket.recv(&mut buffer).unwrap();

@@ -346,6 +346,14 @@ fn a_job_has_room_for_64_members() {
 }
 
 #[test]
+fn a_job_that_declared_its_workers_takes_no_more() {
+    let mut switch = Harness::formed(2);
+    assert_eq!(switch.join(3, join(2)), refusal(3, 1, Status::JobFull, 0, 2));
+    switch.control(2, 2, ControlBody::Leave);
+    assert_eq!(switch.join(3, join(2)), success(3, 1, 0), "but one that takes a free place");
+}
+
+#[test]
 fn a_padded_join_gets_an_ack_of_the_same_length() {
     let mut switch = Harness::new();
     let packet = control(JOB, 1, ControlBody::Join(JoinRepr { padding_len: 1444, ..join(1) }));

@@ -1,1 +1,2 @@
-//! The accelerator of figure 7 as RTL for a NetFPGA-SUME. Nothing is here yet: the software switch comes first.
+//! The accelerator of figure 7 as RTL for a NetFPGA-SUME. Nothing is here yet: the software switch comes
+//! first.

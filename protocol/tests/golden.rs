@@ -1,7 +1,7 @@
 //! Golden packets: `fixtures/wire/NAME.hex` is what goes over the wire, `NAME.json` what it means.
 //!
-//! Daemon, worker, RTL and dissector read the same files. `ISWITCH_BLESS=1 cargo test -p iswitch-protocol` writes
-//! them anew after an intended change of the format.
+//! Daemon, worker, RTL and dissector read the same files. `ISWITCH_BLESS=1 cargo test -p iswitch-protocol`
+//! writes them anew after an intended change of the format.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;

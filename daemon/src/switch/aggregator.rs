@@ -1,9 +1,9 @@
 //! The data path: one contribution to one segment.
 //!
-//! A slot is addressed by the round's parity and the segment's index, so two rounds can be alive: the one being
-//! summed, and the last one, whose results are kept for members that lost them. A slot is reused only when
-//! its successor of the other parity is finished, which every participant has then contributed to, and so
-//! none of them can still need the older result.
+//! A slot is addressed by the round's parity and the segment's index, so two rounds can be alive: the one
+//! being summed, and the last one, whose results are kept for members that lost them. A slot is reused only
+//! when its successor of the other parity is finished, which every participant has then contributed to, and
+//! so none of them can still need the older result.
 
 use iswitch_protocol::limits::SEG_LEN_BYTES;
 use iswitch_protocol::wire::DataPacket;

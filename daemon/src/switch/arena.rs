@@ -80,7 +80,9 @@ mod tests {
                     arena.give_back(&held.swap_remove(len % held.len()));
                 } else if let Some(region) = arena.take(len) {
                     prop_assert!(region.len() == len && region.end <= 300);
-                    prop_assert!(held.iter().all(|other| other.end <= region.start || region.end <= other.start));
+                    let is_apart =
+                        |other: &Range<usize>| other.end <= region.start || region.end <= other.start;
+                    prop_assert!(held.iter().all(is_apart));
                     held.push(region);
                 } else {
                     prop_assert!(arena.largest_gap() < len || held.len() == MAX_JOBS);

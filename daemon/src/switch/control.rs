@@ -154,7 +154,7 @@ impl Switch {
         if let Some(mismatch) = job.mismatch(join) {
             return Err(mismatch.into());
         }
-        let id = job.free_id().ok_or((Status::JobFull, MAX_MEMBERS as u32))?;
+        let id = job.free_id().ok_or((Status::JobFull, job.max_members()))?;
         let start = job.start_round();
         let member = Member {
             endpoint: *from,

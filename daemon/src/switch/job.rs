@@ -113,10 +113,15 @@ impl Job {
         self.active.count_ones() as u16
     }
 
+    /// Members that the job may have. One that declared its workers has no place for those of another run.
+    pub(crate) fn max_members(&self) -> u32 {
+        if self.workers > 0 { u32::from(self.workers) } else { MAX_MEMBERS as u32 }
+    }
+
     /// The id that the next member would get.
     pub(crate) fn free_id(&self) -> Option<usize> {
-        let id = (!self.active).trailing_zeros() as usize;
-        (id < MAX_MEMBERS).then_some(id)
+        let id = (!self.active).trailing_zeros();
+        (u32::from(self.member_count()) < self.max_members()).then_some(id as usize)
     }
 
     /// The round that a member who joins now starts from: the next one, or while the job still waits for

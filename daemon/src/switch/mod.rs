@@ -4,8 +4,8 @@
 //! ports, the simulator and the comparison with the RTL all drive this one type.
 //!
 //! # Contract
-//! After each `handle_*` call [`Switch::poll_transmit`] until `None`, then [`Switch::poll_event`] until `None`,
-//! then sleep until input arrives or the instant of [`Switch::poll_timeout`], and then call
+//! After each `handle_*` call [`Switch::poll_transmit`] until `None`, then [`Switch::poll_event`] until
+//! `None`, then sleep until input arrives or the instant of [`Switch::poll_timeout`], and then call
 //! [`Switch::handle_timeout`]. Spurious calls do nothing.
 
 pub mod accumulate;

@@ -186,11 +186,13 @@ impl Counters {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
 
     #[test]
     fn each_reason_has_its_own_counter_and_name() {
-        let reasons: alloc::vec::Vec<_> = DropReason::all().collect();
+        let reasons: Vec<_> = DropReason::all().collect();
         assert_eq!(reasons.len(), DropReason::COUNT);
         for (index, reason) in reasons.iter().enumerate() {
             assert_eq!(reason.index(), index);

@@ -15,18 +15,26 @@ use super::reason::DropReason;
 /// A range of segments to go through when there is room to send: a range may be longer than a super-frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
-    /// Send a member the results that it asked for: of the range from `first` on those in the bitmap.
-    Repeat { at: MemberAt, round: Round, next: u32, end: u32, first: u32, bitmap: [u8; MAX_BITMAP_LEN_BYTES] },
+    /// Send a member the results that it asked for.
+    Repeat { at: MemberAt, wanted: Wanted, next: u32, end: u32 },
     /// Close the segments that wait for nobody any more, or all of them if forced.
     Close { job: usize, round: Round, next: u32, end: u32, force: bool },
+}
+
+/// The segments of a Help, kept until they are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wanted {
+    range: RangeRepr,
+    bitmap: [u8; MAX_BITMAP_LEN_BYTES],
 }
 
 impl Work {
     pub(super) fn repeat(at: MemberAt, wanted: SegmentSetRepr<'_>) -> Self {
         let mut bitmap = [0; MAX_BITMAP_LEN_BYTES];
         bitmap[..wanted.bitmap.len()].copy_from_slice(wanted.bitmap);
-        let RangeRepr { round, first, count } = wanted.range;
-        Self::Repeat { at, round, next: first, end: first + count, first, bitmap }
+        let range = wanted.range;
+        let wanted = Wanted { range, bitmap };
+        Self::Repeat { at, wanted, next: range.first, end: range.first + range.count }
     }
 }
 
@@ -47,10 +55,7 @@ impl Switch {
     pub(super) fn do_work(&mut self) -> bool {
         while let Some(work) = self.work.front_mut().copied() {
             let (next, found) = match work {
-                Work::Repeat { at, round, next, end, first, bitmap } => {
-                    let range = RangeRepr { round, first, count: end - first };
-                    self.repeat_results(at, next, SegmentSetRepr { range, bitmap: &bitmap })
-                }
+                Work::Repeat { at, wanted, next, .. } => self.repeat_results(at, &wanted, next),
                 Work::Close { job, round, next, end, force } => {
                     self.close_segments(job, round, next..end, force)
                 }
@@ -72,8 +77,9 @@ impl Switch {
         false
     }
 
-    fn repeat_results(&mut self, at: MemberAt, next: u32, wanted: SegmentSetRepr<'_>) -> (u32, bool) {
+    fn repeat_results(&mut self, at: MemberAt, wanted: &Wanted, next: u32) -> (u32, bool) {
         let RangeRepr { round, first, count } = wanted.range;
+        let wanted = SegmentSetRepr { range: wanted.range, bitmap: &wanted.bitmap };
         let end = first + count;
         let Some(member) = self.job(at.job).and_then(|job| job.member(at.member)) else {
             return (end, false);

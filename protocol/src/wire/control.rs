@@ -146,7 +146,7 @@ pub enum Status {
     WorkersMismatch = 8,
     /// The vector cannot be cut up like that.
     BadLayout = 9,
-    /// The job has as many members as a switch can count; `expected` is that number.
+    /// The job has all the members that it may have; `expected` is that number.
     JobFull = 10,
     /// The switch has no room for the job; `expected` is the memory left, in KiB.
     NoCapacity = 11,
@@ -394,7 +394,7 @@ impl SegmentSetRepr<'_> {
 }
 
 impl<'a> ControlRepr<'a> {
-    /// Reads a control packet (requirements C-1 to C-12).
+    /// Reads a control packet (requirements C-1 to C-7).
     pub fn parse(packet: &ControlPacket<'a>) -> Result<Self, WireError> {
         if packet.version() != PROTOCOL_VERSION {
             return Err(WireError::WrongVersion);

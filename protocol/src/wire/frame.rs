@@ -134,7 +134,8 @@ impl Classifier {
         Ok(Some(FrameView { class, addresses, payload: &udp[UDP_HEADER_LEN_BYTES..], udp }))
     }
 
-    /// Writes Ethernet, IPv4 and UDP headers for `payload_len` bytes and returns the bytes before the payload.
+    /// Writes Ethernet, IPv4 and UDP headers for `payload_len` bytes and returns the bytes before the
+    /// payload.
     ///
     /// The UDP checksum field holds the sum of the pseudo-header alone, as checksum offload wants it:
     /// complete it with [`complete_udp_checksum`] where there is none. DF is set (W-4).

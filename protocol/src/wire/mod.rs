@@ -1,9 +1,9 @@
 //! Bytes to values and back.
 //!
-//! Each format has two faces. A *view* (`DataPacket`, `ControlPacket`) wraps a buffer and reads fields at named
-//! positions; `new_checked` proves once that no accessor can panic. A *Repr* is the plain value, with `parse`
-//! from a view and `emit` into a buffer. Emitting writes every byte of the packet, so the buffer needs no
-//! clearing.
+//! Each format has two faces. A *view* (`DataPacket`, `ControlPacket`) wraps a buffer and reads fields at
+//! named positions; `new_checked` proves once that no accessor can panic. A *Repr* is the plain value, with
+//! `parse` from a view and `emit` into a buffer. Emitting writes every byte of the packet, so the buffer
+//! needs no clearing.
 
 pub mod control;
 pub mod data;

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
-use iswitch_protocol::limits::{DEFAULT_SEGMENT_FLOATS, SEG_LEN_BYTES};
+use iswitch_protocol::limits::{DEFAULT_SEGMENT_FLOATS, PROTOCOL_VERSION, SEG_LEN_BYTES};
 use iswitch_protocol::segment::LayoutError;
 use iswitch_protocol::wire::control::JOIN_LEN_BYTES;
 use iswitch_protocol::wire::{Classifier, JoinRepr, Kind, Mode, Status};
@@ -78,16 +78,22 @@ impl JoinOptions {
         }
     }
 
-    /// What this worker declared for the field that a refusal names, as text.
-    pub(super) fn declared(&self, status: Status) -> String {
+    /// Why the switch refused, in words that name the field, the value and what was expected.
+    pub(super) fn refusal(&self, status: Status, expected: u32) -> String {
+        let name = status.name();
+        let differs = |declared: u32| format!("{name} is {declared}, expected {expected}");
         match status {
-            Status::GradientLenMismatch => self.gradient_len.to_string(),
-            Status::SegmentSizeMismatch => self.segment_floats.to_string(),
-            Status::WorkersMismatch | Status::JobFull => self.workers.to_string(),
-            Status::ForeignJob => self.job.to_string(),
-            Status::WrongVersion => iswitch_protocol::limits::PROTOCOL_VERSION.to_string(),
-            Status::NoCapacity => format!("{} KiB", u64::from(self.gradient_len) * 8 / 1024),
-            _ => "this one's".to_owned(),
+            Status::GradientLenMismatch => differs(self.gradient_len),
+            Status::SegmentSizeMismatch => differs(u32::from(self.segment_floats)),
+            Status::WorkersMismatch => differs(u32::from(self.workers)),
+            Status::WrongVersion => differs(u32::from(PROTOCOL_VERSION)),
+            Status::JobFull => format!("job {} has all its {expected} members", self.job),
+            Status::ForeignJob => format!("{} is a member of job {expected}", self.local),
+            Status::NoCapacity => {
+                let needed_kib = u64::from(self.gradient_len) * 2 * size_of::<f32>() as u64 / 1024;
+                format!("the job needs {needed_kib} KiB, the switch has {expected} KiB left")
+            }
+            _ => name.to_owned(),
         }
     }
 }
@@ -110,14 +116,12 @@ pub enum JoinError {
         detail: String,
     },
     /// The switch refused, and named the field.
-    #[error("the switch refused: {} is {declared}, expected {expected}", .status.name())]
+    #[error("the switch refused: {reason}")]
     Refused {
         /// The field or resource.
         status: Status,
-        /// What this worker declared.
-        declared: String,
-        /// What the switch expected, see [`Status`].
-        expected: u32,
+        /// The field, what this worker declared, and what the switch expected.
+        reason: String,
     },
     /// The path does not carry packets as long as a segment.
     #[error(

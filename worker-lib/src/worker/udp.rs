@@ -410,8 +410,8 @@ impl Joining<'_> {
 
     fn admitted(&self, ack: &AckRepr<'_>) -> Result<(Membership, u16, bool), JoinError> {
         if ack.status != Status::Success {
-            let declared = self.options.declared(ack.status);
-            return Err(JoinError::Refused { status: ack.status, declared, expected: ack.expected });
+            let reason = self.options.refusal(ack.status, ack.expected);
+            return Err(JoinError::Refused { status: ack.status, reason });
         }
         let membership = Membership {
             member: ack.member,

@@ -1,0 +1,38 @@
+//! The switch daemon.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use iswitch_daemon::config::Cli;
+use iswitch_daemon::{daemon, port};
+
+/// Exit status for a configuration that cannot be used, as for a wrong command line.
+const BAD_CONFIGURATION: u8 = 2;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let check = cli.check;
+    let config = match cli.resolve() {
+        Ok(config) => config,
+        Err(error) => return fail(&error, BAD_CONFIGURATION),
+    };
+    for name in &config.interfaces {
+        if let Err(error) = port::check_interface(name) {
+            return fail(&error, BAD_CONFIGURATION);
+        }
+    }
+    if check {
+        println!("the configuration is valid");
+        return ExitCode::SUCCESS;
+    }
+    daemon::start_log(&config);
+    match daemon::run(&config) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&format!("{error:#}"), 1),
+    }
+}
+
+fn fail(error: &dyn std::fmt::Display, status: u8) -> ExitCode {
+    eprintln!("iswitchd: {error}");
+    ExitCode::from(status)
+}

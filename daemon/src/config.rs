@@ -1,0 +1,471 @@
+//! Configuration: command line and TOML file, one meaning. What the command line says wins.
+
+use std::fmt::Display;
+use std::net::SocketAddrV4;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, Parser, ValueEnum};
+use iswitch_protocol::limits::{DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, DEFAULT_PORT, TOS_MASK};
+use iswitch_protocol::wire::Classifier;
+use serde::Deserialize;
+
+use crate::switch;
+
+const DEFAULT_LEASE_MS: u32 = 10_000;
+const DEFAULT_MEMORY_MIB: u32 = 256;
+const DEFAULT_RECV_BUFFER_BYTES: usize = 16 << 20;
+/// Ports are numbered with 8 bits.
+const MAX_PORTS: usize = 256;
+
+const LEASE_MS: RangeInclusive<u64> = 100..=3_600_000;
+const MEMORY_MIB: RangeInclusive<u64> = 1..=1 << 20;
+const RECV_BUFFER_BYTES: RangeInclusive<u64> = 4096..=1 << 30;
+const SPIN_US: RangeInclusive<u64> = 0..=1_000_000;
+const UDP_PORT: RangeInclusive<u64> = 1..=65_535;
+
+/// The iSwitch switch: sums the gradients of distributed training jobs while their packets pass through.
+///
+/// At least one --udp or --port is needed. Every option but --config, --check and the --no-... flags can also
+/// stand in the configuration file, with underscores for dashes; there --no-offload is `offload = false` and
+/// --no-ingress-rule is `ingress_rule = false`.
+#[derive(Debug, Parser)]
+#[command(name = "iswitchd", version)]
+pub struct Cli {
+    /// Configuration file (TOML)
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Check the configuration and exit
+    #[arg(long)]
+    pub check: bool,
+    /// Send plain frames, one datagram a system call, with checksums made in software
+    #[arg(long)]
+    no_offload: bool,
+    /// Do not install the netfilter rule that keeps tagged frames from bridge and IP stack
+    #[arg(long)]
+    no_ingress_rule: bool,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// What may stand both on the command line and in the file.
+#[derive(Args, Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Settings {
+    /// Serve workers on this UDP address; needs no privilege. Repeatable
+    #[arg(long, value_name = "ADDR:PORT")]
+    udp: Vec<SocketAddrV4>,
+    /// Serve this network interface with raw frames; needs root. Repeatable
+    #[arg(long, value_name = "IFACE")]
+    port: Vec<String>,
+    /// UDP port that marks frames as ours on raw ports [default: 7711]
+    #[arg(long, value_name = "PORT")]
+    udp_port: Option<u16>,
+    /// ToS of control packets, a multiple of 4 [default: 0x0C]
+    #[arg(long, value_name = "TOS", value_parser = parse_byte)]
+    control_tos: Option<u8>,
+    /// ToS of data packets, a multiple of 4 [default: 0x1C]
+    #[arg(long, value_name = "TOS", value_parser = parse_byte)]
+    data_tos: Option<u8>,
+    /// Silence after which a member is expelled, in milliseconds [default: 10000]
+    #[arg(long, value_name = "MS")]
+    lease_ms: Option<u32>,
+    /// Memory for the sums of all jobs, in MiB; a job takes twice its vector [default: 256]
+    #[arg(long, value_name = "MIB")]
+    memory_mib: Option<u32>,
+    /// Receive and send buffer to ask for on each port, in bytes [default: 16777216]
+    #[arg(long, value_name = "BYTES")]
+    recv_buffer_bytes: Option<usize>,
+    /// What to do with contributions that hold NaN or infinities [default: refuse]
+    #[arg(long, value_name = "WHAT")]
+    non_finite: Option<NonFinite>,
+    /// Look for packets this long before blocking, in microseconds; costs a core [default: 0]
+    #[arg(long, value_name = "US")]
+    spin_us: Option<u32>,
+    /// Socket for iswitchctl [default: /run/iswitchd.sock as root, otherwise iswitchd.sock in
+    /// XDG_RUNTIME_DIR, or none]
+    #[arg(long, value_name = "PATH")]
+    control_socket: Option<PathBuf>,
+    /// Format of the log on standard error [default: text]
+    #[arg(long, value_name = "FORMAT")]
+    log_format: Option<LogFormat>,
+    /// Least important messages to log [default: info]
+    #[arg(long, value_name = "LEVEL")]
+    log_level: Option<LogLevel>,
+    #[arg(skip)]
+    offload: Option<bool>,
+    #[arg(skip)]
+    ingress_rule: Option<bool>,
+}
+
+/// What to do with contributions that hold NaN or infinities.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+enum NonFinite {
+    /// Drop them and tell the sender
+    Refuse,
+    /// Sum them as IEEE 754 says
+    Sum,
+}
+
+/// Format of the log.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// Lines for people
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// Least important messages that are logged.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    /// What stops the switch from working
+    Error,
+    /// What limits it
+    Warn,
+    /// Members, jobs and ports
+    Info,
+    /// More
+    Debug,
+    /// Everything
+    Trace,
+}
+
+/// Everything that the daemon needs to know.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// UDP addresses to serve.
+    pub udp: Vec<SocketAddrV4>,
+    /// Interfaces to serve with raw frames.
+    pub interfaces: Vec<String>,
+    /// ToS values, and the UDP port of raw frames.
+    pub classifier: Classifier,
+    /// The core. The boot id is zero: the daemon draws it.
+    pub switch: switch::Config,
+    /// Receive and send buffer to ask for on each port, in bytes.
+    pub buffer_bytes: usize,
+    /// Whether to use super-frames and unfinished checksums.
+    pub offload: bool,
+    /// Whether to install the ingress rule on raw ports.
+    pub ingress_rule: bool,
+    /// How long to look for packets before blocking.
+    pub spin: Duration,
+    /// Socket for iswitchctl, if any.
+    pub control_socket: Option<PathBuf>,
+    /// Format of the log.
+    pub log_format: LogFormat,
+    /// Least important messages to log.
+    pub log_level: LogLevel,
+}
+
+/// What is wrong with a configuration: the place, the value, what was expected.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is not TOML, has an unknown key, or a value of the wrong type.
+    #[error("{}: {source}", path.display())]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        source: toml::de::Error,
+    },
+    /// A value that is not allowed.
+    #[error("{key} is {value}, expected {expected}")]
+    Value {
+        /// The option, or the file and its key.
+        key: String,
+        /// The value given.
+        value: String,
+        /// What it should be.
+        expected: String,
+    },
+    /// Nothing to serve.
+    #[error("there is nothing to serve: give at least one --udp ADDR:PORT or --port IFACE")]
+    NoPorts,
+}
+
+impl Cli {
+    /// Reads the file, if any, and checks everything.
+    pub fn resolve(self) -> Result<Config, ConfigError> {
+        let mut settings = self.settings;
+        settings.check(|key| format!("--{}", key.replace('_', "-")))?;
+        if self.no_offload {
+            settings.offload = Some(false);
+        }
+        if self.no_ingress_rule {
+            settings.ingress_rule = Some(false);
+        }
+        if let Some(path) = &self.config {
+            let file = Settings::read(path)?;
+            file.check(|key| format!("{}: {key}", path.display()))?;
+            settings = settings.or(file);
+        }
+        settings.resolve()
+    }
+}
+
+impl Settings {
+    fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+        toml::from_str(&text).map_err(|source| ConfigError::Parse { path: path.to_owned(), source })
+    }
+
+    /// Checks each value on its own; `place` tells where a key stands.
+    fn check(&self, place: impl Fn(&str) -> String) -> Result<(), ConfigError> {
+        let range = |key, value: Option<u64>, range: RangeInclusive<u64>| match value {
+            Some(value) if !range.contains(&value) => {
+                Err(bad(place(key), value, format!("{} to {}", range.start(), range.end())))
+            }
+            _ => Ok(()),
+        };
+        range("udp_port", self.udp_port.map(u64::from), UDP_PORT)?;
+        range("lease_ms", self.lease_ms.map(u64::from), LEASE_MS)?;
+        range("memory_mib", self.memory_mib.map(u64::from), MEMORY_MIB)?;
+        range("recv_buffer_bytes", self.recv_buffer_bytes.map(|bytes| bytes as u64), RECV_BUFFER_BYTES)?;
+        range("spin_us", self.spin_us.map(u64::from), SPIN_US)?;
+        for (key, tos) in [("control_tos", self.control_tos), ("data_tos", self.data_tos)] {
+            if let Some(tos) = tos.filter(|tos| *tos == 0 || tos & !TOS_MASK != 0) {
+                return Err(bad(place(key), format!("{tos:#04x}"), "a multiple of 4 from 0x04 to 0xfc"));
+            }
+        }
+        for (position, name) in self.port.iter().enumerate() {
+            // What Linux allows, less the quote that the rule's text could not hold.
+            let is_name = !name.is_empty()
+                && name.len() < libc::IFNAMSIZ
+                && name.bytes().all(|byte| byte.is_ascii_graphic() && !b"/\"\\".contains(&byte));
+            if !is_name {
+                return Err(bad(place("port"), format!("{name:?}"), "the name of a network interface"));
+            }
+            if self.port[..position].contains(name) {
+                return Err(bad(place("port"), format!("{name:?} twice"), "each interface once"));
+            }
+        }
+        Ok(())
+    }
+
+    /// These settings where given, otherwise the others. Lists are not mixed.
+    fn or(self, other: Self) -> Self {
+        Self {
+            udp: if self.udp.is_empty() { other.udp } else { self.udp },
+            port: if self.port.is_empty() { other.port } else { self.port },
+            udp_port: self.udp_port.or(other.udp_port),
+            control_tos: self.control_tos.or(other.control_tos),
+            data_tos: self.data_tos.or(other.data_tos),
+            lease_ms: self.lease_ms.or(other.lease_ms),
+            memory_mib: self.memory_mib.or(other.memory_mib),
+            recv_buffer_bytes: self.recv_buffer_bytes.or(other.recv_buffer_bytes),
+            non_finite: self.non_finite.or(other.non_finite),
+            spin_us: self.spin_us.or(other.spin_us),
+            control_socket: self.control_socket.or(other.control_socket),
+            log_format: self.log_format.or(other.log_format),
+            log_level: self.log_level.or(other.log_level),
+            offload: self.offload.or(other.offload),
+            ingress_rule: self.ingress_rule.or(other.ingress_rule),
+        }
+    }
+
+    /// Fills in the defaults and checks what values mean together.
+    fn resolve(self) -> Result<Config, ConfigError> {
+        let ports = self.udp.len() + self.port.len();
+        if ports == 0 {
+            return Err(ConfigError::NoPorts);
+        }
+        if ports > MAX_PORTS {
+            return Err(bad("number of --udp and --port", ports, format!("at most {MAX_PORTS}")));
+        }
+        let classifier = Classifier {
+            control_tos: self.control_tos.unwrap_or(DEFAULT_CONTROL_TOS),
+            data_tos: self.data_tos.unwrap_or(DEFAULT_DATA_TOS),
+            udp_port: self.udp_port.unwrap_or(DEFAULT_PORT),
+        };
+        if classifier.control_tos == classifier.data_tos {
+            let tos = format!("{:#04x} like control_tos", classifier.data_tos);
+            return Err(bad("data_tos", tos, "another value"));
+        }
+        let non_finite = match self.non_finite {
+            None | Some(NonFinite::Refuse) => switch::NonFinite::Refuse,
+            Some(NonFinite::Sum) => switch::NonFinite::Sum,
+        };
+        let switch = switch::Config {
+            lease_ms: self.lease_ms.unwrap_or(DEFAULT_LEASE_MS),
+            memory_bytes: (self.memory_mib.unwrap_or(DEFAULT_MEMORY_MIB) as usize) << 20,
+            non_finite,
+            ..switch::Config::default()
+        };
+        Ok(Config {
+            udp: self.udp,
+            interfaces: self.port,
+            classifier,
+            switch,
+            buffer_bytes: self.recv_buffer_bytes.unwrap_or(DEFAULT_RECV_BUFFER_BYTES),
+            offload: self.offload.unwrap_or(true),
+            ingress_rule: self.ingress_rule.unwrap_or(true),
+            spin: Duration::from_micros(self.spin_us.unwrap_or(0).into()),
+            control_socket: self.control_socket.or_else(default_control_socket),
+            log_format: self.log_format.unwrap_or(LogFormat::Text),
+            log_level: self.log_level.unwrap_or(LogLevel::Info),
+        })
+    }
+}
+
+/// Where iswitchctl looks, and where the daemon listens unless told otherwise.
+pub fn default_control_socket() -> Option<PathBuf> {
+    use std::os::unix::fs::MetadataExt;
+
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+    let directory = if is_root { Some("/run".into()) } else { std::env::var_os("XDG_RUNTIME_DIR") };
+    directory.map(|directory| PathBuf::from(directory).join("iswitchd.sock"))
+}
+
+/// A byte in decimal, or in hexadecimal with 0x.
+fn parse_byte(text: &str) -> Result<u8, String> {
+    let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => u8::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    parsed.map_err(|_| "expected a number from 0 to 255 or 0x00 to 0xff".to_owned())
+}
+
+fn bad(key: impl Into<String>, value: impl Display, expected: impl Into<String>) -> ConfigError {
+    ConfigError::Value { key: key.into(), value: value.to_string(), expected: expected.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    /// Resolves a command line, in which `FILE` stands for a file with the text given.
+    fn resolve(arguments: &[&str], file: &str) -> Result<Config, String> {
+        let mut temporary = tempfile::NamedTempFile::new().unwrap();
+        temporary.write_all(file.as_bytes()).unwrap();
+        let path = temporary.path().to_str().unwrap();
+        let arguments = arguments.iter().map(|argument| if *argument == "FILE" { path } else { argument });
+        let cli = Cli::try_parse_from(std::iter::once("iswitchd").chain(arguments));
+        let config = cli.map_err(|error| error.to_string())?.resolve();
+        config.map_err(|error| error.to_string().replace(path, "FILE"))
+    }
+
+    fn file_error(text: &str) -> String {
+        resolve(&["--config", "FILE"], text).unwrap_err()
+    }
+
+    #[test]
+    fn command_line_wins_over_file() {
+        let file =
+            "udp = ['127.0.0.1:1']\nlease_ms = 500\nmemory_mib = 3\noffload = false\ndata_tos = 0x2C\n";
+        let config = resolve(&["--config", "FILE", "--lease-ms", "900", "--control-tos", "0x2c"], file);
+        assert!(config.unwrap_err().contains("like control_tos"));
+        let config = resolve(&["--config", "FILE", "--lease-ms", "900", "--data-tos", "32"], file).unwrap();
+        assert_eq!(config.udp, ["127.0.0.1:1".parse().unwrap()]);
+        assert_eq!(config.switch.lease_ms, 900);
+        assert_eq!(config.switch.memory_bytes, 3 << 20);
+        assert_eq!(config.classifier.data_tos, 32);
+        assert!(!config.offload && config.ingress_rule);
+    }
+
+    #[test]
+    fn lists_of_the_command_line_replace_those_of_the_file() {
+        let config = resolve(&["--config", "FILE", "--port", "b", "--port", "c"], "port = ['a']").unwrap();
+        assert_eq!(config.interfaces, ["b", "c"]);
+    }
+
+    #[test]
+    fn something_has_to_be_served() {
+        let expected = "there is nothing to serve: give at least one --udp ADDR:PORT or --port IFACE";
+        assert_eq!(resolve(&[], "").unwrap_err(), expected);
+        assert_eq!(file_error("lease_ms = 1000"), expected);
+    }
+
+    #[test]
+    fn values_out_of_range_are_named() {
+        let cases = [
+            ("lease_ms = 5", "FILE: lease_ms is 5, expected 100 to 3600000"),
+            ("memory_mib = 0", "FILE: memory_mib is 0, expected 1 to 1048576"),
+            ("recv_buffer_bytes = 1", "FILE: recv_buffer_bytes is 1, expected 4096 to 1073741824"),
+            ("spin_us = 2000000", "FILE: spin_us is 2000000, expected 0 to 1000000"),
+            ("udp_port = 0", "FILE: udp_port is 0, expected 1 to 65535"),
+            ("control_tos = 0x0d", "FILE: control_tos is 0x0d, expected a multiple of 4 from 0x04 to 0xfc"),
+            ("data_tos = 0", "FILE: data_tos is 0x00, expected a multiple of 4 from 0x04 to 0xfc"),
+            ("port = ['a/b']", "FILE: port is \"a/b\", expected the name of a network interface"),
+            ("port = ['']", "FILE: port is \"\", expected the name of a network interface"),
+            ("port = ['a', 'a']", "FILE: port is \"a\" twice, expected each interface once"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(file_error(text), expected);
+        }
+        let error = resolve(&["--udp", "127.0.0.1:0", "--lease-ms", "5"], "").unwrap_err();
+        assert_eq!(error, "--lease-ms is 5, expected 100 to 3600000");
+    }
+
+    #[test]
+    fn keys_and_types_are_named() {
+        let cases = [
+            ("lease = 5", &["FILE: ", "line 1", "unknown field `lease`"][..]),
+            ("\nlease_ms = 'long'", &["line 2", "lease_ms = 'long'", "expected u32"]),
+            ("udp_port = 70000", &["udp_port = 70000", "expected u16"]),
+            ("udp = ['localhost:1']", &["udp = ['localhost:1']", "invalid IPv4 socket address syntax"]),
+            ("non_finite = 'maybe'", &["unknown variant `maybe`", "`refuse` or `sum`"]),
+            ("offload = 1", &["offload = 1", "expected a boolean"]),
+            ("[switch]", &["unknown field `switch`"]),
+        ];
+        for (text, parts) in cases {
+            let error = file_error(text);
+            for part in parts {
+                assert!(error.contains(part), "{part:?} is not in {error}");
+            }
+        }
+        let error = resolve(&["--udp", "localhost:1"], "").unwrap_err();
+        assert!(error.contains("'localhost:1' for '--udp <ADDR:PORT>'"), "{error}");
+        let error = resolve(&["--data-tos", "0x1ff"], "").unwrap_err();
+        assert!(error.contains("expected a number from 0 to 255"), "{error}");
+    }
+
+    #[test]
+    fn missing_file_is_named() {
+        let error = resolve(&["--config", "/nonexistent/iswitchd.toml"], "").unwrap_err();
+        assert!(error.starts_with("cannot read /nonexistent/iswitchd.toml: No such file"), "{error}");
+    }
+
+    #[test]
+    fn example_file_is_valid_and_names_every_key() {
+        let text = include_str!("../dist/iswitchd.toml");
+        let config = resolve(&["--config", "FILE"], text).unwrap();
+        assert_eq!(config.switch.lease_ms, DEFAULT_LEASE_MS);
+        // Without its comment signs every line is a setting that holds its default.
+        let all: String = text.lines().map(|line| line.strip_prefix("#= ").unwrap_or(line)).fold(
+            String::new(),
+            |mut all, line| {
+                all.push_str(line);
+                all.push('\n');
+                all
+            },
+        );
+        let config = resolve(&["--config", "FILE"], &all).unwrap();
+        assert_eq!(config.classifier, Classifier::default());
+        assert_eq!(config.buffer_bytes, DEFAULT_RECV_BUFFER_BYTES);
+        for key in ["udp_port", "spin_us", "control_socket", "log_format", "log_level", "ingress_rule"] {
+            assert!(all.contains(&format!("\n{key} = ")), "{key}");
+        }
+    }
+
+    #[test]
+    fn command_line_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+}

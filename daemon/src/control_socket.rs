@@ -1,0 +1,288 @@
+//! The control socket: questions of an operator, answered beside the packet path.
+//!
+//! A client connects, sends one line (`status`, `counters` or `jobs`) and gets one line of JSON. Clients are
+//! served one after the other, in a thread of their own, each within [`CLIENT_TIMEOUT`]; the packet loop only
+//! makes the snapshot.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use iswitch_socket::PollSet;
+use serde_json::{Value, json};
+
+use crate::runtime::Handle;
+use crate::snapshot::Snapshot;
+
+/// How long a client may take to ask, and to read the answer.
+pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(1);
+/// Longest line that a client may send, in bytes.
+const REQUEST_LEN_MAX_BYTES: u64 = 64;
+
+/// Why there can be no control socket.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlSocketError {
+    /// Another daemon answers there.
+    #[error("control socket {}: another iswitchd has it; give this one --control-socket PATH", .0.display())]
+    Live(PathBuf),
+    /// There is a file that is no socket.
+    #[error("control socket {}: the file exists and is not a socket", .0.display())]
+    NotASocket(PathBuf),
+    /// A system call failed.
+    #[error("control socket {}: {source}", path.display())]
+    System {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// What a client may ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Request {
+    /// Version, uptime, ports, number of jobs and members
+    Status,
+    /// Everything that is counted, by the switch and by each port
+    Counters,
+    /// Jobs and their members
+    Jobs,
+}
+
+impl Request {
+    const ALL: [Self; 3] = [Self::Status, Self::Counters, Self::Jobs];
+
+    /// The line that asks it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Counters => "counters",
+            Self::Jobs => "jobs",
+        }
+    }
+
+    fn answer(self, snapshot: &Snapshot) -> Value {
+        match self {
+            Self::Status => status(snapshot),
+            Self::Counters => {
+                let ports = snapshot.ports.iter().map(|port| (port.name.clone(), json!(port.counters)));
+                let ports: serde_json::Map<_, _> = ports.collect();
+                json!({ "traffic": snapshot.traffic, "drops": snapshot.drops, "ports": ports })
+            }
+            Self::Jobs => json!(snapshot.jobs),
+        }
+    }
+}
+
+fn status(snapshot: &Snapshot) -> Value {
+    let ports = snapshot.ports.iter().map(|port| {
+        json!({
+            "name": port.name,
+            "recv_buffer_bytes": port.recv_buffer_bytes,
+            "received_datagrams": port.counters.get("received_datagrams"),
+            "sent_datagrams": port.counters.get("sent_datagrams"),
+            "receive_buffer_drops": port.counters.get("receive_buffer_drops"),
+            "send_lost": port.counters.get("send_full") + port.counters.get("send_errors"),
+        })
+    });
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "pid": std::process::id(),
+        "boot": format!("{:016x}", snapshot.boot),
+        "uptime_ms": snapshot.uptime_ms,
+        "jobs": snapshot.jobs.len(),
+        "members": snapshot.jobs.iter().map(|job| job.members.len()).sum::<usize>(),
+        "results": snapshot.traffic.get("results"),
+        "dropped": snapshot.drops.total(),
+        "ports": ports.collect::<Vec<_>>(),
+    })
+}
+
+/// A listening control socket. Dropping it ends its thread and removes its file.
+#[derive(Debug)]
+pub struct ControlSocket {
+    path: PathBuf,
+    /// Closing it wakes the thread up to end.
+    stop: Option<UnixStream>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ControlSocket {
+    /// Listens at `path` for questions to the loop of `handle`. Replaces the file of a dead daemon.
+    pub fn start(path: &Path, handle: Handle) -> Result<Self, ControlSocketError> {
+        let system = |source| ControlSocketError::System { path: path.to_owned(), source };
+        remove_stale(path)?;
+        let listener = UnixListener::bind(path).map_err(system)?;
+        // Counters and addresses are for the owner.
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(system)?;
+        listener.set_nonblocking(true).map_err(system)?;
+        let (stop, stopped) = UnixStream::pair().map_err(system)?;
+        let thread = std::thread::Builder::new()
+            .name("control".to_owned())
+            .spawn(move || serve(&listener, &stopped, &handle))
+            .map_err(system)?;
+        Ok(Self { path: path.to_owned(), stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        if let Err(error) = fs::remove_file(&self.path) {
+            tracing::warn!(path = %self.path.display(), %error, "cannot remove the control socket");
+        }
+    }
+}
+
+/// Removes the socket file of a daemon that has died: nobody accepts connections there.
+fn remove_stale(path: &Path) -> Result<(), ControlSocketError> {
+    let system = |source| ControlSocketError::System { path: path.to_owned(), source };
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(system(error)),
+        Ok(file) if !file.file_type().is_socket() => {
+            return Err(ControlSocketError::NotASocket(path.to_owned()));
+        }
+        Ok(_) => {}
+    }
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).map_err(system)
+        }
+        Err(error) => Err(system(error)),
+        Ok(_) => Err(ControlSocketError::Live(path.to_owned())),
+    }
+}
+
+fn serve(listener: &UnixListener, stopped: &UnixStream, handle: &Handle) {
+    let mut poll = PollSet::new();
+    loop {
+        poll.clear();
+        let connecting = poll.push(listener.as_fd());
+        let stopping = poll.push(stopped.as_fd());
+        if let Err(error) = poll.wait(None) {
+            tracing::error!(%error, "the control socket has ended");
+            return;
+        }
+        if poll.is_ready(stopping) {
+            return;
+        }
+        if poll.is_ready(connecting)
+            && let Ok((client, _)) = listener.accept()
+            && let Err(error) = answer(&client, handle)
+        {
+            tracing::debug!(%error, "a client of the control socket got no answer");
+        }
+    }
+}
+
+/// Serves one client.
+fn answer(client: &UnixStream, handle: &Handle) -> io::Result<()> {
+    client.set_nonblocking(false)?;
+    client.set_read_timeout(Some(CLIENT_TIMEOUT))?;
+    client.set_write_timeout(Some(CLIENT_TIMEOUT))?;
+    let mut line = String::new();
+    BufReader::new(client.take(REQUEST_LEN_MAX_BYTES)).read_line(&mut line)?;
+    let asked = line.trim();
+    let value = match Request::ALL.into_iter().find(|request| request.name() == asked) {
+        Some(request) => match handle.snapshot() {
+            Ok(snapshot) => request.answer(&snapshot),
+            Err(error) => json!({ "error": format!("the switch does not answer: {error}") }),
+        },
+        None => json!({ "error": format!("request is {asked:?}, expected status, counters or jobs") }),
+    };
+    let mut client = client;
+    client.write_all(format!("{value}\n").as_bytes())
+}
+
+/// Asks the daemon that listens at `path`, as iswitchctl does.
+pub fn ask(path: &Path, request: Request) -> io::Result<Value> {
+    let mut stream = UnixStream::connect(path)?;
+    // The daemon may serve others first.
+    stream.set_read_timeout(Some(10 * CLIENT_TIMEOUT))?;
+    stream.write_all(format!("{}\n", request.name()).as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let value: Value = serde_json::from_str(&answer)?;
+    match value.get("error").and_then(Value::as_str) {
+        Some(error) => Err(io::Error::other(error.to_owned())),
+        None => Ok(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::Runtime;
+    use crate::switch::Config;
+
+    /// Runs a loop without ports while `test` talks to its control socket.
+    fn with_socket(test: impl FnOnce(&Path, &Handle)) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let (runtime, handle) = Runtime::new(Config::default(), Vec::new(), Duration::ZERO).unwrap();
+        let thread = std::thread::spawn(move || runtime.run().unwrap());
+        let socket = ControlSocket::start(&path, handle.clone()).unwrap();
+        test(&path, &handle);
+        drop(socket);
+        assert!(!path.exists());
+        handle.stop();
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn questions_are_answered() {
+        with_socket(|path, _| {
+            let status = ask(path, Request::Status).unwrap();
+            assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
+            assert_eq!(status["jobs"], 0);
+            let counters = ask(path, Request::Counters).unwrap();
+            assert_eq!(counters["traffic"]["results"], 0);
+            assert_eq!(counters["drops"]["unknown_member"], 0);
+            assert_eq!(ask(path, Request::Jobs).unwrap(), json!([]));
+        });
+    }
+
+    #[test]
+    fn nonsense_and_silence_do_no_harm() {
+        with_socket(|path, _| {
+            let silent = UnixStream::connect(path).unwrap();
+            let mut long = UnixStream::connect(path).unwrap();
+            // The answer may come, and the connection be closed, before all is written.
+            let _ = long.write_all(&vec![b'x'; 100_000]);
+            let mut odd = UnixStream::connect(path).unwrap();
+            odd.write_all(b"reboot\n").unwrap();
+            let mut answer = String::new();
+            odd.read_to_string(&mut answer).unwrap();
+            let expected = r#"{"error":"request is \"reboot\", expected status, counters or jobs"}"#;
+            assert_eq!(answer.trim(), expected);
+            drop(silent);
+        });
+    }
+
+    #[test]
+    fn live_socket_is_refused_and_a_dead_one_replaced() {
+        with_socket(|path, handle| {
+            let error = ControlSocket::start(path, handle.clone()).unwrap_err();
+            assert!(error.to_string().contains("another iswitchd has it"), "{error}");
+            let dead = path.with_file_name("dead");
+            drop(UnixListener::bind(&dead).unwrap());
+            assert!(dead.exists());
+            let socket = ControlSocket::start(&dead, handle.clone()).unwrap();
+            ask(&dead, Request::Status).unwrap();
+            drop(socket);
+            let file = path.with_file_name("file");
+            fs::write(&file, "precious").unwrap();
+            let error = ControlSocket::start(&file, handle.clone()).unwrap_err();
+            assert!(error.to_string().contains("is not a socket"), "{error}");
+        });
+    }
+}

@@ -1,0 +1,109 @@
+//! What a port counts, and how it reports faults without flooding the log.
+
+use std::io;
+
+/// Counters of a port since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortCounters {
+    /// Datagrams received.
+    pub received_datagrams: u64,
+    /// Bytes of UDP payload received.
+    pub received_bytes: u64,
+    /// System calls that received something: datagrams per call tell how well offload works.
+    pub receive_calls: u64,
+    /// Datagrams that the kernel dropped because the receive buffer was full.
+    pub receive_buffer_drops: u64,
+    /// Receive calls that failed.
+    pub receive_errors: u64,
+    /// Datagrams without our ToS, dropped. A raw port leaves them to the kernel instead.
+    pub untagged: u64,
+    /// Datagrams sent.
+    pub sent_datagrams: u64,
+    /// Bytes of UDP payload sent.
+    pub sent_bytes: u64,
+    /// System calls that sent something.
+    pub send_calls: u64,
+    /// Datagrams lost because the send buffer or the device's queue was full.
+    pub send_full: u64,
+    /// Datagrams lost to any other error.
+    pub send_errors: u64,
+}
+
+impl PortCounters {
+    /// Names and values.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        [
+            ("received_datagrams", self.received_datagrams),
+            ("received_bytes", self.received_bytes),
+            ("receive_calls", self.receive_calls),
+            ("receive_buffer_drops", self.receive_buffer_drops),
+            ("receive_errors", self.receive_errors),
+            ("untagged", self.untagged),
+            ("sent_datagrams", self.sent_datagrams),
+            ("sent_bytes", self.sent_bytes),
+            ("send_calls", self.send_calls),
+            ("send_full", self.send_full),
+            ("send_errors", self.send_errors),
+        ]
+        .into_iter()
+    }
+
+    pub(super) fn received(&mut self, len: usize, stride: usize) {
+        self.receive_calls += 1;
+        self.received_datagrams += datagrams(len, stride);
+        self.received_bytes += len as u64;
+    }
+
+    /// `calls` may be an estimate: only the ratio to the datagrams is of interest.
+    pub(super) fn sent(&mut self, len: usize, stride: usize) {
+        self.send_calls += 1;
+        self.sent_datagrams += datagrams(len, stride);
+        self.sent_bytes += len as u64;
+    }
+}
+
+/// Datagrams in a payload.
+pub(super) fn datagrams(len: usize, stride: usize) -> u64 {
+    len.div_ceil(stride).max(1) as u64
+}
+
+/// Faults since the last report: one log line for all of them.
+#[derive(Debug, Default)]
+pub(super) struct Faults {
+    receive: Option<(u64, io::Error)>,
+    send: Option<(u64, io::Error)>,
+    drops: u64,
+}
+
+impl Faults {
+    pub(super) fn receive(&mut self, error: io::Error) {
+        add(&mut self.receive, 1, error);
+    }
+
+    pub(super) fn send(&mut self, datagrams: u64, error: io::Error) {
+        add(&mut self.send, datagrams, error);
+    }
+
+    pub(super) fn drops(&mut self, datagrams: u64) {
+        self.drops += datagrams;
+    }
+
+    /// Logs and forgets them.
+    pub(super) fn report(&mut self, port: &str) {
+        if let Some((count, error)) = self.receive.take() {
+            tracing::warn!(port, count, %error, "cannot receive");
+        }
+        if let Some((datagrams, error)) = self.send.take() {
+            tracing::warn!(port, datagrams, %error, "cannot send");
+        }
+        if self.drops > 0 {
+            tracing::warn!(port, datagrams = self.drops, "receive buffer full");
+            self.drops = 0;
+        }
+    }
+}
+
+fn add(fault: &mut Option<(u64, io::Error)>, count: u64, error: io::Error) {
+    let before = fault.take().map_or(0, |(before, _)| before);
+    *fault = Some((before + count, error));
+}

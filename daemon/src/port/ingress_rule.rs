@@ -1,0 +1,178 @@
+//! The netfilter rule that keeps tagged frames away from bridge and IP stack.
+//!
+//! A packet socket sees a frame before the ingress hook of its interface, where this rule drops it: so the
+//! switch gets a tagged frame, and nothing else does, while all other traffic goes its way at kernel speed.
+
+use std::io::{self, Write};
+use std::process::{Command, Output, Stdio};
+
+use iswitch_protocol::wire::Classifier;
+
+use super::claim::{InterfaceClaim, TABLE_PREFIX, table_name};
+
+/// Before every other chain of the hook.
+const PRIORITY: i32 = -500;
+
+/// Why the rule could not be installed or removed.
+#[derive(Debug, thiserror::Error)]
+pub enum RuleError {
+    /// There is no nft program.
+    #[error(
+        "nft was not found: install nftables, or run with --no-ingress-rule on a box that neither bridges \
+         nor routes between its ports"
+    )]
+    NoNft,
+    /// The nft program could not be run.
+    #[error("cannot run nft: {0}")]
+    Run(#[from] io::Error),
+    /// The nft program failed.
+    #[error("nft failed: {0}")]
+    Failed(String),
+}
+
+/// The installed rule of one interface. Dropping it removes it.
+#[derive(Debug)]
+pub struct IngressRule {
+    interface: String,
+    text: String,
+}
+
+impl IngressRule {
+    /// Installs the rule in one transaction, in place of one that a crashed daemon left behind.
+    ///
+    /// The caller holds the interface's claim.
+    pub fn install(interface: &str, classifier: &Classifier) -> Result<Self, RuleError> {
+        let rule = Self { interface: interface.to_owned(), text: rule_text(interface, classifier) };
+        rule.reinstall()?;
+        Ok(rule)
+    }
+
+    /// Installs the rule again, after its interface was deleted and made anew.
+    pub fn reinstall(&self) -> Result<(), RuleError> {
+        nft_script(&self.text)
+    }
+}
+
+impl Drop for IngressRule {
+    fn drop(&mut self) {
+        if let Err(error) = delete_table(&table_name(&self.interface)) {
+            tracing::error!(interface = self.interface, %error, "cannot remove the ingress rule");
+        }
+    }
+}
+
+/// Removes the tables of this network namespace whose owners have died, and returns their names.
+pub fn remove_orphans() -> Result<Vec<String>, RuleError> {
+    let output = finish(nft().args(["list", "tables", "netdev"]).output())?;
+    let listing = String::from_utf8_lossy(&output.stdout);
+    let mut removed = Vec::new();
+    for table in our_tables(&listing) {
+        // Holding the claim keeps a daemon that starts right now from installing what is deleted here.
+        if let Ok(_claim) = InterfaceClaim::of_table(table) {
+            delete_table(table)?;
+            removed.push(table.to_owned());
+        }
+    }
+    Ok(removed)
+}
+
+fn our_tables(listing: &str) -> impl Iterator<Item = &str> {
+    let names = listing.lines().filter_map(|line| line.trim().strip_prefix("table netdev "));
+    names.filter(|name| name.starts_with(TABLE_PREFIX))
+}
+
+/// The nft script: drops exactly the frames that the packet filter takes.
+///
+/// Fields are given by position, because nft's named ones look only at packets that nft finds well-formed,
+/// and because the EtherType in the frame is the only one that tells whether there is a VLAN tag. `Add,
+/// delete, add` replaces the table whether or not there is one.
+fn rule_text(interface: &str, classifier: &Classifier) -> String {
+    let table = table_name(interface);
+    let (control, data) = (classifier.control_tos >> 2, classifier.data_tos >> 2);
+    let port = classifier.udp_port;
+    format!(
+        r#"table netdev {table}
+delete table netdev {table}
+table netdev {table} {{
+    chain tagged {{
+        # fragments
+        @nh,50,14 != 0 counter drop
+        # the UDP port, behind a header without and with options
+        @nh,4,4 5 @nh,176,16 {port} counter drop
+        @nh,4,4 != 5 udp dport {port} counter drop
+    }}
+    chain ingress {{
+        type filter hook ingress device "{interface}" priority {PRIORITY}; policy accept;
+        # IPv4 without VLAN tag, UDP, one of the two DSCPs
+        @ll,96,16 0x0800 @nh,72,8 17 @nh,8,6 {{ {control}, {data} }} jump tagged
+    }}
+}}
+"#
+    )
+}
+
+fn delete_table(table: &str) -> Result<(), RuleError> {
+    nft_script(&format!("table netdev {table}\ndelete table netdev {table}\n"))
+}
+
+fn nft() -> Command {
+    let mut command = Command::new("nft");
+    command.stdin(Stdio::null()).env("LC_ALL", "C");
+    command
+}
+
+/// Runs a script as one transaction.
+fn nft_script(script: &str) -> Result<(), RuleError> {
+    let run = || {
+        let mut command = nft();
+        command.args(["-f", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        if let Some(mut stdin) = child.stdin.take() {
+            stdin.write_all(script.as_bytes())?;
+        }
+        child.wait_with_output()
+    };
+    finish(run()).map(|_| ())
+}
+
+fn finish(output: io::Result<Output>) -> Result<Output, RuleError> {
+    match output {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(RuleError::NoNft),
+        Err(error) => Err(RuleError::Run(error)),
+        Ok(output) if output.status.success() => Ok(output),
+        Ok(output) => Err(RuleError::Failed(String::from_utf8_lossy(&output.stderr).trim().to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rule_text_is_as_reviewed() {
+        let expected = r#"table netdev iswitchd_veth_2d1
+delete table netdev iswitchd_veth_2d1
+table netdev iswitchd_veth_2d1 {
+    chain tagged {
+        # fragments
+        @nh,50,14 != 0 counter drop
+        # the UDP port, behind a header without and with options
+        @nh,4,4 5 @nh,176,16 7711 counter drop
+        @nh,4,4 != 5 udp dport 7711 counter drop
+    }
+    chain ingress {
+        type filter hook ingress device "veth-1" priority -500; policy accept;
+        # IPv4 without VLAN tag, UDP, one of the two DSCPs
+        @ll,96,16 0x0800 @nh,72,8 17 @nh,8,6 { 3, 7 } jump tagged
+    }
+}
+"#;
+        assert_eq!(rule_text("veth-1", &Classifier::default()), expected);
+    }
+
+    #[test]
+    fn only_our_tables_are_ours() {
+        let listing = "table netdev iswitchd_eth0\ntable netdev filter\ntable netdev iswitchd_br_2d0\n";
+        assert!(our_tables(listing).eq(["iswitchd_eth0", "iswitchd_br_2d0"]));
+    }
+}

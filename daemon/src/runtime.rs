@@ -1,0 +1,256 @@
+//! The loop between ports and core: one thread that waits, receives, lets the core work, and sends.
+
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::time::Duration;
+
+use iswitch_protocol::Instant;
+use iswitch_socket::PollSet;
+
+use crate::clock::MonotonicClock;
+use crate::port::Port;
+use crate::snapshot::{PortSnapshot, Snapshot};
+use crate::switch::{Config, Event, Switch};
+
+/// Receive calls on one port before the others have their turn.
+const RECEIVES_PER_TURN: usize = 64;
+/// How often ports are looked after, and drops and faults logged.
+const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
+/// Events logged between two maintenances: whoever can send us packets must not fill the disk.
+const EVENTS_PER_INTERVAL: u32 = 100;
+/// How long a question to the loop may wait for its answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What the loop is asked to do from outside.
+enum Command {
+    Stop,
+    Snapshot(SyncSender<Snapshot>),
+}
+
+/// Talks to a running loop, from any thread.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    commands: Sender<Command>,
+    wake: Arc<UnixStream>,
+}
+
+impl Handle {
+    /// Asks the loop to end after what it is doing now.
+    pub fn stop(&self) {
+        let _ = self.send(Command::Stop);
+    }
+
+    /// The state of switch and ports.
+    ///
+    /// # Errors
+    /// `BrokenPipe` if the loop has ended, `TimedOut` if it does not answer within two seconds.
+    pub fn snapshot(&self) -> io::Result<Snapshot> {
+        let (answer, receiver) = sync_channel(1);
+        self.send(Command::Snapshot(answer))?;
+        receiver.recv_timeout(ANSWER_TIMEOUT).map_err(|error| match error {
+            RecvTimeoutError::Timeout => io::ErrorKind::TimedOut.into(),
+            RecvTimeoutError::Disconnected => io::ErrorKind::BrokenPipe.into(),
+        })
+    }
+
+    fn send(&self, command: Command) -> io::Result<()> {
+        self.commands.send(command).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+        match (&*self.wake).write(&[0]) {
+            // Full: so many wake-ups are pending that one more tells nothing.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            outcome => outcome.map(|_| ()),
+        }
+    }
+}
+
+/// A switch with its ports, ready to run.
+pub struct Runtime {
+    switch: Switch,
+    boot: u64,
+    ports: Vec<Box<dyn Port>>,
+    clock: MonotonicClock,
+    spin: Duration,
+    poll: PollSet,
+    wake: UnixStream,
+    commands: Receiver<Command>,
+    next_maintenance: Instant,
+    events_left: u32,
+    events_muted: u64,
+}
+
+impl Runtime {
+    /// A switch that serves `ports`; the port of [`PortId`](crate::switch::PortId) i is the i-th.
+    ///
+    /// `config.recv_buffer_bytes` is replaced by the smallest that a port really has. Before it blocks, the
+    /// loop looks for packets again and again for `spin`, which shortens a round trip and costs a core.
+    pub fn new(mut config: Config, ports: Vec<Box<dyn Port>>, spin: Duration) -> io::Result<(Self, Handle)> {
+        if let Some(bytes) = ports.iter().map(|port| port.recv_buffer_bytes()).min() {
+            config.recv_buffer_bytes = bytes;
+        }
+        let (wake, waker) = UnixStream::pair()?;
+        wake.set_nonblocking(true)?;
+        waker.set_nonblocking(true)?;
+        let (sender, commands) = channel();
+        let runtime = Self {
+            switch: Switch::new(config),
+            boot: config.boot,
+            ports,
+            clock: MonotonicClock::start(),
+            spin,
+            poll: PollSet::new(),
+            wake,
+            commands,
+            next_maintenance: Instant::default(),
+            events_left: EVENTS_PER_INTERVAL,
+            events_muted: 0,
+        };
+        Ok((runtime, Handle { commands: sender, wake: Arc::new(waker) }))
+    }
+
+    /// Runs until [`Handle::stop`], or until every handle is gone. Returns the state at the end.
+    ///
+    /// # Errors
+    /// Only if waiting itself fails: what goes wrong on a port is counted and logged.
+    pub fn run(mut self) -> io::Result<Snapshot> {
+        let mut last_packet = Instant::default();
+        loop {
+            let now = self.clock.now();
+            if self.next_maintenance <= now {
+                self.maintain(now);
+            }
+            let spinning = now.since(last_packet) < self.spin;
+            if self.wait(if spinning { Duration::ZERO } else { self.until_deadline(now) })? {
+                if self.is_woken() && self.obey() {
+                    self.maintain(self.clock.now());
+                    return Ok(self.snapshot());
+                }
+                if self.receive() {
+                    last_packet = self.clock.now();
+                }
+            }
+            let now = self.clock.now();
+            if self.switch.poll_timeout().is_some_and(|deadline| deadline <= now) {
+                self.switch.handle_timeout(now);
+                transmit(&mut self.switch, &mut self.ports);
+            }
+            self.log_events();
+        }
+    }
+
+    fn until_deadline(&self, now: Instant) -> Duration {
+        let deadline = self.switch.poll_timeout().map_or(self.next_maintenance, |deadline| {
+            if deadline < self.next_maintenance { deadline } else { self.next_maintenance }
+        });
+        deadline.since(now)
+    }
+
+    /// Waits for ports and commands.
+    fn wait(&mut self, timeout: Duration) -> io::Result<bool> {
+        self.poll.clear();
+        for port in &self.ports {
+            self.poll.push(port.as_fd());
+        }
+        self.poll.push(self.wake.as_fd());
+        self.poll.wait(Some(timeout))
+    }
+
+    fn is_woken(&self) -> bool {
+        self.poll.is_ready(self.ports.len())
+    }
+
+    /// Carries out the commands and tells whether to stop.
+    fn obey(&mut self) -> bool {
+        let mut stop = false;
+        // Emptied first: a command that comes after is one more wake-up.
+        while let Ok(len) = self.wake.read(&mut [0; 64]) {
+            if len == 0 {
+                // Every handle is gone, and nobody else could ever stop the loop.
+                stop = true;
+                break;
+            }
+        }
+        while let Ok(command) = self.commands.try_recv() {
+            match command {
+                Command::Stop => stop = true,
+                Command::Snapshot(answer) => {
+                    // Who asked may have given up.
+                    let _ = answer.try_send(self.snapshot());
+                }
+            }
+        }
+        stop
+    }
+
+    /// Takes a turn on each port that is ready, and tells whether there was anything.
+    fn receive(&mut self) -> bool {
+        let mut any = false;
+        for index in 0..self.ports.len() {
+            if !self.poll.is_ready(index) {
+                continue;
+            }
+            for _ in 0..RECEIVES_PER_TURN {
+                let Some(arrival) = self.ports[index].recv() else { break };
+                let now = self.clock.now();
+                match arrival {
+                    Ok(datagrams) => self.switch.handle_datagrams(
+                        now,
+                        &datagrams.from,
+                        datagrams.class,
+                        datagrams.payload,
+                        datagrams.stride,
+                    ),
+                    Err(error) => self.switch.handle_invalid(now, error),
+                }
+                transmit(&mut self.switch, &mut self.ports);
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn log_events(&mut self) {
+        while let Some(event) = self.switch.poll_event() {
+            if self.events_left == 0 {
+                self.events_muted += 1;
+                continue;
+            }
+            self.events_left -= 1;
+            match event {
+                Event::JoinRefused { .. } | Event::EventsLost { .. } => tracing::warn!(?event, "{event}"),
+                _ => tracing::info!(?event, "{event}"),
+            }
+        }
+    }
+
+    fn maintain(&mut self, now: Instant) {
+        for port in &mut self.ports {
+            port.maintain();
+        }
+        if self.events_muted > 0 {
+            tracing::warn!(count = self.events_muted, "events not logged: too many a second");
+        }
+        self.events_left = EVENTS_PER_INTERVAL;
+        self.events_muted = 0;
+        self.next_maintenance = now.plus(MAINTENANCE_INTERVAL);
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let ports = self.ports.iter().map(|port| PortSnapshot::of(port.as_ref())).collect();
+        let uptime = Duration::from_nanos(self.clock.now().as_nanos());
+        Snapshot::of(&self.switch, self.boot, uptime, ports)
+    }
+}
+
+/// Sends all that the core has to send.
+fn transmit(switch: &mut Switch, ports: &mut [Box<dyn Port>]) {
+    while let Some(transmit) = switch.poll_transmit() {
+        for to in transmit.recipients() {
+            if let Some(port) = ports.get_mut(usize::from(to.port.0)) {
+                port.send(to, transmit.class, transmit.payload, transmit.stride);
+            }
+        }
+    }
+}

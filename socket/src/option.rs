@@ -1,0 +1,65 @@
+//! Socket options, for this crate's socket and for those that the switch opens itself.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr;
+
+use libc::{c_int, socklen_t};
+
+/// `SO_MEMINFO` and its length, counted in numbers, from `linux/sock_diag.h`.
+const SK_MEMINFO_VARS: usize = 9;
+const SK_MEMINFO_DROPS: usize = 8;
+
+/// Sets an option that is a number; `level` and `name` as in `setsockopt(2)`.
+pub fn set(socket: BorrowedFd<'_>, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
+    let value = ptr::from_ref(&value).cast();
+    // SAFETY: the pointer is to a live c_int, and its length is given.
+    let outcome =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, value, size_of::<c_int>() as socklen_t) };
+    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Reads an option that is one or more numbers into `values`.
+fn get(socket: BorrowedFd<'_>, level: c_int, name: c_int, values: &mut [u32]) -> io::Result<()> {
+    let mut len = size_of_val(values) as socklen_t;
+    // SAFETY: the pointer is to `len` writable bytes of numbers, for which all bytes are valid.
+    let outcome = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), level, name, values.as_mut_ptr().cast(), &raw mut len)
+    };
+    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Asks for a receive buffer of `len_bytes`, beyond the system's limit with `CAP_NET_ADMIN`; 0 changes
+/// nothing.
+pub fn set_recv_buffer(socket: BorrowedFd<'_>, len_bytes: usize) -> io::Result<()> {
+    set_buffer(socket, libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, len_bytes)
+}
+
+/// Asks for a send buffer of `len_bytes`, beyond the system's limit with `CAP_NET_ADMIN`; 0 changes nothing.
+pub fn set_send_buffer(socket: BorrowedFd<'_>, len_bytes: usize) -> io::Result<()> {
+    set_buffer(socket, libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, len_bytes)
+}
+
+fn set_buffer(socket: BorrowedFd<'_>, force: c_int, plain: c_int, len_bytes: usize) -> io::Result<()> {
+    if len_bytes == 0 {
+        return Ok(());
+    }
+    let len = c_int::try_from(len_bytes).unwrap_or(c_int::MAX);
+    set(socket, libc::SOL_SOCKET, force, len).or_else(|_| set(socket, libc::SOL_SOCKET, plain, len))
+}
+
+/// The receive buffer that the kernel really gave, in the kernel's own bytes (`SO_RCVBUF`).
+pub fn recv_buffer_bytes(socket: BorrowedFd<'_>) -> io::Result<usize> {
+    let mut value = [0];
+    get(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &mut value)?;
+    Ok(value[0] as usize)
+}
+
+/// Datagrams that the socket has lost since it was opened because its receive buffer was full. Wraps at 2^32.
+pub fn recv_drops(socket: BorrowedFd<'_>) -> io::Result<u32> {
+    let mut values = [0; SK_MEMINFO_VARS];
+    get(socket, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut values)?;
+    Ok(values[SK_MEMINFO_DROPS])
+}

@@ -1,0 +1,89 @@
+//! Waiting for several sockets at once.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr;
+use std::time::Duration;
+
+/// File descriptors to wait for. Refilled before each wait; allocates only when it grows.
+#[derive(Debug, Default)]
+pub struct PollSet {
+    fds: Vec<libc::pollfd>,
+}
+
+impl PollSet {
+    /// An empty set.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Empties the set.
+    pub fn clear(&mut self) {
+        self.fds.clear();
+    }
+
+    /// Adds a descriptor to be read, and returns its index. It has to stay open until after the next wait.
+    pub fn push(&mut self, fd: BorrowedFd<'_>) -> usize {
+        self.fds.push(libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 });
+        self.fds.len() - 1
+    }
+
+    /// Waits until something can be read or has failed; `false` after `timeout` or a signal.
+    ///
+    /// The resolution is that of the kernel's timers (about 50 us), not a millisecond. `None` waits for ever.
+    pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
+        wait(&mut self.fds, timeout)
+    }
+
+    /// Whether the descriptor of that index had data, an error or its end in the last wait.
+    pub fn is_ready(&self, index: usize) -> bool {
+        self.fds.get(index).is_some_and(|fd| fd.revents != 0)
+    }
+}
+
+/// As [`PollSet::wait`], for one descriptor.
+pub(crate) fn wait_one(fd: BorrowedFd<'_>, timeout: Option<Duration>) -> io::Result<bool> {
+    wait(&mut [libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 }], timeout)
+}
+
+fn wait(fds: &mut [libc::pollfd], timeout: Option<Duration>) -> io::Result<bool> {
+    let timeout = timeout.map(|timeout| libc::timespec {
+        tv_sec: timeout.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+        tv_nsec: timeout.subsec_nanos().into(),
+    });
+    let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
+    // SAFETY: as many live pollfds as said, a live timespec or null, and no signal mask.
+    match unsafe { libc::ppoll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout, ptr::null()) } {
+        -1 => {
+            let error = io::Error::last_os_error();
+            // The kernel leaves `revents` alone when it fails: what it said last time is not news.
+            for fd in fds.iter_mut() {
+                fd.revents = 0;
+            }
+            if error.kind() == io::ErrorKind::Interrupted { Ok(false) } else { Err(error) }
+        }
+        ready => Ok(ready > 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_ready_is_ready() {
+        let (quiet, _quiet_peer) = UnixStream::pair().unwrap();
+        let (loud, mut loud_peer) = UnixStream::pair().unwrap();
+        let mut set = PollSet::new();
+        let (quiet, loud) = (set.push(quiet.as_fd()), set.push(loud.as_fd()));
+        assert!(!set.wait(Some(Duration::ZERO)).unwrap());
+        loud_peer.write_all(b"!").unwrap();
+        assert!(set.wait(None).unwrap());
+        assert!(set.is_ready(loud) && !set.is_ready(quiet) && !set.is_ready(2));
+    }
+}
