@@ -1,3 +1,11 @@
-//! What proves the rest: a deterministic simulation of the real switch core and the real worker protocol.
+//! What proves the rest: a deterministic simulation of the real switch core and the real worker protocol, and
+//! real frames between network namespaces, with faults injected by the kernel.
 
+pub mod binaries;
+pub mod cluster;
+pub mod faults;
+pub mod netns;
+pub mod process;
+pub mod requirements;
+pub mod scratch;
 pub mod simulation;

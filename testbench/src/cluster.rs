@@ -1,0 +1,209 @@
+//! A daemon and its workers as processes of their own.
+
+use std::net::SocketAddrV4;
+use std::time::{Duration, Instant};
+
+use iswitch_protocol::limits::DEFAULT_PORT;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::binaries;
+use crate::netns::{SWITCH_ADDRESS, Star};
+use crate::process::{Finished, Process, Signal, command, run};
+use crate::scratch;
+
+/// Time in which a program must do what takes it a moment, on a busy machine.
+pub const SOON: Duration = Duration::from_secs(20);
+
+/// A running iswitchd.
+#[derive(Debug)]
+pub struct Daemon {
+    /// The process.
+    pub process: Process,
+    address: SocketAddrV4,
+    /// Where its control socket is.
+    directory: TempDir,
+}
+
+impl Daemon {
+    /// Starts one on all bridge ports of a star.
+    ///
+    /// # Panics
+    /// If it does not become ready.
+    pub fn on_ports(star: &Star, arguments: &[&str]) -> Self {
+        let ports: Vec<_> = (0..star.workers.len()).map(Star::port).collect();
+        let mut command = star.switch.command(binaries::iswitchd());
+        ports.iter().for_each(|port| {
+            command.args(["--port", port]);
+        });
+        let address = SocketAddrV4::new(SWITCH_ADDRESS, DEFAULT_PORT);
+        Self::start(command.args(arguments), Some(address))
+    }
+
+    /// Starts one on a free UDP port of the loop-back interface.
+    ///
+    /// # Panics
+    /// If it does not become ready.
+    pub fn on_loopback(arguments: &[&str]) -> Self {
+        let mut command = command(binaries::iswitchd());
+        Self::start(command.args(["--udp", "127.0.0.1:0"]).args(arguments), None)
+    }
+
+    fn start(command: &mut std::process::Command, address: Option<SocketAddrV4>) -> Self {
+        let directory = scratch::directory();
+        command.arg("--control-socket").arg(directory.path().join("control"));
+        let mut process = Process::spawn("iswitchd", command);
+        process.wait_for(" ready: ", SOON);
+        let address = address.unwrap_or_else(|| announced_address(&process.stdout()));
+        Self { process, address, directory }
+    }
+
+    /// Where workers reach it.
+    pub fn address(&self) -> SocketAddrV4 {
+        self.address
+    }
+
+    /// What `iswitchctl counters` tells.
+    ///
+    /// # Panics
+    /// If iswitchctl fails.
+    pub fn counters(&self) -> Value {
+        let mut command = command(binaries::iswitchctl());
+        command.args(["counters", "--json", "--socket"]).arg(self.directory.path().join("control"));
+        serde_json::from_str(&run(&mut command)).expect("iswitchctl prints JSON")
+    }
+
+    /// How many datagrams were dropped for a reason.
+    ///
+    /// # Panics
+    /// If there is no such reason.
+    pub fn drops(&self, reason: &str) -> u64 {
+        let counters = self.counters();
+        counters["drops"][reason].as_u64().unwrap_or_else(|| panic!("no counter {reason} in {counters}"))
+    }
+
+    /// Segments that it has summed so far.
+    ///
+    /// # Panics
+    /// If iswitchctl fails.
+    pub fn results(&self) -> u64 {
+        self.counters()["traffic"]["results"].as_u64().expect("a counter")
+    }
+
+    /// Waits until it has summed more segments than it had, and returns how many.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub fn wait_for_results(&self) -> u64 {
+        let (begin, before) = (Instant::now(), self.results());
+        loop {
+            let results = self.results();
+            if results > before {
+                return results;
+            }
+            assert!(begin.elapsed() < SOON, "nothing is summed");
+        }
+    }
+
+    /// Stops it as a service manager does, and checks that its control socket is gone.
+    ///
+    /// # Panics
+    /// If it does not end well.
+    pub fn stop(self) -> Finished {
+        let finished = self.process.stop(Signal::TERM, SOON);
+        assert!(finished.status.success(), "iswitchd: {}\n{}", finished.status, finished.stderr);
+        assert!(!self.directory.path().join("control").exists(), "the control socket is left behind");
+        finished
+    }
+}
+
+/// From a line such as `iswitchd 0.1.0 ready: udp 127.0.0.1:40001`.
+fn announced_address(line: &str) -> SocketAddrV4 {
+    let address = line.split_whitespace().find_map(|word| word.trim_end_matches(',').parse().ok());
+    address.unwrap_or_else(|| panic!("no address in {line:?}"))
+}
+
+/// The workers of a job that checks its sums: one `all_reduce` each.
+#[derive(Debug)]
+pub struct Group(Vec<Process>);
+
+impl Group {
+    /// One in each worker namespace of a star.
+    ///
+    /// # Panics
+    /// If one cannot be started.
+    pub fn in_star(star: &Star, switch: SocketAddrV4, arguments: &str) -> Self {
+        let commands = star.workers.iter().map(|worker| worker.command(binaries::all_reduce()));
+        Self::start(commands, star.workers.len(), switch, arguments)
+    }
+
+    /// All in the namespace of the test.
+    ///
+    /// # Panics
+    /// If one cannot be started.
+    pub fn here(workers: usize, switch: SocketAddrV4, arguments: &str) -> Self {
+        let commands = (0..workers).map(|_| command(binaries::all_reduce()));
+        Self::start(commands, workers, switch, arguments)
+    }
+
+    fn start(
+        commands: impl Iterator<Item = std::process::Command>,
+        workers: usize,
+        switch: SocketAddrV4,
+        arguments: &str,
+    ) -> Self {
+        let spawn = |(rank, mut command): (usize, std::process::Command)| {
+            let place = format!("--json --switch {switch} --workers {workers} --rank {rank}");
+            command.args(place.split_whitespace()).args(arguments.split_whitespace());
+            Process::spawn(&format!("all_reduce of rank {rank}"), &mut command)
+        };
+        Self(commands.enumerate().map(spawn).collect())
+    }
+
+    /// Whether all of them are still at it.
+    pub fn is_running(&mut self) -> bool {
+        self.0.iter_mut().all(Process::is_running)
+    }
+
+    /// Kills one of them.
+    ///
+    /// # Panics
+    /// If that is not possible.
+    pub fn kill(&mut self, rank: usize) {
+        self.0[rank].signal(Signal::KILL);
+    }
+
+    /// Waits until all have checked all their sums, and returns their results by rank.
+    ///
+    /// # Panics
+    /// If a sum is wrong, or a round does not end.
+    pub fn results(self, timeout: Duration) -> Vec<Value> {
+        let results = self.0.into_iter().map(|process| {
+            let line = process.wait_success(timeout);
+            serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+        });
+        results.collect()
+    }
+
+    /// Waits until all have ended, however.
+    ///
+    /// # Panics
+    /// If one does not end in time.
+    pub fn finish(self, timeout: Duration) -> Vec<Finished> {
+        self.0.into_iter().map(|process| process.wait(timeout)).collect()
+    }
+}
+
+/// Sum of one field of all results.
+///
+/// # Panics
+/// If it is not a number.
+pub fn total(results: &[Value], field: &str) -> u64 {
+    results.iter().map(|result| result[field].as_u64().expect("a number")).sum()
+}
+
+/// The times of rank 0, for a report.
+pub fn times(results: &[Value]) -> String {
+    let of = |field| results[0][field].as_f64().unwrap_or(f64::NAN);
+    format!("p50 {:.0} us, p99 {:.0} us, {:.0} Mbit/s", of("us_p50"), of("us_p99"), of("goodput_mbit_s"))
+}

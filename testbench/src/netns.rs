@@ -1,0 +1,235 @@
+//! Network namespaces: machines and cables inside this one, made for a test and removed with it.
+
+use std::fs::File;
+use std::io::Write;
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Once;
+
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use crate::process::{Process, command, run};
+use crate::scratch;
+
+/// Where `ip` keeps the names.
+const DIRECTORY: &str = "/run/netns";
+
+/// A network namespace. Dropping removes it.
+#[derive(Debug)]
+pub struct Namespace {
+    name: String,
+}
+
+impl Namespace {
+    /// Makes a namespace with its loop-back interface up; `role` becomes part of its name.
+    ///
+    /// # Panics
+    /// If that fails: ask [`crate::requirements::root_and`] first.
+    pub fn new(role: &str) -> Self {
+        Self::try_new(role).unwrap_or_else(|error| panic!("cannot make a namespace: {error}"))
+    }
+
+    pub(crate) fn try_new(role: &str) -> Result<Self, String> {
+        static CLEANED: Once = Once::new();
+        CLEANED.call_once(remove_leftovers);
+        let name = scratch::name(role);
+        let output = Command::new("ip").args(["netns", "add", &name]).output();
+        let output = output.map_err(|error| error.to_string())?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+        }
+        let namespace = Self { name };
+        // Router solicitations and the like would be noise in captures.
+        namespace.run(["sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1"]);
+        namespace.ip("link set lo up");
+        Ok(namespace)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A command that will run inside.
+    pub fn command(&self, program: impl AsRef<Path>) -> Command {
+        let mut command = command("ip");
+        // It becomes the program instead of starting it, so that the child's id is the program's.
+        command.args(["netns", "exec", &self.name]).arg(program.as_ref());
+        command
+    }
+
+    /// Runs a command inside and returns what it printed.
+    ///
+    /// # Panics
+    /// If it fails.
+    pub fn run<const N: usize>(&self, words: [&str; N]) -> String {
+        run(self.command(words[0]).args(&words[1..]))
+    }
+
+    /// Starts a command inside.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    pub fn spawn<const N: usize>(&self, words: [&str; N]) -> Process {
+        Process::spawn(words[0], self.command(words[0]).args(&words[1..]))
+    }
+
+    /// Runs `ip` commands inside, one a line.
+    ///
+    /// # Panics
+    /// If one fails.
+    pub fn ip(&self, commands: &str) {
+        feed(command("ip").args(["-n", &self.name, "-batch", "-"]), commands);
+    }
+
+    /// Loads an nft script inside.
+    ///
+    /// # Panics
+    /// If nft refuses it.
+    pub fn nft(&self, script: &str) {
+        feed(self.command("nft").args(["-f", "-"]), script);
+    }
+
+    /// Calls a function in a thread that lives inside.
+    ///
+    /// # Panics
+    /// If the function does, or the namespace is gone.
+    pub fn enter<T: Send>(&self, function: impl FnOnce() -> T + Send) -> T {
+        let file = File::open(Path::new(DIRECTORY).join(&self.name)).expect("the namespace's file");
+        let inside = move || {
+            move_into_link_name_space(std::os::fd::AsFd::as_fd(&file), Some(LinkNameSpaceType::Network))
+                .expect("root may enter a namespace");
+            function()
+        };
+        std::thread::scope(|scope| scope.spawn(inside).join())
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        remove(&self.name);
+    }
+}
+
+/// Gives a command its input and waits for its success.
+fn feed(command: &mut Command, input: &str) {
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    // A program that does not read to the end has failed, and tells why below.
+    let _ = child.stdin.take().map(|mut stdin| stdin.write_all(input.as_bytes()));
+    let output = child.wait_with_output().expect("the state of a child");
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}{input}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+fn remove(name: &str) {
+    // Interfaces inside go with it, and each takes its peer along.
+    let _ = Command::new("ip").args(["netns", "del", name]).stderr(Stdio::null()).status();
+}
+
+/// Removes the namespaces of earlier test processes that were killed, with whatever still runs inside.
+fn remove_leftovers() {
+    let Ok(entries) = std::fs::read_dir(DIRECTORY) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if scratch::is_leftover(&name) {
+            end_processes(&name);
+            remove(&name);
+        }
+    }
+}
+
+/// Ends the processes inside a namespace that nobody owns any more.
+fn end_processes(name: &str) {
+    let Ok(output) = Command::new("ip").args(["netns", "pids", name]).output() else { return };
+    let ids = String::from_utf8_lossy(&output.stdout);
+    for id in ids.split_whitespace().filter_map(|id| Pid::from_raw(id.parse().ok()?)) {
+        let _ = kill_process(id, Signal::KILL);
+    }
+}
+
+/// What a [`Star`] is to be like.
+#[derive(Clone, Copy, Debug)]
+pub struct StarOptions {
+    /// Number of workers.
+    pub workers: usize,
+    /// MTU of all interfaces.
+    pub mtu_bytes: u32,
+}
+
+impl Default for StarOptions {
+    fn default() -> Self {
+        Self { workers: 4, mtu_bytes: 1500 }
+    }
+}
+
+/// Workers, each cabled to a port of the bridge of a switch.
+///
+/// Worker i (from 0) has the interface [`WORKER_INTERFACE`] and is plugged into the bridge port `s<i + 1>`.
+#[derive(Debug)]
+pub struct Star {
+    /// The switch.
+    pub switch: Namespace,
+    /// The workers.
+    pub workers: Vec<Namespace>,
+}
+
+/// The only interface of each worker.
+pub const WORKER_INTERFACE: &str = "e0";
+/// Address of the bridge of a [`Star`].
+pub const SWITCH_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 254);
+
+impl Star {
+    /// Makes the namespaces, the cables and the bridge, and waits until they carry frames.
+    ///
+    /// # Panics
+    /// If something fails: ask [`crate::requirements::root_and`] first.
+    pub fn new(options: StarOptions) -> Self {
+        let switch = Namespace::new("sw");
+        let mtu = options.mtu_bytes;
+        // With an address of its own the bridge does not change it when ports come and go.
+        switch.ip(&format!(
+            "link add br0 address 02:00:00:00:00:fe type bridge stp_state 0 forward_delay 0\n\
+             link set br0 up\naddr add {SWITCH_ADDRESS}/24 dev br0\n"
+        ));
+        let workers = (0..options.workers).map(|worker| plug(&switch, worker, mtu)).collect();
+        let star = Self { switch, workers };
+        star.switch.ip(&format!("link set br0 mtu {mtu}\n"));
+        let address = SWITCH_ADDRESS.to_string();
+        for worker in &star.workers {
+            worker.run(["ping", "-q", "-c", "1", "-w", "5", &address]);
+        }
+        star
+    }
+
+    /// Name of the bridge port of a worker.
+    pub fn port(worker: usize) -> String {
+        format!("s{}", worker + 1)
+    }
+
+    /// Address of a worker.
+    pub fn worker_address(worker: usize) -> Ipv4Addr {
+        Ipv4Addr::new(10, 9, 0, worker as u8 + 1)
+    }
+}
+
+/// A worker's namespace and its cable.
+fn plug(switch: &Namespace, worker: usize, mtu_bytes: u32) -> Namespace {
+    let namespace = Namespace::new(&format!("w{}", worker + 1));
+    let (port, address) = (Star::port(worker), Star::worker_address(worker));
+    let name = namespace.name();
+    switch.ip(&format!(
+        "link add {port} mtu {mtu_bytes} type veth \
+         peer name {WORKER_INTERFACE} mtu {mtu_bytes} netns {name}\n\
+         link set {port} master br0 up\n"
+    ));
+    namespace.ip(&format!("addr add {address}/24 dev {WORKER_INTERFACE}\nlink set {WORKER_INTERFACE} up\n"));
+    namespace
+}

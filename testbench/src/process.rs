@@ -1,0 +1,209 @@
+//! Programs that a test runs: their output in files, shown when the test fails, and never left behind.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, kill_process};
+use tempfile::TempDir;
+
+use crate::scratch;
+
+pub use rustix::process::Signal;
+
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+/// Lines of each output that a failed test shows.
+const SHOWN_LINES: usize = 40;
+
+/// A command that the kernel kills when the calling thread ends, even if that is killed itself.
+pub fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--"]).arg(program).stdin(Stdio::null());
+    command
+}
+
+/// Runs a command to its end and returns what it printed.
+///
+/// # Panics
+/// If the command fails.
+pub fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A running program. Dropping kills it, and if a test has failed shows the end of its output and keeps the
+/// files.
+#[derive(Debug)]
+pub struct Process {
+    name: String,
+    child: Child,
+    ended: Option<ExitStatus>,
+    /// Of the files with its output. `None` once they are to be kept.
+    directory: Option<TempDir>,
+}
+
+/// What a program has left.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// What it printed.
+    pub stdout: String,
+    /// What it printed as errors and logs.
+    pub stderr: String,
+}
+
+impl Process {
+    /// Starts a command; `name` stands for it in messages.
+    ///
+    /// # Panics
+    /// If the command cannot be started.
+    pub fn spawn(name: &str, command: &mut Command) -> Self {
+        let directory = scratch::directory();
+        let file = |name| File::create(directory.path().join(name)).expect("a file for the output");
+        command.stdout(file("stdout")).stderr(file("stderr"));
+        let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        Self { name: name.to_owned(), child, ended: None, directory: Some(directory) }
+    }
+
+    /// Process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it has printed so far.
+    pub fn stdout(&self) -> String {
+        self.read("stdout")
+    }
+
+    /// What it has printed as errors and logs so far.
+    pub fn stderr(&self) -> String {
+        self.read("stderr")
+    }
+
+    /// Whether it is running.
+    ///
+    /// # Panics
+    /// If the operating system does not tell.
+    pub fn is_running(&mut self) -> bool {
+        if self.ended.is_none() {
+            self.ended = self.child.try_wait().expect("the state of a child");
+        }
+        self.ended.is_none()
+    }
+
+    /// Waits until one of its outputs contains `needle`.
+    ///
+    /// # Panics
+    /// If it ends before, or does not print that in time.
+    pub fn wait_for(&mut self, needle: &str, timeout: Duration) {
+        let begin = Instant::now();
+        loop {
+            // Asked first: what it prints before its end counts.
+            let is_running = self.is_running();
+            if self.stdout().contains(needle) || self.stderr().contains(needle) {
+                return;
+            }
+            assert!(is_running, "{} ended before it printed {needle:?}", self.name);
+            assert!(begin.elapsed() < timeout, "{} did not print {needle:?} in {timeout:?}", self.name);
+            sleep(POLL_INTERVAL);
+        }
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    /// If it does not end in time.
+    pub fn wait(mut self, timeout: Duration) -> Finished {
+        let begin = Instant::now();
+        while self.is_running() {
+            assert!(begin.elapsed() < timeout, "{} did not end within {timeout:?}", self.name);
+            sleep(POLL_INTERVAL);
+        }
+        let status = self.ended.expect("it has ended");
+        Finished { status, stdout: self.stdout(), stderr: self.stderr() }
+    }
+
+    /// Waits for its end and returns what it printed.
+    ///
+    /// # Panics
+    /// If it does not end in time, or fails.
+    pub fn wait_success(self, timeout: Duration) -> String {
+        let name = self.name.clone();
+        let finished = self.wait(timeout);
+        assert!(
+            finished.status.success(),
+            "{name}: {}\n{}\n{}",
+            finished.status,
+            finished.stdout,
+            finished.stderr
+        );
+        finished.stdout
+    }
+
+    /// Sends a signal to this process and no other.
+    ///
+    /// # Panics
+    /// If the signal cannot be sent.
+    pub fn signal(&mut self, signal: Signal) {
+        // An ended child that was waited for no longer owns its id.
+        if self.is_running() {
+            kill_process(Pid::from_child(&self.child), signal)
+                .unwrap_or_else(|error| panic!("cannot signal {}: {error}", self.name));
+        }
+    }
+
+    /// Sends a signal and waits for the end.
+    ///
+    /// # Panics
+    /// If it does not end in time.
+    pub fn stop(mut self, signal: Signal, timeout: Duration) -> Finished {
+        self.signal(signal);
+        self.wait(timeout)
+    }
+
+    fn read(&self, name: &str) -> String {
+        let Some(directory) = &self.directory else { return String::new() };
+        let bytes = std::fs::read(directory.path().join(name)).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    fn show(&mut self) {
+        for output in ["stdout", "stderr"] {
+            let text = self.read(output);
+            let lines: Vec<_> = text.lines().collect();
+            let end = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
+            if !end.is_empty() {
+                eprintln!("--- end of {output} of {}:\n{}", self.name, end.join("\n"));
+            }
+        }
+        if let Some(directory) = self.directory.take() {
+            // Under this name the next test process lets it be.
+            let kept = std::env::temp_dir().join(format!("iswitch-failed-{}", self.child.id()));
+            if std::fs::rename(directory.path(), &kept).is_ok() {
+                eprintln!("--- all output of {}: {}", self.name, kept.display());
+            }
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if self.is_running() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+        if std::thread::panicking() {
+            self.show();
+        }
+    }
+}

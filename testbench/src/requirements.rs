@@ -1,0 +1,80 @@
+//! What a test needs of the machine, and the loud line of a test that does not find it.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::netns::Namespace;
+
+/// Where one of these is set to 1, a test that would skip fails instead.
+pub const REQUIRE_VARIABLES: [&str; 2] = ["ISWITCH_REQUIRE_ALL_TESTS", "ISWITCH_REQUIRE_ROOT_TESTS"];
+
+/// Whether the test may run: it needs network namespaces, which only root can make, and these programs.
+///
+/// Otherwise says on stderr what is missing.
+///
+/// # Panics
+/// If something is missing, and one of [`REQUIRE_VARIABLES`] is set to 1.
+pub fn root_and(test: &str, programs: &[&str]) -> bool {
+    let namespaces = namespaces().clone().err();
+    with_programs(test, namespaces, programs)
+}
+
+/// Whether the test may run: it needs these programs, but no privilege.
+///
+/// # Panics
+/// If something is missing, and one of [`REQUIRE_VARIABLES`] is set to 1.
+pub fn programs(test: &str, programs: &[&str]) -> bool {
+    with_programs(test, None, programs)
+}
+
+fn with_programs(test: &str, missing: Option<String>, programs: &[&str]) -> bool {
+    let programs = programs.iter().filter(|name| find_program(name).is_none());
+    let missing: Vec<_> =
+        missing.into_iter().chain(programs.map(|name| format!("the program {name}"))).collect();
+    if missing.is_empty() {
+        return true;
+    }
+    let line = format!("SKIPPED {test}: needs {}", missing.join(", "));
+    let is_required = REQUIRE_VARIABLES.iter().any(|name| std::env::var(name).as_deref() == Ok("1"));
+    assert!(!is_required, "{line}");
+    report(&line);
+    false
+}
+
+/// Writes a line to stderr that passes through the capture of the test harness.
+pub fn report(line: &str) {
+    // One call for the line and its end: other tests write too. Nobody is left to tell if it fails.
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
+/// Tried once: being root does not suffice inside a container.
+fn namespaces() -> &'static Result<(), String> {
+    static OUTCOME: OnceLock<Result<(), String>> = OnceLock::new();
+    OUTCOME.get_or_init(|| {
+        if !rustix::process::geteuid().is_root() {
+            return Err("root".to_owned());
+        }
+        let missing = ["ip", "nft"].into_iter().find(|name| find_program(name).is_none());
+        if let Some(name) = missing {
+            return Err(format!("the program {name}"));
+        }
+        Namespace::try_new("probe").map(|_| ()).map_err(|error| format!("network namespaces ({error})"))
+    })
+}
+
+/// Where a program is.
+fn find_program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| is_executable(file))
+}
+
+fn is_executable(file: &Path) -> bool {
+    rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok() && file.is_file()
+}
+
+/// Held by each test that loads the machine: together they would only be slower, and report worthless times.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,55 @@
+//! Names and directories that belong to one test process, so that a later one can clear up after it.
+
+use std::path::Path;
+use std::sync::Once;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tempfile::TempDir;
+
+/// Start of all names; the id of the process that owns the thing follows.
+const PREFIX: &str = "iswitch-test-";
+
+/// A name that no other test uses, of this process or another.
+pub fn name(role: &str) -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    format!("{PREFIX}{}-{}-{role}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Whether a name was given by a test process that has ended.
+pub fn is_leftover(name: &str) -> bool {
+    let owner = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
+    owner.is_some_and(|id| !Path::new("/proc").join(id.to_string()).exists())
+}
+
+/// An empty directory for what a test needs no longer than it runs.
+///
+/// # Panics
+/// If there can be none.
+pub fn directory() -> TempDir {
+    static CLEANED: Once = Once::new();
+    CLEANED.call_once(remove_leftovers);
+    tempfile::Builder::new().prefix(&name("")).tempdir().expect("a temporary directory")
+}
+
+/// Removes the directories of test processes that were killed.
+fn remove_leftovers() {
+    let Ok(entries) = std::fs::read_dir(std::env::temp_dir()) else { return };
+    for entry in entries.flatten().filter(|entry| is_leftover(&entry.file_name().to_string_lossy())) {
+        // Another test process may be at it too.
+        let _ = std::fs::remove_dir_all(entry.path());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_living_processes_are_no_leftovers() {
+        assert!(!is_leftover(&name("w1")));
+        // Process ids end at 2^22.
+        assert!(is_leftover("iswitch-test-99999999-0-w1"));
+        assert!(!is_leftover("iswitch-test-") && !is_leftover("iswitch-testbench-99999999-0"));
+        assert_ne!(name("w1"), name("w1"));
+    }
+}

@@ -1,0 +1,139 @@
+//! The house rules that a compiler does not check.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const LINE_COLUMNS: usize = 110;
+const FUNCTION_LINES: usize = 70;
+
+/// The only places that may contain `unsafe`, and what for.
+const UNSAFE_PLACES: [&str; 5] = [
+    "socket/src/",                    // sendmsg, recvmsg, ppoll
+    "daemon/src/port/packet_ring.rs", // AF_PACKET
+    "worker-lib/src/capi.rs",         // pointers from C
+    "worker-lib/src/nn/matmul.rs",    // the interface of the gemm crate
+    "worker-lib/src/env/mujoco.rs",   // libmujoco, opened at run time
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace").to_owned()
+}
+
+/// All files under version control's eye with that ending, with their path from the root.
+fn sources(ending: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut directories = vec![root()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).expect("the tree is readable") {
+            let path = entry.expect("the tree is readable").path();
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            if path.is_dir() && name != "target" && name != ".git" && name != "runs" {
+                directories.push(path);
+            } else if name.ends_with(ending) {
+                let relative = path.strip_prefix(root()).expect("below the root").display().to_string();
+                found.push((relative, fs::read_to_string(&path).expect("sources are UTF-8")));
+            }
+        }
+    }
+    assert!(!found.is_empty());
+    found
+}
+
+fn report(problems: &[String]) {
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+}
+
+#[test]
+fn lines_fit() {
+    let mut problems = Vec::new();
+    for (path, text) in sources(".rs") {
+        for (number, line) in text.lines().enumerate() {
+            // A table of test cases or a URL may be longer; prose and code may not.
+            if line.chars().count() > LINE_COLUMNS && !line.contains("https://") {
+                problems.push(format!("{path}:{}: {} columns", number + 1, line.chars().count()));
+            }
+        }
+    }
+    report(&problems);
+}
+
+#[test]
+fn functions_fit_a_screen() {
+    let mut problems = Vec::new();
+    for (path, text) in sources(".rs") {
+        let lines: Vec<&str> = text.lines().collect();
+        for (start, line) in lines.iter().enumerate() {
+            let code = line.trim_start();
+            let is_function = ["fn ", "pub fn ", "pub(crate) fn ", "pub(super) fn ", "unsafe fn "]
+                .iter()
+                .any(|prefix| code.starts_with(prefix));
+            if !is_function {
+                continue;
+            }
+            let indent = line.len() - code.len();
+            let closing = format!("{}}}", " ".repeat(indent));
+            let end = lines[start..].iter().position(|line| *line == closing).unwrap_or(0);
+            if end >= FUNCTION_LINES {
+                problems.push(format!("{path}:{}: {} lines", start + 1, end + 1));
+            }
+        }
+    }
+    report(&problems);
+}
+
+#[test]
+fn unsafe_code_stays_where_it_belongs() {
+    let mut problems = Vec::new();
+    for (path, text) in sources(".rs") {
+        let is_unsafe = text.contains(concat!("allow(", "unsafe_code)"));
+        if is_unsafe && !UNSAFE_PLACES.iter().any(|place| path.starts_with(place)) {
+            problems.push(format!("{path} allows unsafe code"));
+        }
+    }
+    report(&problems);
+}
+
+#[test]
+fn cited_requirements_exist() {
+    let specification = fs::read_to_string(root().join("protocol/SPEC.md")).expect("SPEC.md exists");
+    let mut problems = Vec::new();
+    for (path, text) in sources(".rs") {
+        for (number, line) in text.lines().enumerate() {
+            for cited in requirements(line) {
+                if !specification.contains(&format!("**{cited}**")) {
+                    problems.push(format!("{path}:{}: {cited} is not in SPEC.md", number + 1));
+                }
+            }
+        }
+    }
+    report(&problems);
+}
+
+/// Words such as `(W-1)`, `requirement C-4` in a comment.
+fn requirements(line: &str) -> Vec<&str> {
+    let Some((_, comment)) = line.split_once("//") else { return Vec::new() };
+    comment
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '-')
+        .filter(|word| {
+            let bytes = word.as_bytes();
+            bytes.len() >= 3
+                && matches!(bytes[0], b'W' | b'D' | b'C' | b'M' | b'R' | b'F')
+                && bytes[1] == b'-'
+                && bytes[2..].iter().all(u8::is_ascii_digit)
+        })
+        .collect()
+}
+
+#[test]
+fn no_marker_of_unfinished_work_is_left() {
+    let markers = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X"), concat!("todo", "!(")];
+    let mut problems = Vec::new();
+    for (path, text) in sources(".rs") {
+        for (number, line) in text.lines().enumerate() {
+            if markers.iter().any(|marker| line.contains(marker)) {
+                problems.push(format!("{path}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    report(&problems);
+}

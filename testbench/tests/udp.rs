@@ -1,0 +1,22 @@
+//! The daemon over UDP on the loop-back interface: needs no privilege.
+
+use iswitch_testbench::cluster::{Daemon, Group, SOON, times, total};
+use iswitch_testbench::requirements::{alone, programs, report};
+
+#[test]
+fn four_processes_aggregate_through_the_daemon() {
+    let test = "four_processes_aggregate_through_the_daemon";
+    if !programs(test, &["setpriv"]) {
+        return;
+    }
+    let _alone = alone();
+    let daemon = Daemon::on_loopback(&[]);
+    for (floats, rounds, offload) in [(10_119, 200, ""), (200_000, 20, ""), (10_119, 50, "--no-offload")] {
+        let arguments = format!("--floats {floats} --rounds {rounds} {offload}");
+        let results = Group::here(4, daemon.address(), &arguments).results(SOON);
+        assert_eq!(total(&results, "rounds"), 4 * rounds);
+        report(&format!("udp: 4 workers, {floats} floats {offload}: {}", times(&results)));
+    }
+    assert_eq!(daemon.drops("unknown_member"), 0);
+    daemon.stop();
+}

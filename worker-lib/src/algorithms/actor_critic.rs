@@ -1,0 +1,219 @@
+//! A policy and a value function in one flat vector of parameters.
+
+use std::ops::Range;
+
+use rand::{Rng, RngExt};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+
+use crate::env::{Action, ActionSpec, EnvSpec};
+use crate::nn::{Activation, Categorical, DiagonalGaussian, Mlp, orthogonal};
+
+/// Separate actor and critic networks with tanh layers; a diagonal Gaussian whose log standard deviation does
+/// not depend on the observation, or a softmax. Holds shapes only; parameters are
+/// `[actor | log_std (continuous only) | critic]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ActorCritic {
+    actor: Mlp,
+    critic: Mlp,
+    action: ActionSpec,
+}
+
+/// A part of the parameter vector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedTensor {
+    /// Such as `actor.0.weight`.
+    pub name: String,
+    /// Such as `[64, 11]`.
+    pub shape: Vec<usize>,
+    /// Where it lies.
+    pub range: Range<usize>,
+}
+
+impl ActorCritic {
+    /// For an environment, with hidden layers of these widths in each network.
+    pub fn new(env: &EnvSpec, hidden: &[usize]) -> Self {
+        let network = |outputs: usize| {
+            let widths = [&[env.observation_dim], hidden, &[outputs]].concat();
+            Mlp::new(&widths, Activation::Tanh)
+        };
+        let outputs = match env.action {
+            ActionSpec::Continuous { dim } => dim,
+            ActionSpec::Discrete { n } => n,
+        };
+        Self { actor: network(outputs), critic: network(1), action: env.action }
+    }
+
+    /// Floats in the parameter and gradient vectors.
+    pub fn parameter_count(&self) -> usize {
+        self.critic_range().end
+    }
+
+    /// Floats in an observation.
+    pub fn observation_dim(&self) -> usize {
+        self.actor.inputs()
+    }
+
+    /// Floats in a stored action: the dimensions, or one for the index.
+    pub fn action_dim(&self) -> usize {
+        match self.action {
+            ActionSpec::Continuous { dim } => dim,
+            ActionSpec::Discrete { .. } => 1,
+        }
+    }
+
+    /// What actions the policy takes.
+    pub fn action(&self) -> ActionSpec {
+        self.action
+    }
+
+    /// The policy network: means, or logits.
+    pub fn actor(&self) -> &Mlp {
+        &self.actor
+    }
+
+    /// The value network.
+    pub fn critic(&self) -> &Mlp {
+        &self.critic
+    }
+
+    /// Where the policy network's parameters lie.
+    pub fn actor_range(&self) -> Range<usize> {
+        0..self.actor.parameter_count()
+    }
+
+    /// Where the log standard deviations lie; empty for discrete actions.
+    pub fn log_std_range(&self) -> Range<usize> {
+        let start = self.actor.parameter_count();
+        match self.action {
+            ActionSpec::Continuous { dim } => start..start + dim,
+            ActionSpec::Discrete { .. } => start..start,
+        }
+    }
+
+    /// Where the value network's parameters lie.
+    pub fn critic_range(&self) -> Range<usize> {
+        let start = self.log_std_range().end;
+        start..start + self.critic.parameter_count()
+    }
+
+    /// Initial parameters: orthogonal weights of gain sqrt(2), 0.01 before the policy's and 1 before the
+    /// value's output; biases 0; the given log standard deviation.
+    pub fn initial_parameters(&self, log_std: f32, rng: &mut impl Rng) -> Vec<f32> {
+        let mut parameters = vec![0.0; self.parameter_count()];
+        parameters[self.log_std_range()].fill(log_std);
+        let networks = [(&self.actor, self.actor_range(), 0.01), (&self.critic, self.critic_range(), 1.0)];
+        for (network, range, last_gain) in networks {
+            let own = &mut parameters[range];
+            let last = network.layers().len() - 1;
+            for (i, layer) in network.layers().iter().enumerate() {
+                let gain = if i == last { last_gain } else { std::f64::consts::SQRT_2 };
+                orthogonal(&mut own[layer.weight.clone()], layer.outputs, layer.inputs, gain, rng);
+            }
+        }
+        parameters
+    }
+
+    /// Names and shapes of all parameters, for files.
+    pub fn tensors(&self) -> Vec<NamedTensor> {
+        let mut tensors = Vec::new();
+        let networks =
+            [("actor", &self.actor, self.actor_range()), ("critic", &self.critic, self.critic_range())];
+        for (network_name, network, range) in networks {
+            for (i, layer) in network.layers().iter().enumerate() {
+                let mut push = |kind: &str, shape: Vec<usize>, part: &Range<usize>| {
+                    let name = format!("{network_name}.{i}.{kind}");
+                    tensors.push(NamedTensor {
+                        name,
+                        shape,
+                        range: range.start + part.start..range.start + part.end,
+                    });
+                };
+                push("weight", vec![layer.outputs, layer.inputs], &layer.weight);
+                push("bias", vec![layer.outputs], &layer.bias);
+            }
+        }
+        if !self.log_std_range().is_empty() {
+            let range = self.log_std_range();
+            tensors.push(NamedTensor { name: "actor.log_std".to_owned(), shape: vec![range.len()], range });
+        }
+        tensors
+    }
+
+    /// Draws an action given one row of the policy network's output; writes it to `action` (`[action_dim]`) and
+    /// gives its log-probability. A standard normal per dimension, or one uniform number, is drawn from `rng`.
+    pub fn sample(
+        &self,
+        parameters: &[f32],
+        output: &[f32],
+        rng: &mut ChaCha8Rng,
+        action: &mut [f32],
+    ) -> f32 {
+        match self.action {
+            ActionSpec::Continuous { .. } => {
+                let head = DiagonalGaussian { mean: output, log_std: &parameters[self.log_std_range()] };
+                action.iter_mut().for_each(|z| *z = StandardNormal.sample(rng));
+                head.transform(action)
+            }
+            ActionSpec::Discrete { .. } => {
+                let (index, log_prob) = Categorical { logits: output }.sample(rng.random());
+                action[0] = index as f32;
+                log_prob
+            }
+        }
+    }
+
+    /// The most probable action given one row of the policy network's output.
+    pub fn mode(&self, output: &[f32], action: &mut [f32]) {
+        match self.action {
+            ActionSpec::Continuous { .. } => action.copy_from_slice(output),
+            ActionSpec::Discrete { .. } => action[0] = Categorical { logits: output }.mode() as f32,
+        }
+    }
+
+    /// A stored action as the environment takes it.
+    pub fn to_env<'a>(&self, action: &'a [f32]) -> Action<'a> {
+        match self.action {
+            ActionSpec::Continuous { .. } => Action::Continuous(action),
+            ActionSpec::Discrete { .. } => Action::Discrete(action[0] as usize),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::make;
+    use rand::SeedableRng;
+
+    #[test]
+    fn the_hopper_network_is_that_of_the_paper() {
+        let env = make("PlanarHopper-v0").unwrap();
+        let agent = ActorCritic::new(env.spec(), &[64, 64]);
+        assert_eq!(agent.parameter_count(), 10_119);
+    }
+
+    #[test]
+    fn the_tensors_cover_all_parameters_once() {
+        for id in ["PlanarHopper-v0", "CartPole-v1"] {
+            let agent = ActorCritic::new(make(id).unwrap().spec(), &[64, 64]);
+            let mut covered = vec![0; agent.parameter_count()];
+            for tensor in agent.tensors() {
+                assert_eq!(tensor.shape.iter().product::<usize>(), tensor.range.len(), "{}", tensor.name);
+                covered[tensor.range].iter_mut().for_each(|count| *count += 1);
+            }
+            assert!(covered.iter().all(|count| *count == 1));
+        }
+    }
+
+    #[test]
+    fn initial_policies_are_almost_indifferent() {
+        let agent = ActorCritic::new(make("CartPole-v1").unwrap().spec(), &[64, 64]);
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let parameters = agent.initial_parameters(0.0, &mut rng);
+        let mut work = agent.actor().workspace(1);
+        let actor = &parameters[agent.actor_range()];
+        let output = agent.actor().forward(actor, &[0.1, -0.2, 0.3, 0.4], &mut work);
+        assert!(output.iter().all(|x| x.abs() < 0.05 && *x != 0.0), "{output:?}");
+    }
+}

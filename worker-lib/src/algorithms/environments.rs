@@ -1,0 +1,121 @@
+//! This worker's environments, with their random streams and what is kept between steps.
+
+use rand_chacha::ChaCha8Rng;
+
+use super::TrainError;
+use super::episodes::Episode;
+use super::normalise::Deviations;
+use super::share::Share;
+use super::streams::{Purpose, stream};
+use crate::env::{Action, EnvError, EnvSpec, Environment, Step};
+
+/// Makes one more environment of the job's kind.
+pub type EnvFactory = dyn Fn() -> Result<Box<dyn Environment>, EnvError>;
+
+/// One environment of the job.
+pub struct EnvironmentSlot {
+    /// Global number.
+    pub index: usize,
+    /// The environment.
+    pub env: Box<dyn Environment>,
+    /// Action noise.
+    pub action_rng: ChaCha8Rng,
+    /// Start states.
+    pub reset_rng: ChaCha8Rng,
+    /// Order of samples in minibatches.
+    pub minibatch_rng: ChaCha8Rng,
+    /// What the environment stands at, not normalised, `[observation_dim]`.
+    pub observation: Vec<f32>,
+    /// Sum of rewards of the running episode.
+    pub episode_return: f64,
+    /// Steps of the running episode.
+    pub episode_length: u32,
+    /// Whether the last step was cut by the time limit.
+    pub truncated: bool,
+    /// Discounted sum of rewards of the running episode, whose variance scales rewards.
+    pub discounted_return: f64,
+    /// Deviations of this rollout's observations, `[observation_dim]`.
+    pub observation_deviations: Vec<Deviations>,
+    /// Deviations of this rollout's discounted returns.
+    pub return_deviations: Deviations,
+}
+
+impl EnvironmentSlot {
+    fn new(env: Box<dyn Environment>, seed: u64, index: usize) -> Result<Self, TrainError> {
+        let dim = env.spec().observation_dim;
+        let mut slot = Self {
+            index,
+            env,
+            action_rng: stream(seed, Purpose::Actions, index),
+            reset_rng: stream(seed, Purpose::Resets, index),
+            minibatch_rng: stream(seed, Purpose::Minibatches, index),
+            observation: vec![0.0; dim],
+            episode_return: 0.0,
+            episode_length: 0,
+            truncated: false,
+            discounted_return: 0.0,
+            observation_deviations: vec![Deviations::default(); dim],
+            return_deviations: Deviations::default(),
+        };
+        slot.reset()?;
+        Ok(slot)
+    }
+
+    /// Starts the next episode.
+    pub fn reset(&mut self) -> Result<(), TrainError> {
+        (self.episode_return, self.episode_length, self.discounted_return) = (0.0, 0, 0.0);
+        Ok(self.env.reset(&mut self.reset_rng, &mut self.observation)?)
+    }
+
+    /// Acts once. The observation is then what the step led to, also at the end of an episode; [`Self::reset`]
+    /// is the caller's, who may first want the value of that observation.
+    pub fn step(&mut self, action: Action<'_>, gamma: f64, return_mean: f64) -> Result<Step, TrainError> {
+        let step = self.env.step(action, &mut self.observation)?;
+        self.episode_return += step.reward;
+        self.episode_length += 1;
+        self.truncated = step.truncated;
+        self.discounted_return = gamma * self.discounted_return + step.reward;
+        self.return_deviations.add(self.discounted_return, return_mean);
+        Ok(step)
+    }
+
+    /// Counts the present observation in the statistics.
+    pub fn count_observation(&mut self, means: &[f64]) {
+        for (i, deviations) in self.observation_deviations.iter_mut().enumerate() {
+            deviations.add(f64::from(self.observation[i]), means[i]);
+        }
+    }
+
+    /// Starts the statistics of a rollout.
+    pub fn clear_deviations(&mut self) {
+        self.observation_deviations.fill(Deviations::default());
+        self.return_deviations = Deviations::default();
+    }
+
+    /// The episode that ended with the last step, the rollout's `step`-th.
+    pub fn finished_episode(&self, step: usize) -> Episode {
+        Episode {
+            step,
+            environment: self.index,
+            episode_return: self.episode_return as f32,
+            length: self.episode_length,
+        }
+    }
+}
+
+/// The environments of `share`, each at the start of its first episode.
+///
+/// # Errors
+/// If an environment cannot be made or reset.
+pub fn local_slots(
+    share: &Share,
+    seed: u64,
+    factory: &EnvFactory,
+) -> Result<(EnvSpec, Vec<EnvironmentSlot>), TrainError> {
+    let slots: Vec<_> = share
+        .local_environments()
+        .map(|index| EnvironmentSlot::new(factory()?, seed, index))
+        .collect::<Result<_, TrainError>>()?;
+    let spec = slots[0].env.spec().clone();
+    Ok((spec, slots))
+}

@@ -1,0 +1,72 @@
+//! The last episodes of all workers.
+
+use std::collections::VecDeque;
+
+/// One finished episode.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Episode {
+    /// Step of the rollout at which it ended, in `0..steps_per_env`.
+    pub step: usize,
+    /// Global number of its environment.
+    pub environment: usize,
+    /// Sum of its rewards, not scaled.
+    pub episode_return: f32,
+    /// Steps.
+    pub length: u32,
+}
+
+/// Returns of the last 100 episodes of the job. Episodes enter rollout by rollout, within a rollout by the step
+/// at which they ended, then by the environment's number: one order on all workers, however the environments
+/// are divided.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RecentReturns {
+    returns: VecDeque<f32>,
+}
+
+impl RecentReturns {
+    /// Episodes that are kept.
+    pub const WINDOW: usize = 100;
+
+    /// As saved by [`Self::to_vec`].
+    pub fn from_saved(returns: &[f32]) -> Self {
+        Self { returns: returns.iter().copied().collect() }
+    }
+
+    /// Oldest first.
+    pub fn to_vec(&self) -> Vec<f32> {
+        self.returns.iter().copied().collect()
+    }
+
+    /// Takes in the episodes of a rollout, in any order.
+    pub fn extend(&mut self, mut episodes: Vec<Episode>) {
+        episodes.sort_by_key(|episode| (episode.step, episode.environment));
+        self.returns.extend(episodes.iter().map(|episode| episode.episode_return));
+        let surplus = self.returns.len().saturating_sub(Self::WINDOW);
+        self.returns.drain(..surplus);
+    }
+
+    /// Mean return of the last 100 episodes, of all while there are fewer; nothing before the first.
+    pub fn mean(&self) -> Option<f64> {
+        let sum: f64 = self.returns.iter().map(|x| f64::from(*x)).sum();
+        (!self.returns.is_empty()).then(|| sum / self.returns.len() as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_the_last_hundred_in_order_of_their_end() {
+        let mut recent = RecentReturns::default();
+        assert_eq!(recent.mean(), None);
+        let episode =
+            |step, environment, episode_return| Episode { step, environment, episode_return, length: 1 };
+        recent.extend(vec![episode(5, 1, 3.0), episode(5, 0, 2.0), episode(1, 3, 1.0)]);
+        assert_eq!(recent.to_vec(), [1.0, 2.0, 3.0]);
+        recent.extend((0..98).map(|step| episode(step, 0, 10.0)).collect());
+        assert_eq!(recent.to_vec()[..3], [2.0, 3.0, 10.0]);
+        assert_eq!(recent.mean(), Some((5.0 + 980.0) / 100.0));
+        assert_eq!(RecentReturns::from_saved(&recent.to_vec()), recent);
+    }
+}

@@ -1,0 +1,40 @@
+//! What can end a training run.
+
+use std::path::PathBuf;
+
+use crate::AggregateError;
+use crate::env::EnvError;
+
+/// Why training cannot start or go on.
+#[non_exhaustive]
+#[derive(Debug, thiserror::Error)]
+pub enum TrainError {
+    /// The gradients were not aggregated.
+    #[error(transparent)]
+    Aggregate(#[from] AggregateError),
+    /// An environment failed.
+    #[error(transparent)]
+    Env(#[from] EnvError),
+    /// Hyper-parameters that cannot be.
+    #[error("{0}")]
+    Config(String),
+    /// Workers of one job run different things; the text says who and what.
+    #[error("the workers disagree: {0}")]
+    Disagreement(String),
+    /// A checkpoint is missing or unusable.
+    #[error("checkpoint {}: {reason}", path.display())]
+    Checkpoint {
+        /// The file or directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A file could not be written or read.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+}

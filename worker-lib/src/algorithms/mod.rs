@@ -1,0 +1,28 @@
+//! Distributed reinforcement learning, and what its algorithms share.
+//!
+//! One algorithm is one file with its hyper-parameters documented at the top: [`ppo`]. Every algorithm is a
+//! resumable state machine around a [`GradientAggregator`](crate::GradientAggregator): each worker computes
+//! the gradient of its share of a batch, the aggregator sums them, and all workers apply the same step, so that
+//! their replicas of the network stay identical to the last bit.
+//!
+//! Hyper-parameters are global: a batch of 64 is 64 samples over all workers, however many there are. The
+//! environments of a job are numbered; each has its own random streams, keyed by the job's seed and that
+//! number ([`streams`]), so that one process with four environments and four processes with one each do the
+//! same mathematics, up to the rounding of sums.
+
+pub mod actor_critic;
+pub mod checkpoint;
+pub mod environments;
+pub mod episodes;
+mod error;
+pub mod evaluate;
+pub mod exact;
+pub mod metrics;
+pub mod normalise;
+pub mod ppo;
+pub mod rollout;
+pub mod share;
+pub mod statistics;
+pub mod streams;
+
+pub use error::TrainError;

@@ -1,0 +1,110 @@
+//! The samples of one rollout, and generalised advantage estimation.
+
+/// What this worker's environments did in one rollout. Environment-major: sample `env * steps + t`.
+#[derive(Clone, Debug)]
+pub struct RolloutBuffer {
+    /// Steps of each environment.
+    pub steps: usize,
+    /// Normalised observations that were acted on, `[samples, observation_dim]`.
+    pub observations: Vec<f32>,
+    /// Actions, `[samples, action_dim]`; a discrete action is its index.
+    pub actions: Vec<f32>,
+    /// Log-probabilities of the actions when they were taken, `[samples]`.
+    pub log_probs: Vec<f32>,
+    /// Scaled rewards; where an episode was truncated, plus the discounted value of where it would have gone on,
+    /// `[samples]`.
+    pub rewards: Vec<f32>,
+    /// Whether the episode ended with the step, terminated or truncated, `[samples]`.
+    pub dones: Vec<bool>,
+    /// Estimated values of the observations, `[samples]`.
+    pub values: Vec<f32>,
+    /// Estimated value of what each environment stands at after the rollout, `[environments]`.
+    pub last_values: Vec<f32>,
+    /// By [`Self::estimate_advantages`], `[samples]`.
+    pub advantages: Vec<f32>,
+    /// Value targets: advantage + value, `[samples]`.
+    pub returns: Vec<f32>,
+}
+
+impl RolloutBuffer {
+    /// Room for `environments` times `steps` samples.
+    pub fn new(environments: usize, steps: usize, observation_dim: usize, action_dim: usize) -> Self {
+        let samples = environments * steps;
+        Self {
+            steps,
+            observations: vec![0.0; samples * observation_dim],
+            actions: vec![0.0; samples * action_dim],
+            log_probs: vec![0.0; samples],
+            rewards: vec![0.0; samples],
+            dones: vec![false; samples],
+            values: vec![0.0; samples],
+            last_values: vec![0.0; environments],
+            advantages: vec![0.0; samples],
+            returns: vec![0.0; samples],
+        }
+    }
+
+    /// Fills `advantages` and `returns` (Schulman et al., 2016, "High-dimensional continuous control using
+    /// generalized advantage estimation").
+    pub fn estimate_advantages(&mut self, gamma: f32, lambda: f32) {
+        for (env, last_value) in self.last_values.iter().enumerate() {
+            let (mut next_value, mut advantage) = (*last_value, 0.0);
+            for i in (env * self.steps..(env + 1) * self.steps).rev() {
+                let goes_on = if self.dones[i] { 0.0 } else { 1.0 };
+                let error = self.rewards[i] + gamma * next_value * goes_on - self.values[i];
+                advantage = error + gamma * lambda * goes_on * advantage;
+                next_value = self.values[i];
+                self.advantages[i] = advantage;
+                self.returns[i] = advantage + self.values[i];
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The definition: the sum of discounted errors up to the end of the episode.
+    fn naive(buffer: &RolloutBuffer, env: usize, t: usize, gamma: f64, lambda: f64) -> f64 {
+        let (steps, mut sum, mut weight) = (buffer.steps, 0.0, 1.0);
+        for later in t..steps {
+            let i = env * steps + later;
+            let next = if later + 1 < steps { buffer.values[i + 1] } else { buffer.last_values[env] };
+            let next = if buffer.dones[i] { 0.0 } else { f64::from(next) };
+            sum += weight * (f64::from(buffer.rewards[i]) + gamma * next - f64::from(buffer.values[i]));
+            if buffer.dones[i] {
+                break;
+            }
+            weight *= gamma * lambda;
+        }
+        sum
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_definition(
+            (environments, steps) in (1_usize..4, 1_usize..20),
+            numbers in prop::collection::vec(-3.0_f32..3.0, 200),
+            dones in prop::collection::vec(prop::bool::weighted(0.2), 60),
+            (gamma, lambda) in (0.5_f32..1.0, 0.0_f32..1.0),
+        ) {
+            let mut buffer = RolloutBuffer::new(environments, steps, 1, 1);
+            let samples = environments * steps;
+            buffer.rewards.copy_from_slice(&numbers[..samples]);
+            buffer.values.copy_from_slice(&numbers[60..60 + samples]);
+            buffer.last_values.copy_from_slice(&numbers[120..120 + environments]);
+            buffer.dones.copy_from_slice(&dones[..samples]);
+            buffer.estimate_advantages(gamma, lambda);
+            for env in 0..environments {
+                for t in 0..steps {
+                    let i = env * steps + t;
+                    let want = naive(&buffer, env, t, f64::from(gamma), f64::from(lambda));
+                    prop_assert!((f64::from(buffer.advantages[i]) - want).abs() < 1e-4);
+                    prop_assert!((buffer.returns[i] - buffer.advantages[i] - buffer.values[i]).abs() < 1e-6);
+                }
+            }
+        }
+    }
+}

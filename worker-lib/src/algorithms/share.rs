@@ -1,0 +1,116 @@
+//! How a job's global batch is divided over environments and workers.
+
+use std::ops::Range;
+
+use super::TrainError;
+
+/// Environments of a job with fewer workers than this.
+const ENVIRONMENTS_MIN: usize = 4;
+
+/// A worker's part of a job.
+///
+/// Sizes are global and divided over the environments, so the number of workers does not change what is
+/// learned. Where a number does not divide evenly it is rounded so that all shares are equal; the accessors
+/// give the numbers that result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// This worker, from 0.
+    pub rank: usize,
+    /// Workers of the job.
+    pub workers: usize,
+    /// Environments of the job; `workers` divides it.
+    pub environments: usize,
+    /// Steps of each environment in one rollout; `minibatch_per_env` divides it.
+    pub steps_per_env: usize,
+    /// Samples of each environment in one minibatch.
+    pub minibatch_per_env: usize,
+}
+
+impl Share {
+    /// Divides rollouts of about `rollout_steps` and minibatches of about `minibatch_size` samples over
+    /// `environments` (by default the least multiple of `workers` that is at least 4).
+    ///
+    /// # Errors
+    /// [`TrainError::Config`] if a number is zero, `rank` is not below `workers`, or `workers` does not divide
+    /// `environments`.
+    pub fn new(
+        rank: usize,
+        workers: usize,
+        environments: Option<usize>,
+        rollout_steps: usize,
+        minibatch_size: usize,
+    ) -> Result<Self, TrainError> {
+        let refuse = |reason: String| Err(TrainError::Config(reason));
+        if workers == 0 || rank >= workers {
+            return refuse(format!("rank {rank} of {workers} workers"));
+        }
+        let environments = environments.unwrap_or_else(|| ENVIRONMENTS_MIN.next_multiple_of(workers));
+        if environments == 0 || !environments.is_multiple_of(workers) {
+            return refuse(format!("{environments} environments cannot be divided over {workers} workers"));
+        }
+        if rollout_steps == 0 || minibatch_size == 0 || minibatch_size > rollout_steps {
+            return refuse(format!(
+                "minibatches of {minibatch_size} out of rollouts of {rollout_steps} steps"
+            ));
+        }
+        let minibatch_per_env = (minibatch_size / environments).max(1);
+        let steps_per_env = rollout_steps.div_ceil(environments).next_multiple_of(minibatch_per_env);
+        Ok(Self { rank, workers, environments, steps_per_env, minibatch_per_env })
+    }
+
+    /// Global numbers of this worker's environments.
+    pub fn local_environments(&self) -> Range<usize> {
+        let each = self.environments / self.workers;
+        self.rank * each..(self.rank + 1) * each
+    }
+
+    /// Steps of one rollout over all workers.
+    pub fn rollout_steps(&self) -> usize {
+        self.steps_per_env * self.environments
+    }
+
+    /// Samples of one minibatch over all workers.
+    pub fn minibatch_size(&self) -> usize {
+        self.minibatch_per_env * self.environments
+    }
+
+    /// Minibatches in one pass over a rollout.
+    pub fn minibatches(&self) -> usize {
+        self.steps_per_env / self.minibatch_per_env
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_workers_share_four_environments() {
+        for workers in [1, 2, 4] {
+            let share = Share::new(workers - 1, workers, None, 2048, 64).unwrap();
+            assert_eq!((share.environments, share.steps_per_env, share.minibatch_per_env), (4, 512, 16));
+            assert_eq!(share.local_environments(), 4 - 4 / workers..4);
+            assert_eq!(share.minibatches(), 32);
+        }
+    }
+
+    #[test]
+    fn odd_numbers_are_rounded_to_equal_shares() {
+        for workers in 1..=256 {
+            let share = Share::new(0, workers, None, 2048, 64).unwrap();
+            assert!(share.environments >= 4 && share.environments.is_multiple_of(workers));
+            assert_eq!(share.minibatches() * share.minibatch_size(), share.rollout_steps());
+            assert!((2048..2048 + 256 + 64).contains(&share.rollout_steps()), "{share:?}");
+        }
+        assert_eq!(Share::new(0, 3, None, 2048, 64).unwrap().environments, 6);
+    }
+
+    #[test]
+    fn impossible_divisions_are_named() {
+        let error = |rank, workers, environments| {
+            Share::new(rank, workers, environments, 2048, 64).unwrap_err().to_string()
+        };
+        assert_eq!(error(0, 4, Some(6)), "6 environments cannot be divided over 4 workers");
+        assert_eq!(error(2, 2, None), "rank 2 of 2 workers");
+    }
+}

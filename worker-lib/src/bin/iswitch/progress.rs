@@ -1,0 +1,74 @@
+//! How far a run is: a bar on a terminal, now and then a line elsewhere.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// What is shown of the present state.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shown {
+    pub(crate) steps: u64,
+    pub(crate) mean_return: Option<f64>,
+    pub(crate) steps_per_second: f64,
+    pub(crate) aggregation_us_p50: f64,
+}
+
+/// Shows progress on the standard error.
+pub(crate) struct Progress {
+    bar: Option<ProgressBar>,
+    total_steps: u64,
+    begin: Instant,
+    last_line: Instant,
+}
+
+/// The first lines come this far apart; later ones after a tenth of the time so far.
+const LINE_INTERVAL_MIN: Duration = Duration::from_secs(2);
+
+impl Progress {
+    /// For a run of `total_steps`; shows nothing if `quiet`.
+    pub(crate) fn new(total_steps: u64, quiet: bool) -> Self {
+        let bar = if quiet {
+            Some(ProgressBar::hidden())
+        } else if std::io::stderr().is_terminal() {
+            let style = ProgressStyle::with_template("{bar:30} {pos}/{len} steps, {msg}, {eta} left");
+            let bar = ProgressBar::with_draw_target(Some(total_steps), ProgressDrawTarget::stderr());
+            Some(bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())))
+        } else {
+            None
+        };
+        let now = Instant::now();
+        Self { bar, total_steps, begin: now, last_line: now }
+    }
+
+    /// Says something besides.
+    pub(crate) fn note(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{text}")),
+            None => eprintln!("{text}"),
+        }
+    }
+
+    /// Shows the present state; a line only if `last` or the last one is long enough ago.
+    pub(crate) fn update(&mut self, shown: Shown, last: bool) {
+        let mean = shown.mean_return.map_or("-".to_owned(), |mean| format!("{mean:.1}"));
+        let text = format!(
+            "return {mean}, {:.0} steps/s, aggregation p50 {:.1} us",
+            shown.steps_per_second, shown.aggregation_us_p50
+        );
+        match &self.bar {
+            Some(bar) => {
+                bar.set_position(shown.steps);
+                bar.set_message(text);
+                if last {
+                    bar.abandon();
+                }
+            }
+            None if last || self.last_line.elapsed() >= LINE_INTERVAL_MIN.max(self.begin.elapsed() / 10) => {
+                eprintln!("{}/{} steps, {text}", shown.steps, self.total_steps);
+                self.last_line = Instant::now();
+            }
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Environments: what an agent acts in.
+//!
+//! Built in and free of any library: [`CartPole`] and [`PlanarHopper`]. [`MujocoHopper`] opens libmujoco at run
+//! time. [`make`] finds an environment by the id that Gymnasium users know.
+
+mod cartpole;
+mod mujoco;
+mod planar_hopper;
+mod time_limit;
+
+use rand_chacha::ChaCha8Rng;
+
+pub use cartpole::CartPole;
+pub use mujoco::{MujocoHopper, MujocoLibrary};
+pub use planar_hopper::PlanarHopper;
+pub use time_limit::TimeLimit;
+
+/// What actions an environment takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActionSpec {
+    /// `dim` numbers; the environment clips each to [-1, 1].
+    Continuous {
+        /// How many.
+        dim: usize,
+    },
+    /// One of `n` choices.
+    Discrete {
+        /// How many.
+        n: usize,
+    },
+}
+
+/// What does not change over the life of an environment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EnvSpec {
+    /// Name for [`make`].
+    pub id: &'static str,
+    /// Floats in an observation.
+    pub observation_dim: usize,
+    /// What [`Environment::step`] takes.
+    pub action: ActionSpec,
+    /// Steps after which an episode is truncated.
+    pub episode_steps_max: u32,
+    /// Mean return of the last 100 episodes at which the task counts as solved.
+    pub solved_return: f64,
+}
+
+/// An agent's choice.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Action<'a> {
+    /// One value per dimension, nominally in [-1, 1].
+    Continuous(&'a [f32]),
+    /// Index of the choice.
+    Discrete(usize),
+}
+
+/// What one step gave.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// Reward of the step, not scaled.
+    pub reward: f64,
+    /// The task came to its end: nothing of value follows.
+    pub terminated: bool,
+    /// The time limit cut the episode: what would have followed still counts, so a learner bootstraps.
+    pub truncated: bool,
+}
+
+/// Why an environment cannot be made or go on.
+#[non_exhaustive]
+#[derive(Debug, thiserror::Error)]
+pub enum EnvError {
+    /// No environment has this id.
+    #[error("unknown environment {id:?}; known: {known}", known = known_ids().join(", "))]
+    UnknownId {
+        /// What was asked for.
+        id: String,
+    },
+    /// An action of the wrong kind or size.
+    #[error("the environment takes {expected:?}, not {actual}")]
+    WrongAction {
+        /// What it takes.
+        expected: ActionSpec,
+        /// What it got.
+        actual: String,
+    },
+    /// A saved state of another environment or version.
+    #[error("saved state has {actual} numbers, this environment needs {expected}")]
+    WrongState {
+        /// Numbers needed.
+        expected: usize,
+        /// Numbers given.
+        actual: usize,
+    },
+    /// libmujoco is missing or unusable; the text says what was looked for.
+    #[error("{0}")]
+    Mujoco(String),
+}
+
+/// A task: reset, then steps until one says terminated or truncated, then reset again.
+///
+/// All randomness comes from the generator passed to [`Self::reset`], so that the owner can save it.
+pub trait Environment: Send {
+    /// Shapes and limits.
+    fn spec(&self) -> &EnvSpec;
+
+    /// Starts an episode; writes the first observation (`[observation_dim]`).
+    fn reset(&mut self, rng: &mut ChaCha8Rng, observation: &mut [f32]) -> Result<(), EnvError>;
+
+    /// Acts once; writes the next observation (`[observation_dim]`), also at the end of an episode.
+    fn step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError>;
+
+    /// The state in the middle of an episode, for [`Self::restore_state`].
+    fn save_state(&self) -> Vec<f64>;
+
+    /// Goes on from a saved state, bit for bit as the environment that saved it would have.
+    fn restore_state(&mut self, state: &[f64]) -> Result<(), EnvError>;
+}
+
+type Maker = fn() -> Result<Box<dyn Environment>, EnvError>;
+
+/// Every id with what makes it.
+const REGISTRY: [(&str, Maker); 3] = [
+    (cartpole::ID, || Ok(Box::new(TimeLimit::new(CartPole::new())))),
+    (planar_hopper::ID, || Ok(Box::new(TimeLimit::new(PlanarHopper::new())))),
+    (mujoco::ID, || Ok(Box::new(TimeLimit::new(MujocoHopper::new()?)))),
+];
+
+/// Makes an environment by its id, time limit included.
+///
+/// # Errors
+/// [`EnvError::UnknownId`] lists the known ids; an environment that needs a library says which.
+pub fn make(id: &str) -> Result<Box<dyn Environment>, EnvError> {
+    match REGISTRY.iter().find(|(known, _)| *known == id) {
+        Some((_, maker)) => maker(),
+        None => Err(EnvError::UnknownId { id: id.to_owned() }),
+    }
+}
+
+/// Ids that [`make`] knows.
+pub fn known_ids() -> Vec<&'static str> {
+    REGISTRY.iter().map(|(id, _)| *id).collect()
+}
+
+/// The values of a continuous action of `dim` dimensions, or the error that says what came instead.
+fn continuous(action: Action<'_>, dim: usize) -> Result<&[f32], EnvError> {
+    match action {
+        Action::Continuous(values) if values.len() == dim => Ok(values),
+        other => Err(EnvError::WrongAction {
+            expected: ActionSpec::Continuous { dim },
+            actual: format!("{other:?}"),
+        }),
+    }
+}
+
+fn check_state(state: &[f64], expected: usize) -> Result<(), EnvError> {
+    if state.len() == expected { Ok(()) } else { Err(EnvError::WrongState { expected, actual: state.len() }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_id_lists_the_known_ones() {
+        let error = make("Pong").err().map(|error| error.to_string());
+        assert_eq!(
+            error.as_deref(),
+            Some(r#"unknown environment "Pong"; known: CartPole-v1, PlanarHopper-v0, Hopper-v5"#)
+        );
+    }
+
+    #[test]
+    fn actions_of_another_kind_are_refused() {
+        let mut env = make("PlanarHopper-v0").unwrap();
+        let mut observation = [0.0; 11];
+        let error = env.step(Action::Discrete(1), &mut observation).unwrap_err();
+        assert_eq!(error.to_string(), "the environment takes Continuous { dim: 3 }, not Discrete(1)");
+    }
+}

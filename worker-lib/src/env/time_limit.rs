@@ -1,0 +1,75 @@
+//! Truncation after a number of steps.
+
+use rand_chacha::ChaCha8Rng;
+
+use super::{Action, EnvError, EnvSpec, Environment, Step, check_state};
+
+/// Truncates the episodes of an environment at its `episode_steps_max`. A step that terminates is never
+/// called truncated as well.
+#[derive(Debug)]
+pub struct TimeLimit<E> {
+    inner: E,
+    steps: u32,
+}
+
+impl<E: Environment> TimeLimit<E> {
+    /// Around `inner`.
+    pub fn new(inner: E) -> Self {
+        Self { inner, steps: 0 }
+    }
+}
+
+impl<E: Environment> Environment for TimeLimit<E> {
+    fn spec(&self) -> &EnvSpec {
+        self.inner.spec()
+    }
+
+    fn reset(&mut self, rng: &mut ChaCha8Rng, observation: &mut [f32]) -> Result<(), EnvError> {
+        self.steps = 0;
+        self.inner.reset(rng, observation)
+    }
+
+    fn step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
+        let step = self.inner.step(action, observation)?;
+        self.steps += 1;
+        let over = self.steps >= self.inner.spec().episode_steps_max;
+        Ok(Step { truncated: !step.terminated && (step.truncated || over), ..step })
+    }
+
+    fn save_state(&self) -> Vec<f64> {
+        let mut state = self.inner.save_state();
+        state.push(f64::from(self.steps));
+        state
+    }
+
+    fn restore_state(&mut self, state: &[f64]) -> Result<(), EnvError> {
+        let Some((steps, inner)) = state.split_last() else {
+            return check_state(state, 1);
+        };
+        self.steps = *steps as u32;
+        self.inner.restore_state(inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::CartPole;
+    use rand::SeedableRng;
+
+    #[test]
+    fn cuts_at_the_limit_and_keeps_count_across_a_restore() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut observation = [0.0; 4];
+        let mut env = TimeLimit::new(CartPole::new());
+        env.reset(&mut rng, &mut observation).unwrap();
+        // A state in which the pole stands still, one step before the limit.
+        env.restore_state(&[0.0, 0.0, 0.0, 0.0, 498.0]).unwrap();
+        assert!(!env.step(Action::Discrete(0), &mut observation).unwrap().truncated);
+        let saved = env.save_state();
+        assert_eq!(saved.last(), Some(&499.0));
+        env.restore_state(&saved).unwrap();
+        let step = env.step(Action::Discrete(1), &mut observation).unwrap();
+        assert!(step.truncated && !step.terminated);
+    }
+}

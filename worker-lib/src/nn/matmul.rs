@@ -1,0 +1,150 @@
+//! Matrix product over slices: the safe door to the `gemm` crate.
+#![allow(unsafe_code)]
+
+/// A dense matrix that is read, row-major or the transpose of a row-major one.
+#[derive(Clone, Copy, Debug)]
+pub struct MatrixRef<'a> {
+    data: &'a [f32],
+    rows: usize,
+    cols: usize,
+    row_stride: usize,
+    col_stride: usize,
+}
+
+impl<'a> MatrixRef<'a> {
+    /// `data` as a row-major matrix of `rows` x `cols`.
+    ///
+    /// # Panics
+    /// If `data` does not hold exactly `rows * cols` floats.
+    pub fn row_major(data: &'a [f32], rows: usize, cols: usize) -> Self {
+        assert_eq!(data.len(), element_count(rows, cols), "a {rows} x {cols} matrix");
+        Self { data, rows, cols, row_stride: cols, col_stride: 1 }
+    }
+
+    /// The transpose, `cols` x `rows`; moves nothing.
+    #[must_use]
+    pub fn transposed(self) -> Self {
+        Self {
+            data: self.data,
+            rows: self.cols,
+            cols: self.rows,
+            row_stride: self.col_stride,
+            col_stride: self.row_stride,
+        }
+    }
+}
+
+/// A dense row-major matrix that is written.
+#[derive(Debug)]
+pub struct MatrixMut<'a> {
+    data: &'a mut [f32],
+    rows: usize,
+    cols: usize,
+}
+
+impl<'a> MatrixMut<'a> {
+    /// `data` as a row-major matrix of `rows` x `cols`.
+    ///
+    /// # Panics
+    /// If `data` does not hold exactly `rows * cols` floats.
+    pub fn row_major(data: &'a mut [f32], rows: usize, cols: usize) -> Self {
+        assert_eq!(data.len(), element_count(rows, cols), "a {rows} x {cols} matrix");
+        Self { data, rows, cols }
+    }
+}
+
+fn element_count(rows: usize, cols: usize) -> usize {
+    rows.checked_mul(cols).expect("a matrix that memory can hold")
+}
+
+/// `out = lhs * rhs`, or `out += lhs * rhs` with `accumulate`. One thread: a worker has one compute thread, and
+/// a pool collapses where several workers share the cores.
+///
+/// # Panics
+/// If the shapes do not fit each other.
+pub fn matmul(out: MatrixMut<'_>, accumulate: bool, lhs: MatrixRef<'_>, rhs: MatrixRef<'_>) {
+    let MatrixMut { data, rows, cols } = out;
+    assert_eq!(lhs.cols, rhs.rows, "inner dimensions");
+    assert_eq!((rows, cols), (lhs.rows, rhs.cols), "outer dimensions");
+    // SAFETY: each of the three matrices was made by a constructor that checked that its slice holds exactly
+    // rows * cols elements, and its strides are (cols, 1) or, transposed, (1, rows), so every element that
+    // gemm addresses lies inside the slice. `out` is borrowed mutably, so it overlaps neither operand. A
+    // stride fits isize because a slice never exceeds isize::MAX bytes. With `accumulate` off gemm does not
+    // read `out`; it is initialised in any case.
+    unsafe {
+        gemm::gemm(
+            rows,
+            cols,
+            lhs.cols,
+            data.as_mut_ptr(),
+            1,
+            cols as isize,
+            accumulate,
+            lhs.data.as_ptr(),
+            lhs.col_stride as isize,
+            lhs.row_stride as isize,
+            rhs.data.as_ptr(),
+            rhs.col_stride as isize,
+            rhs.row_stride as isize,
+            1.0_f32,
+            1.0_f32,
+            false,
+            false,
+            false,
+            gemm::Parallelism::None,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn element(matrix: MatrixRef<'_>, row: usize, col: usize) -> f64 {
+        f64::from(matrix.data[row * matrix.row_stride + col * matrix.col_stride])
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_triple_loop(
+            (m, k, n) in (1_usize..40, 1_usize..40, 1_usize..40),
+            (flip_lhs, flip_rhs, accumulate) in any::<(bool, bool, bool)>(),
+            seed in 0_u32..1000,
+        ) {
+            let fill = |len: usize, salt: u32| -> Vec<f32> {
+                (0..len as u32).map(|i| ((i * 37 + salt * 17 + seed) % 101) as f32 / 50.0 - 1.0).collect()
+            };
+            let (a, b, start) = (fill(m * k, 1), fill(k * n, 2), fill(m * n, 3));
+            let lhs = if flip_lhs { MatrixRef::row_major(&a, k, m).transposed() } else { MatrixRef::row_major(&a, m, k) };
+            let rhs = if flip_rhs { MatrixRef::row_major(&b, n, k).transposed() } else { MatrixRef::row_major(&b, k, n) };
+            let mut out = start.clone();
+            matmul(MatrixMut::row_major(&mut out, m, n), accumulate, lhs, rhs);
+            for row in 0..m {
+                for col in 0..n {
+                    let begin = if accumulate { f64::from(start[row * n + col]) } else { 0.0 };
+                    let want: f64 = begin + (0..k).map(|i| element(lhs, row, i) * element(rhs, i, col)).sum::<f64>();
+                    prop_assert!((f64::from(out[row * n + col]) - want).abs() < 1e-4);
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "inner dimensions")]
+    fn shapes_are_checked() {
+        let (mut out, a, b) = ([0.0; 4], [0.0; 4], [0.0; 6]);
+        matmul(
+            MatrixMut::row_major(&mut out, 2, 2),
+            false,
+            MatrixRef::row_major(&a, 2, 2),
+            MatrixRef::row_major(&b, 3, 2),
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "a 2 x 3 matrix")]
+    fn lengths_are_checked() {
+        let _ = MatrixRef::row_major(&[0.0; 5], 2, 3);
+    }
+}

@@ -1,0 +1,28 @@
+//! Small neural networks on flat vectors.
+//!
+//! All parameters of a model are one `[f32]`, all gradients another of the same layout: the gradient *is* the
+//! payload of the packets, so nothing is gathered or scattered around an aggregation. The networks of the
+//! paper are so small that a framework's cost per operation would be most of a step; here a layer is one
+//! matrix product from the `gemm` crate and a loop.
+//!
+//! Nothing here allocates after construction: a [`Workspace`] holds the intermediate results of the largest
+//! batch. Backward passes are written out by hand and checked by finite differences and against numbers
+//! computed once in float64 by an independent program.
+
+mod activation;
+mod adam;
+mod categorical;
+mod clip;
+mod gaussian;
+mod init;
+mod matmul;
+mod mlp;
+
+pub use activation::{Activation, tanh};
+pub use adam::Adam;
+pub use categorical::Categorical;
+pub use clip::clip_global_norm;
+pub use gaussian::DiagonalGaussian;
+pub use init::orthogonal;
+pub use matmul::{MatrixMut, MatrixRef, matmul};
+pub use mlp::{Dense, Mlp, Workspace};
