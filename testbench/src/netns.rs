@@ -42,7 +42,7 @@ impl Namespace {
         }
         let namespace = Self { name };
         // Router solicitations and the like would be noise in captures.
-        namespace.run(["sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1"]);
+        namespace.run(["sh", "-c", "echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6 || true"]);
         namespace.ip("link set lo up");
         Ok(namespace)
     }

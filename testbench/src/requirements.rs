@@ -55,7 +55,7 @@ fn namespaces() -> &'static Result<(), String> {
         if !rustix::process::geteuid().is_root() {
             return Err("root".to_owned());
         }
-        let missing = ["ip", "nft"].into_iter().find(|name| find_program(name).is_none());
+        let missing = ["ip", "nft", "ping", "setpriv"].into_iter().find(|name| find_program(name).is_none());
         if let Some(name) = missing {
             return Err(format!("the program {name}"));
         }

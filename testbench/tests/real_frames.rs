@@ -131,7 +131,7 @@ fn an_idle_daemon_leaves_tcp_alone() {
     }
     let _alone = alone();
     let star = Star::new(StarOptions::default());
-    let mut ratios: Vec<f64> = (0..5)
+    let mut ratios: Vec<f64> = (0..7)
         .map(|turn| {
             let with_daemon = || {
                 let daemon = Daemon::on_ports(&star, &[]);

@@ -160,8 +160,7 @@ impl Loopback {
             round: 0,
             gone: false,
         };
-        let group =
-            Arc::new(Group { size, gradient_len, state: Mutex::new(state), changed: Condvar::new() });
+        let group = Arc::new(Group { size, gradient_len, state: Mutex::new(state), changed: Condvar::new() });
         (0..size)
             .map(|rank| Self { rank, group: Arc::clone(&group), stats: AggregatorStats::default() })
             .collect()

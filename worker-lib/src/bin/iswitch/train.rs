@@ -290,7 +290,10 @@ fn holds_run(out: &Path) -> bool {
 /// The directory, or the first of DIR-2, DIR-3 and so on, that holds no run: so that a command can be repeated.
 fn unused(out: &Path) -> PathBuf {
     let numbered = (2..).map(|number| PathBuf::from(format!("{}-{number}", out.display())));
-    std::iter::once(out.to_owned()).chain(numbered).find(|out| !holds_run(out)).expect("there is no end of numbers")
+    std::iter::once(out.to_owned())
+        .chain(numbered)
+        .find(|out| !holds_run(out))
+        .expect("there is no end of numbers")
 }
 
 /// Removes the files of a run, and nothing else, from its directory.
