@@ -7,9 +7,11 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use crate::switch;
 
@@ -81,13 +83,24 @@ fn in_range(rank: usize, workers: usize, name: &str) -> anyhow::Result<Placement
     Ok(Placement { rank, workers })
 }
 
-/// A flag that the first SIGINT or SIGTERM sets; the second one ends the process at once.
+/// Signals that come together, as from `timeout` or a shell script, are one request.
+const SECOND_SIGNAL_AFTER: Duration = Duration::from_secs(1);
+
+/// Sets the flag at the first SIGINT or SIGTERM; a second one, later, ends the process at once.
 pub(crate) fn stop_on_signal(stop: &Arc<AtomicBool>) -> anyhow::Result<()> {
     const INTERRUPTED: i32 = 130;
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(stop))?;
-        signal_hook::flag::register(signal, Arc::clone(stop))?;
-    }
+    let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot handle signals")?;
+    let stop = Arc::clone(stop);
+    let wait = move || {
+        let mut first: Option<Instant> = None;
+        for _ in signals.forever() {
+            stop.store(true, Ordering::Relaxed);
+            if first.get_or_insert_with(Instant::now).elapsed() > SECOND_SIGNAL_AFTER {
+                std::process::exit(INTERRUPTED);
+            }
+        }
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(wait)?;
     Ok(())
 }
 
