@@ -173,6 +173,9 @@ fn tcp_megabits(star: &Star, seconds: u32) -> f64 {
     bits / 1e6
 }
 
+/// The ToS values of control and data packets.
+const TAGS: [u8; 2] = [0x0c, 0x1c];
+
 /// One captured IPv4 packet.
 #[derive(Debug)]
 struct Captured {
@@ -180,6 +183,12 @@ struct Captured {
     destination: String,
     tos: u8,
     is_fragment: bool,
+}
+
+impl Captured {
+    fn is_tagged(&self) -> bool {
+        TAGS.contains(&self.tos)
+    }
 }
 
 #[test]
@@ -213,7 +222,7 @@ fn tagged_packets_stay_between_worker_and_switch() {
         .collect();
     let (bridge, workers) = captured.split_last().expect("one for each interface");
     workers.iter().enumerate().for_each(|(worker, packets)| check_capture(worker, packets));
-    let leaked: Vec<_> = bridge.iter().filter(|packet| packet.tos != 0).collect();
+    let leaked: Vec<_> = bridge.iter().filter(|packet| packet.is_tagged()).collect();
     assert!(leaked.is_empty(), "tagged packets reached the bridge: {leaked:?}");
     daemon.stop();
 }
@@ -270,7 +279,7 @@ fn parse_captured(line: &str) -> Option<Captured> {
 /// Both classes both ways, whole, and none of another worker.
 fn check_capture(worker: usize, packets: &[Captured]) {
     let (own, switch) = (Star::worker_address(worker).to_string(), SWITCH_ADDRESS.to_string());
-    for tos in [0x0c, 0x1c] {
+    for tos in TAGS {
         for (source, destination) in [(&own, &switch), (&switch, &own)] {
             let found = packets.iter().any(|packet| {
                 packet.tos == tos && packet.source == *source && packet.destination == *destination
@@ -281,7 +290,7 @@ fn check_capture(worker: usize, packets: &[Captured]) {
     let is_strange = |packet: &&Captured| {
         let is_own = (packet.source == own && packet.destination == switch)
             || (packet.source == switch && packet.destination == own);
-        packet.is_fragment || (packet.tos != 0 && !(is_own && [0x0c, 0x1c].contains(&packet.tos)))
+        packet.is_fragment || (packet.is_tagged() && !is_own)
     };
     let strange: Vec<_> = packets.iter().filter(is_strange).collect();
     assert!(strange.is_empty(), "on the interface of worker {own}: {strange:?}");

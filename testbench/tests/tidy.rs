@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const LINE_COLUMNS: usize = 110;
+/// rustfmt keeps code to 110; prose may be a word longer.
+const LINE_COLUMNS: usize = 120;
 const FUNCTION_LINES: usize = 70;
 
 /// The only places that may contain `unsafe`, and what for.
@@ -48,7 +49,7 @@ fn lines_fit() {
     let mut problems = Vec::new();
     for (path, text) in sources(".rs") {
         for (number, line) in text.lines().enumerate() {
-            // A table of test cases or a URL may be longer; prose and code may not.
+            // A URL cannot be broken.
             if line.chars().count() > LINE_COLUMNS && !line.contains("https://") {
                 problems.push(format!("{path}:{}: {} columns", number + 1, line.chars().count()));
             }

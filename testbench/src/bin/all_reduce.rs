@@ -1,8 +1,8 @@
 //! Checks and times all-reduce through a switch, in the manner of nccl-tests.
 //!
 //! Every worker of a job runs one. Each element of each sum is checked, for as many rounds as asked. Values
-//! are integers, so that sums are exact in any order of arrival, and differ by rank, round and element, so that
-//! a contribution that is counted twice, missing, stale or misplaced shows.
+//! are integers, so that sums are exact in any order of arrival, and differ by rank, round and element, so
+//! that a contribution that is counted twice, missing, stale or misplaced shows.
 
 use std::fmt::Write as _;
 use std::net::SocketAddrV4;

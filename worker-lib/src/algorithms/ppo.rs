@@ -720,11 +720,14 @@ impl PpoTrainer {
         let own = [job, self.replica.rollouts, self.replica.digest()];
         let all = self.all_gather(&own)?;
         for (rank, other) in all.iter().enumerate().filter(|(_, other)| other[0] != 0) {
-            let difference = match () {
-                () if other[0] != own[0] => "has another environment or other hyper-parameters",
-                () if other[1] != own[1] => "starts at another rollout",
-                () if other[2] != own[2] => "starts from other weights",
-                () => continue,
+            let difference = if other[0] != own[0] {
+                "has another environment or other hyper-parameters"
+            } else if other[1] != own[1] {
+                "starts at another rollout"
+            } else if other[2] != own[2] {
+                "starts from other weights"
+            } else {
+                continue;
             };
             return Err(TrainError::Disagreement(format!(
                 "worker {rank} {difference} than worker {}",

@@ -116,8 +116,12 @@ mod tests {
                 (0..len as u32).map(|i| ((i * 37 + salt * 17 + seed) % 101) as f32 / 50.0 - 1.0).collect()
             };
             let (a, b, start) = (fill(m * k, 1), fill(k * n, 2), fill(m * n, 3));
-            let lhs = if flip_lhs { MatrixRef::row_major(&a, k, m).transposed() } else { MatrixRef::row_major(&a, m, k) };
-            let rhs = if flip_rhs { MatrixRef::row_major(&b, n, k).transposed() } else { MatrixRef::row_major(&b, k, n) };
+            let operand = |values, rows, cols, flip: bool| {
+                let (stored_rows, stored_cols) = if flip { (cols, rows) } else { (rows, cols) };
+                let stored = MatrixRef::row_major(values, stored_rows, stored_cols);
+                if flip { stored.transposed() } else { stored }
+            };
+            let (lhs, rhs) = (operand(&a, m, k, flip_lhs), operand(&b, k, n, flip_rhs));
             let mut out = start.clone();
             matmul(MatrixMut::row_major(&mut out, m, n), accumulate, lhs, rhs);
             for row in 0..m {

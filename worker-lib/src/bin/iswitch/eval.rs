@@ -63,7 +63,8 @@ pub(crate) fn run(args: &EvalArgs) -> anyhow::Result<()> {
         println!("{}", serde_json::to_string(&evaluation)?);
     } else {
         println!(
-            "{} after {} steps of training: return {:.1} +/- {:.1} (least {:.1}, most {:.1}), {:.0} steps, over {} episodes",
+            "{} after {} steps of training: return {:.1} +/- {:.1} (least {:.1}, most {:.1}), {:.0} steps, \
+             over {} episodes",
             evaluation.env,
             model.replica.steps,
             evaluation.mean_return,

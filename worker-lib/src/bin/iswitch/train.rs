@@ -29,7 +29,7 @@ pub(crate) struct PpoArgs {
     env: Option<String>,
     /// Workers of the job [default: 4]. Batches are divided over them, so their number does not change what is
     /// learned. Without --switch this command starts a switch and all workers itself; a single worker needs none.
-    #[arg(long, value_name = "N", overrides_with = "workers", value_parser = clap::value_parser!(u16).range(1..=MAX_MEMBERS as i64))]
+    #[arg(long, value_name = "N", overrides_with = "workers", value_parser = worker_count())]
     workers: Option<u16>,
     /// Switch to join. This process is then one worker, whose place --rank or the launcher tells.
     #[arg(long, value_name = "ADDR:PORT", env = "ISWITCH_SWITCH")]
@@ -104,6 +104,11 @@ struct HyperParameters {
     /// Weight of the entropy bonus.
     #[arg(long, value_name = "X", conflicts_with = "resume")]
     entropy_coefficient: Option<f32>,
+}
+
+/// As many workers as a switch counts in one job.
+fn worker_count() -> clap::builder::RangedI64ValueParser<u16> {
+    clap::value_parser!(u16).range(1..=MAX_MEMBERS as i64)
 }
 
 const DEFAULT_ENV: &str = "PlanarHopper-v0";
