@@ -13,7 +13,7 @@ type Paths = HashMap<String, PathBuf>;
 /// # Panics
 /// If it cannot be built.
 pub fn iswitchd() -> &'static Path {
-    daemon("iswitchd")
+    path("iswitchd")
 }
 
 /// The daemon's control program.
@@ -21,7 +21,7 @@ pub fn iswitchd() -> &'static Path {
 /// # Panics
 /// If it cannot be built.
 pub fn iswitchctl() -> &'static Path {
-    daemon("iswitchctl")
+    path("iswitchctl")
 }
 
 /// The command that trains.
@@ -29,8 +29,7 @@ pub fn iswitchctl() -> &'static Path {
 /// # Panics
 /// If it cannot be built.
 pub fn iswitch() -> &'static Path {
-    static BUILT: OnceLock<Paths> = OnceLock::new();
-    path(BUILT.get_or_init(|| build(&["iswitch-worker"])), "iswitch")
+    path("iswitch")
 }
 
 /// The checker of sums.
@@ -38,26 +37,23 @@ pub fn iswitch() -> &'static Path {
 /// # Panics
 /// If it cannot be built.
 pub fn all_reduce() -> &'static Path {
-    daemon("all_reduce")
+    path("all_reduce")
 }
 
-fn daemon(name: &str) -> &'static Path {
+fn path(name: &str) -> &'static Path {
     static BUILT: OnceLock<Paths> = OnceLock::new();
-    path(BUILT.get_or_init(|| build(&["iswitch-daemon", "iswitch-testbench"])), name)
+    BUILT.get_or_init(build).get(name).unwrap_or_else(|| panic!("the workspace has no program {name}"))
 }
 
-fn path<'a>(paths: &'a Paths, name: &str) -> &'a Path {
-    paths.get(name).unwrap_or_else(|| panic!("the workspace has no program {name}"))
-}
-
-/// Builds packages with optimisation, whatever the profile of the tests, and finds their programs.
-fn build(packages: &[&str]) -> Paths {
+/// Builds the programs with optimisation, whatever the profile of the tests, and finds them.
+///
+/// All at once: the file of the worker's C library is the same for every choice of packages and features, so
+/// that builds of different choices would undo each other.
+fn build() -> Paths {
     let mut command = Command::new(env!("CARGO"));
     command.args(["build", "--release", "--bins", "--message-format=json-render-diagnostics"]);
+    command.args(["-p", "iswitch-daemon", "-p", "iswitch-worker", "-p", "iswitch-testbench"]);
     command.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"));
-    packages.iter().for_each(|package| {
-        command.args(["-p", package]);
-    });
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(output.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).lines().filter_map(executable).collect()
