@@ -86,7 +86,12 @@ fn nothing_is_delivered_before_all_workers_have_joined() {
     switch.join(1, join(2));
     assert_eq!(switch.data(1, 2, 0, &[1.0]), []);
     let sent = switch.control(2, 1, ControlBody::Join(join(2)));
-    assert_eq!(sent, [success(2, 1, 0)], "the second worker takes part in the round that is open");
+    let notice = success(1, 0, 0);
+    assert_eq!(
+        sent,
+        [notice, success(2, 1, 0)],
+        "it takes part in the open round, and the first one is told"
+    );
     let expected = [1, 2].map(|to| result(to, 2, 0, 2, &[3.0]));
     assert_eq!(switch.data(2, 2, 0, &[2.0]), expected);
 }

@@ -158,8 +158,15 @@ impl Simulation {
         let mut buffer = [0; 64];
         let len = ControlRepr { job: JOB, request: 1, body: ControlBody::Join(join) }.emit(&mut buffer);
         self.switch.handle_datagrams(self.now, &endpoint(worker), Class::Control, &buffer[..len], len);
-        let transmit = self.switch.poll_transmit().expect("a Join is acknowledged");
-        let packet = ControlPacket::new_checked(transmit.payload).expect("the switch sends valid packets");
+        let mut answer = None;
+        while let Some(transmit) = self.switch.poll_transmit() {
+            // The last Join brings notices for the other members as well.
+            if transmit.recipients().any(|recipient| *recipient == endpoint(worker)) {
+                answer = Some(transmit.payload.to_vec());
+            }
+        }
+        let answer = answer.expect("a Join is acknowledged");
+        let packet = ControlPacket::new_checked(&answer).expect("the switch sends valid packets");
         let Ok(ControlRepr { body: ControlBody::Ack(ack), .. }) = ControlRepr::parse(&packet) else {
             panic!("the answer to a Join is an Ack");
         };
@@ -171,7 +178,6 @@ impl Simulation {
             boot: ack.boot,
             lease: Duration::from_millis(u64::from(ack.lease_ms)),
         };
-        assert!(self.switch.poll_transmit().is_none());
         let layout = VectorLayout::new(gradient_len, segment_floats).expect("the switch accepted the layout");
         WorkerProtocol::new(JOB, layout, membership, recv_buffer_bytes)
     }

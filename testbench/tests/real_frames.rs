@@ -390,5 +390,11 @@ fn jumbo_frames_carry_more_and_too_long_ones_are_refused_by_name() {
         assert!(!finished.status.success());
         assert!(finished.stderr.contains("segment_floats is 367, choose fewer"), "{finished:?}");
     }
+    // A path that is narrower than the worker's own interface swallows what is too long.
+    star.workers.iter().for_each(|worker| worker.ip(&format!("link set {WORKER_INTERFACE} mtu 9000\n")));
+    for finished in Group::in_star(&star, daemon.address(), "--segment-floats 2241").finish(SOON) {
+        assert!(!finished.status.success());
+        assert!(finished.stderr.contains("segment_floats is 2241, choose fewer"), "{finished:?}");
+    }
     daemon.stop();
 }

@@ -172,6 +172,7 @@ impl Switch {
         self.report(Event::Joined { job: job_id, member: id as u16, address: from.peer, round: start });
         if has_formed {
             self.report(Event::JobFormed { job: job_id, members });
+            self.announce_formed(job_at, id);
             // The last worker may have joined after the others' contributions.
             self.close_finished(job_at);
         }
@@ -323,17 +324,32 @@ impl Switch {
         padding_len: u16,
     ) {
         let Some(job) = self.job(at.job) else { return };
-        let start = job.member(at.member).map_or(job.base, |member| member.start);
-        let ack = AckRepr {
-            member: at.member as u16,
+        let ack = AckRepr { missing, ..self.membership_ack(job, at.member, request.action) };
+        self.send_ack(to, request, ack, padding_len);
+    }
+
+    fn membership_ack(&self, job: &Job, member: usize, action: Action) -> AckRepr<'static> {
+        let start = job.member(member).map_or(job.base, |member| member.start);
+        AckRepr {
+            member: member as u16,
             members: job.member_count(),
             threshold: job.threshold(),
-            round: if request.action == Action::Join { start } else { job.current_round() },
+            round: if action == Action::Join { start } else { job.current_round() },
             window: self.window(job),
-            missing,
-            ..self.bare_ack(request.action, Status::Success)
-        };
-        self.send_ack(to, request, ack, padding_len);
+            ..self.bare_ack(action, Status::Success)
+        }
+    }
+
+    /// Tells the members that wait for the last one that it has come; it gets its own Ack.
+    fn announce_formed(&mut self, job_at: usize, last: usize) {
+        let Some(job) = &self.jobs[job_at] else { return };
+        for (member, waiting) in job.members().filter(|(member, _)| *member != last) {
+            let body = ControlBody::Ack(self.membership_ack(job, member, Action::Join));
+            let notice = ControlRepr { job: job.id, request: 0, body };
+            if !self.outbox.push_control(waiting.endpoint, &notice, 0) {
+                self.counters.count_drop(DropReason::Busy);
+            }
+        }
     }
 
     fn refuse(&mut self, to: &Endpoint, request: Request, refusal: &Refusal) {

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use iswitch_protocol::limits::MAX_SUPERFRAME_LEN_BYTES;
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
-use iswitch_protocol::wire::{AckRepr, Class, Classifier, ControlBody, ControlPacket, ControlRepr, Status};
+use iswitch_protocol::wire::{
+    AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, JoinRepr, Status,
+};
 use iswitch_protocol::{Instant, Round as WireRound, VectorLayout};
 use iswitch_socket::{Options, UdpSocket};
 
@@ -347,6 +349,11 @@ fn acknowledged(class: Class, bytes: &[u8], id: u32) -> Option<Status> {
     parse_ack(class, bytes).filter(|(request, _)| *request == id).map(|(_, ack)| ack.status)
 }
 
+/// Id of the Join, which its Ack repeats.
+const JOIN_REQUEST: u32 = 1;
+/// Id of what the switch sends unasked: the Ack once more, when the last worker has joined.
+const NOTICE: u32 = 0;
+
 /// The first part of a worker's life: Join until the switch answers, then until all workers are there.
 struct Joining<'a> {
     link: &'a mut Link,
@@ -356,9 +363,7 @@ struct Joining<'a> {
 impl Joining<'_> {
     fn run(&mut self) -> Result<Membership, JoinError> {
         let join = self.options.repr(instance());
-        let repr = ControlRepr { job: self.options.job, request: 1, body: ControlBody::Join(join) };
-        let mut packet = vec![0; repr.buffer_len()];
-        repr.emit(&mut packet);
+        let packet = self.packet(join);
         let begin = self.link.now();
         let mut retry = FIRST_JOIN_RETRY;
         let mut answer: Option<(Membership, u16)> = None;
@@ -369,9 +374,49 @@ impl Joining<'_> {
                 Some((membership, present, false)) => answer = Some((membership, present)),
                 None => {}
             }
-            self.check_patience(self.link.now().since(begin), answer, error)?;
+            let waited = self.link.now().since(begin);
+            if answer.is_none() && waited > self.options.connect_timeout {
+                return Err(self.explain_silence(join, waited, error));
+            }
+            self.check_patience(waited, answer)?;
             retry = (retry * 2).min(LAST_JOIN_RETRY);
         }
+    }
+
+    fn packet(&self, join: JoinRepr) -> Vec<u8> {
+        let body = ControlBody::Join(join);
+        let repr = ControlRepr { job: self.options.job, request: JOIN_REQUEST, body };
+        let mut packet = vec![0; repr.buffer_len()];
+        repr.emit(&mut packet);
+        packet
+    }
+
+    /// Nobody has answered a Join as long as a data packet. If a short one is answered, the path is too narrow.
+    fn explain_silence(&mut self, join: JoinRepr, waited: Duration, error: Option<io::Error>) -> JoinError {
+        let short = self.packet(JoinRepr { padding_len: 0, ..join });
+        let is_answered =
+            self.send(&short).and_then(|_| self.await_ack(LAST_JOIN_RETRY)).map(|ack| ack.is_some());
+        match is_answered {
+            Ok(true) => {
+                let body = ControlBody::Leave;
+                let repr = ControlRepr { job: self.options.job, request: 0, body };
+                let mut packet = vec![0; repr.buffer_len()];
+                repr.emit(&mut packet);
+                let _ = self.send(&packet);
+                self.path_mtu(self.packet(join).len())
+            }
+            Ok(false) => JoinError::NoAnswer {
+                switch: self.options.switch,
+                waited,
+                detail: error.map_or_else(String::new, |error| format!(": {error}")),
+            },
+            Err(error) => error,
+        }
+    }
+
+    fn path_mtu(&self, len: usize) -> JoinError {
+        let JoinOptions { switch, segment_floats, .. } = *self.options;
+        JoinError::PathMtu { switch, len, segment_floats }
     }
 
     /// Sends the Join; an error that may pass is returned as text.
@@ -379,11 +424,7 @@ impl Joining<'_> {
         let tos = self.options.control_tos;
         match self.link.socket.send(tos, None, None, packet, packet.len()) {
             Ok(_) => Ok(None),
-            Err(error) if error.raw_os_error() == Some(EMSGSIZE) => Err(JoinError::PathMtu {
-                switch: self.options.switch,
-                len: packet.len(),
-                segment_floats: self.options.segment_floats,
-            }),
+            Err(error) if error.raw_os_error() == Some(EMSGSIZE) => Err(self.path_mtu(packet.len())),
             Err(error) if is_transient(&error) => Ok(Some(error)),
             Err(error) => Err(error.into()),
         }
@@ -396,7 +437,9 @@ impl Joining<'_> {
         while self.link.wait(deadline)? {
             let Some((class, len, stride)) = self.link.receive()? else { continue };
             for bytes in self.link.recv_buffer[..len].chunks(stride.max(1)) {
-                if let Some((1, ack)) = parse_ack(class, bytes) {
+                if let Some((JOIN_REQUEST | NOTICE, ack)) = parse_ack(class, bytes)
+                    && ack.action == Action::Join
+                {
                     let admitted = self.admitted(&ack)?;
                     if admitted.2 {
                         return Ok(Some(admitted));
@@ -425,19 +468,10 @@ impl Joining<'_> {
         Ok((membership, ack.members, is_complete))
     }
 
-    fn check_patience(
-        &self,
-        waited: Duration,
-        answer: Option<(Membership, u16)>,
-        error: Option<io::Error>,
-    ) -> Result<(), JoinError> {
+    fn check_patience(&self, waited: Duration, answer: Option<(Membership, u16)>) -> Result<(), JoinError> {
+        let is_over = self.options.workers_timeout.is_some_and(|limit| waited > limit);
         match answer {
-            None if waited > self.options.connect_timeout => Err(JoinError::NoAnswer {
-                switch: self.options.switch,
-                waited,
-                detail: error.map_or_else(String::new, |error| format!(": {error}")),
-            }),
-            Some((_, present)) if self.options.workers_timeout.is_some_and(|limit| waited > limit) => {
+            Some((_, present)) if is_over => {
                 Err(JoinError::WorkersMissing { present, workers: self.options.workers, waited })
             }
             _ => Ok(()),
