@@ -182,7 +182,7 @@ fn in_namespace(test: &str, setup: &str) {
         let line = format!("SKIPPED {test}: no unprivileged network namespaces here, or no ip and tc");
         assert!(std::env::var_os("ISWITCH_REQUIRE_ALL_TESTS").is_none(), "{line}");
         // Past the capture of the test harness, so that it shows.
-        let _ = writeln!(std::io::stderr(), "{line}");
+        let _ = writeln!(io::stderr(), "{line}");
         return;
     }
     let output = run(&format!("{setup} && exec \"$0\" --ignored --exact --nocapture \"$1\"")).unwrap();
