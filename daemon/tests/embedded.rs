@@ -78,6 +78,10 @@ impl Member {
         while seen.contains(&false) {
             assert!(self.socket.wait_readable(Some(Duration::from_secs(5))).unwrap());
             let received = self.socket.recv(&mut buffer).unwrap();
+            if received.tos == Some(DEFAULT_CONTROL_TOS) {
+                // The notice that the last member has joined.
+                continue;
+            }
             assert_eq!(received.tos, Some(DEFAULT_DATA_TOS));
             for bytes in buffer[..received.len].chunks(received.stride) {
                 let packet = DataPacket::new_checked(bytes).unwrap();
