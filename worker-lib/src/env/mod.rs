@@ -4,6 +4,7 @@
 //! time. [`make`] finds an environment by the id that Gymnasium users know.
 
 mod cartpole;
+mod hopper_task;
 mod mujoco;
 mod planar_hopper;
 mod time_limit;

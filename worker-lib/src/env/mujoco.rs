@@ -14,32 +14,13 @@ use libloading::Library;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, check_state, continuous};
+use super::hopper_task::{self, MOTORS, N, START_SPREAD};
+use super::{Action, EnvError, EnvSpec, Environment, Step, check_state, continuous};
 
 pub(super) const ID: &str = "Hopper-v5";
 
-/// Positions, velocities and motors of the hopper.
-const NQ: usize = 6;
-const NV: usize = 6;
-const NU: usize = 3;
 /// MuJoCo steps (2 ms each) per action.
 const FRAME_SKIP: usize = 4;
-/// s.
-const ACTION_TIME: f64 = 0.008;
-/// Each coordinate and velocity starts uniform within this of its standing value.
-const START_SPREAD: f64 = 5e-3;
-/// Below this height of the torso, m, ...
-const HEALTHY_HEIGHT: f64 = 0.7;
-/// ... beyond this lean, rad, ...
-const HEALTHY_PITCH: f64 = 0.2;
-/// ... or with any other coordinate or velocity beyond this the episode ends.
-const HEALTHY_STATE: f64 = 100.0;
-/// Reward of each healthy step.
-const HEALTHY_REWARD: f64 = 1.0;
-/// Cost per squared action.
-const CONTROL_COST: f64 = 1e-3;
-/// Velocities are observed within this range.
-const OBSERVED_VELOCITY: f64 = 10.0;
 
 /// Components of the state (`mjtState`): time, positions, velocities.
 const STATE_TIME: c_int = 1;
@@ -236,7 +217,7 @@ pub struct MujocoHopper {
     state_control: c_int,
     /// Time, positions, velocities and the solver's warm start: all that the next step depends on.
     state_all: c_int,
-    positions_velocities: [f64; NQ + NV],
+    positions_velocities: [f64; 2 * N],
     library: Arc<MujocoLibrary>,
 }
 
@@ -255,13 +236,7 @@ impl MujocoHopper {
         let model = compile_model(&functions).map_err(EnvError::Mujoco)?;
         // SAFETY: `model` is a compiled model that nothing has freed.
         let data = unsafe { (functions.make_data)(model) };
-        let spec = EnvSpec {
-            id: ID,
-            observation_dim: NQ + NV - 1,
-            action: ActionSpec::Continuous { dim: NU },
-            episode_steps_max: 1000,
-            solved_return: 2000.0,
-        };
+        let spec = hopper_task::spec(ID);
         // Made before the checks below, so that Drop frees model and data when they fail.
         let mut hopper = Self {
             spec,
@@ -270,7 +245,7 @@ impl MujocoHopper {
             data,
             state_control: 0,
             state_all: 0,
-            positions_velocities: [0.0; NQ + NV],
+            positions_velocities: [0.0; 2 * N],
             library,
         };
         if data.is_null() {
@@ -282,10 +257,10 @@ impl MujocoHopper {
 
     /// Finds the bits of the control and the warm start, by the size that each must have.
     fn find_components(&mut self) -> Result<(), EnvError> {
-        let control = if self.state_size(1 << 5) == NU { 1 << 5 } else { 1 << 6 };
+        let control = if self.state_size(1 << 5) == MOTORS { 1 << 5 } else { 1 << 6 };
         let warm_start = control >> 1;
         let sizes = [STATE_QPOS, STATE_QVEL, control, warm_start].map(|component| self.state_size(component));
-        if sizes != [NQ, NV, NU, NV] {
+        if sizes != [N, N, MOTORS, N] {
             let version = self.library.version();
             return Err(EnvError::Mujoco(format!(
                 "MuJoCo {version}: unknown layout of mjtState, sizes {sizes:?}"
@@ -320,16 +295,8 @@ impl MujocoHopper {
         let mut state = self.positions_velocities;
         self.get(STATE_QPOS | STATE_QVEL, &mut state);
         self.positions_velocities = state;
-        let (positions, velocities) = observation.split_at_mut(NQ - 1);
-        positions.iter_mut().zip(&state[1..]).for_each(|(o, q)| *o = *q as f32);
-        let clipped = state[NQ..].iter().map(|v| v.clamp(-OBSERVED_VELOCITY, OBSERVED_VELOCITY));
-        velocities.iter_mut().zip(clipped).for_each(|(o, v)| *o = v as f32);
-    }
-
-    fn healthy(&self) -> bool {
-        let state = &self.positions_velocities;
-        let bounded = state[2..].iter().all(|x| x.abs() < HEALTHY_STATE);
-        bounded && state[1] > HEALTHY_HEIGHT && state[2].abs() < HEALTHY_PITCH
+        let (q, v) = state.split_at(N);
+        hopper_task::observe(q, v, observation);
     }
 }
 
@@ -380,7 +347,7 @@ impl Environment for MujocoHopper {
     fn reset(&mut self, rng: &mut ChaCha8Rng, observation: &mut [f32]) -> Result<(), EnvError> {
         // SAFETY: model and data are valid and belong together.
         unsafe { (self.functions.reset_data)(self.model, self.data) };
-        let mut state = [0.0; NQ + NV];
+        let mut state = [0.0; 2 * N];
         self.get(STATE_QPOS | STATE_QVEL, &mut state);
         state.iter_mut().for_each(|x| *x += rng.random_range(-START_SPREAD..START_SPREAD));
         self.set(STATE_QPOS | STATE_QVEL, &state);
@@ -391,20 +358,16 @@ impl Environment for MujocoHopper {
     }
 
     fn step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
-        let action = continuous(action, NU)?;
-        let control: [f64; NU] = std::array::from_fn(|i| f64::from(action[i]).clamp(-1.0, 1.0));
+        let control = hopper_task::control(continuous(action, MOTORS)?);
         self.set(self.state_control, &control);
-        let start = self.positions_velocities[0];
+        let x_before = self.positions_velocities[0];
         for _ in 0..FRAME_SKIP {
             // SAFETY: model and data are valid and belong together.
             unsafe { (self.functions.step)(self.model, self.data) };
         }
         self.observe(observation);
-        let healthy = self.healthy();
-        let velocity = (self.positions_velocities[0] - start) / ACTION_TIME;
-        let cost = CONTROL_COST * control.iter().map(|u| u * u).sum::<f64>();
-        let reward = velocity + if healthy { HEALTHY_REWARD } else { 0.0 } - cost;
-        Ok(Step { reward, terminated: !healthy, truncated: false })
+        let (q, v) = self.positions_velocities.split_at(N);
+        Ok(hopper_task::outcome(x_before, q, v, &control))
     }
 
     fn save_state(&self) -> Vec<f64> {
@@ -416,7 +379,7 @@ impl Environment for MujocoHopper {
     fn restore_state(&mut self, state: &[f64]) -> Result<(), EnvError> {
         check_state(state, self.state_size(self.state_all))?;
         self.set(self.state_all, state);
-        let mut observation = [0.0; NQ + NV - 1];
+        let mut observation = [0.0; 2 * N - 1];
         self.observe(&mut observation);
         Ok(())
     }

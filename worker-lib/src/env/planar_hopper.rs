@@ -13,12 +13,11 @@
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, check_state, continuous};
+use super::hopper_task::{self, MOTORS, N, START_SPREAD};
+use super::{Action, EnvError, EnvSpec, Environment, Step, check_state, continuous};
 
 pub(super) const ID: &str = "PlanarHopper-v0";
 
-/// Coordinates.
-const N: usize = 6;
 /// Bodies: torso, thigh, leg, foot. Body k turns by coordinate 2 + k.
 const BODIES: usize = 4;
 /// m/s^2.
@@ -47,20 +46,7 @@ const LIMIT_STIFFNESS: f64 = 2000.0;
 const LIMIT_DAMPING: f64 = 60.0;
 /// Height of the torso's frame when standing, m.
 const STANDING_HEIGHT: f64 = 1.25;
-/// Each coordinate and velocity starts uniform within this of its standing value.
-const START_SPREAD: f64 = 5e-3;
-/// The episode ends when the torso is not above this, m ...
-const HEALTHY_HEIGHT: f64 = 0.7;
-/// ... or leans further than this, rad ...
-const HEALTHY_PITCH: f64 = 0.2;
-/// ... or any other coordinate or velocity exceeds this.
-const HEALTHY_STATE: f64 = 100.0;
-/// Reward of each healthy step.
-const HEALTHY_REWARD: f64 = 1.0;
-/// Cost per squared action.
-const CONTROL_COST: f64 = 1e-3;
-/// Velocities are observed within this range.
-const OBSERVED_VELOCITY: f64 = 10.0;
+const _: () = assert!((SUBSTEPS as f64 * SUBSTEP - hopper_task::ACTION_TIME).abs() < 1e-12);
 
 /// A vector in the plane: x forward, z up.
 type Vec2 = [f64; 2];
@@ -169,16 +155,9 @@ fn bodies() -> [Body; BODIES] {
 impl PlanarHopper {
     /// Standing.
     pub fn new() -> Self {
-        let spec = EnvSpec {
-            id: ID,
-            observation_dim: 2 * N - 1,
-            action: ActionSpec::Continuous { dim: 3 },
-            episode_steps_max: 1000,
-            solved_return: 2000.0,
-        };
         let mut q = [0.0; N];
         q[1] = STANDING_HEIGHT;
-        Self { spec, bodies: bodies(), q, v: [0.0; N] }
+        Self { spec: hopper_task::spec(ID), bodies: bodies(), q, v: [0.0; N] }
     }
 
     fn pose(&self) -> Pose {
@@ -298,18 +277,6 @@ impl PlanarHopper {
             *q += SUBSTEP * *v;
         }
     }
-
-    fn observe(&self, observation: &mut [f32]) {
-        let (positions, velocities) = observation.split_at_mut(N - 1);
-        positions.iter_mut().zip(&self.q[1..]).for_each(|(o, q)| *o = *q as f32);
-        let clipped = self.v.iter().map(|v| v.clamp(-OBSERVED_VELOCITY, OBSERVED_VELOCITY));
-        velocities.iter_mut().zip(clipped).for_each(|(o, v)| *o = v as f32);
-    }
-
-    fn healthy(&self) -> bool {
-        let bounded = self.q[2..].iter().chain(&self.v).all(|x| x.abs() < HEALTHY_STATE);
-        bounded && self.q[1] > HEALTHY_HEIGHT && self.q[2].abs() < HEALTHY_PITCH
-    }
 }
 
 impl Motion {
@@ -354,24 +321,19 @@ impl Environment for PlanarHopper {
         self.q = std::array::from_fn(|_| rng.random_range(-START_SPREAD..START_SPREAD));
         self.v = std::array::from_fn(|_| rng.random_range(-START_SPREAD..START_SPREAD));
         self.q[1] += STANDING_HEIGHT;
-        self.observe(observation);
+        hopper_task::observe(&self.q, &self.v, observation);
         Ok(())
     }
 
     fn step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
-        let action = continuous(action, 3)?;
-        let control: [f64; 3] = std::array::from_fn(|i| f64::from(action[i]).clamp(-1.0, 1.0));
+        let control = hopper_task::control(continuous(action, MOTORS)?);
         let torque = control.map(|u| GEAR * u);
-        let start = self.q[0];
+        let x_before = self.q[0];
         for _ in 0..SUBSTEPS {
             self.substep(&torque);
         }
-        self.observe(observation);
-        let healthy = self.healthy();
-        let velocity = (self.q[0] - start) / (SUBSTEPS as f64 * SUBSTEP);
-        let cost = CONTROL_COST * control.iter().map(|u| u * u).sum::<f64>();
-        let reward = velocity + if healthy { HEALTHY_REWARD } else { 0.0 } - cost;
-        Ok(Step { reward, terminated: !healthy, truncated: false })
+        hopper_task::observe(&self.q, &self.v, observation);
+        Ok(hopper_task::outcome(x_before, &self.q, &self.v, &control))
     }
 
     fn save_state(&self) -> Vec<f64> {
