@@ -171,13 +171,7 @@ impl Simulation {
             panic!("the answer to a Join is an Ack");
         };
         assert_eq!(ack.status, Status::Success);
-        let membership = Membership {
-            member: ack.member,
-            start: ack.round,
-            window: ack.window,
-            boot: ack.boot,
-            lease: Duration::from_millis(u64::from(ack.lease_ms)),
-        };
+        let membership = Membership::from_ack(&ack);
         let layout = VectorLayout::new(gradient_len, segment_floats).expect("the switch accepted the layout");
         WorkerProtocol::new(JOB, layout, membership, recv_buffer_bytes)
     }

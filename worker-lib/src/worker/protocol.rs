@@ -45,6 +45,19 @@ pub struct Membership {
     pub lease: Duration,
 }
 
+impl Membership {
+    /// Reads the Ack of a Join that was granted.
+    pub fn from_ack(ack: &AckRepr<'_>) -> Self {
+        Self {
+            member: ack.member,
+            start: ack.round,
+            window: ack.window,
+            boot: ack.boot,
+            lease: Duration::from_millis(u64::from(ack.lease_ms)),
+        }
+    }
+}
+
 /// Why a round did not end with a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {

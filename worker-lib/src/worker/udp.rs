@@ -456,13 +456,7 @@ impl Joining<'_> {
             let reason = self.options.refusal(ack.status, ack.expected);
             return Err(JoinError::Refused { status: ack.status, reason });
         }
-        let membership = Membership {
-            member: ack.member,
-            start: ack.round,
-            window: ack.window,
-            boot: ack.boot,
-            lease: Duration::from_millis(u64::from(ack.lease_ms)),
-        };
+        let membership = Membership::from_ack(ack);
         // H is held at the declared number of workers until they have all joined.
         let is_complete = ack.members >= self.options.workers || ack.threshold <= ack.members;
         Ok((membership, ack.members, is_complete))
