@@ -293,6 +293,24 @@ fn jobs_do_not_touch_each_other() {
 }
 
 #[test]
+fn a_driver_that_does_not_drain_mixes_nothing() {
+    let mut switch = Harness::formed(1);
+    let other = control(JOB + 1, 1, ControlBody::Join(JoinRepr { gradient_len: 2, ..join(1) }));
+    switch.send(2, Class::Control, &other);
+    for host in [1, 2] {
+        let packet = data(0, 0, &[f32::from(host), 1.0]);
+        switch.switch.handle_datagrams(switch.now(), &endpoint(host), Class::Data, &packet, packet.len());
+    }
+    assert_eq!(switch.drain(), [result(1, 0, 0, 1, &[1.0, 1.0])]);
+    assert_eq!(switch.counters().drops(DropReason::Busy), 1);
+    assert_eq!(
+        switch.data(2, 0, 0, &[2.0, 1.0]),
+        [result(2, 0, 0, 1, &[2.0, 1.0])],
+        "it repeats what was dropped"
+    );
+}
+
+#[test]
 fn memory_is_bounded_and_given_back() {
     let mut switch = Harness::with(Config { memory_bytes: 1 << 16, ..Config::default() });
     let join = |gradient_len| JoinRepr { gradient_len, segment_floats: 366, ..join(1) };

@@ -110,6 +110,9 @@ pub trait GradientAggregator: Send {
 
     /// Replaces `vector` (`[gradient_len]`) by the sum over all workers; blocks until it is there.
     /// All workers get the same bits.
+    ///
+    /// After [`AggregateError::Stalled`] or [`AggregateError::SwitchLost`] the next call repeats the round. Part of
+    /// this worker's contribution may already be in the sum, so fill in the same vector again.
     fn all_reduce(&mut self, vector: &mut [f32]) -> Result<Round, AggregateError>;
 
     /// Like [`Self::all_reduce`], divided by the number of gradients that were really summed, segment by

@@ -233,6 +233,10 @@ impl Switch {
             return self.refuse_data(from, 0, Status::UnknownMember, Round::default(), 0);
         };
         self.hear_from(at);
+        if !self.outbox.results.is_empty() || !self.outbox.answers.is_empty() {
+            // The driver has not drained what other members are owed: nothing may be mixed into that.
+            return (0..datagrams).for_each(|_| self.counters.count_drop(DropReason::Busy));
+        }
         self.outbox.results_job = at.job;
         self.outbox.answers_to = *from;
         let mut refused = None;
