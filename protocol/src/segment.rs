@@ -54,6 +54,12 @@ impl Round {
         self.plus(1)
     }
 
+    /// The round before.
+    #[must_use]
+    pub const fn previous(self) -> Self {
+        Self::new(self.0.wrapping_sub(1))
+    }
+
     /// Whether this round comes before `other`: by less than half of the number range.
     pub const fn is_before(self, other: Self) -> bool {
         let distance = other.0.wrapping_sub(self.0) & ROUND_MASK;
@@ -203,6 +209,7 @@ mod tests {
     fn rounds_compare_across_the_wrap() {
         let last = Round::new(ROUND_MASK);
         assert_eq!(last.next(), Round::new(0));
+        assert_eq!(Round::new(0).previous(), last);
         assert!(last.is_before(last.next()));
         assert!(!last.next().is_before(last));
         assert!(!last.is_before(last));

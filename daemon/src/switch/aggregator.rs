@@ -146,7 +146,7 @@ impl Aggregation<'_> {
         if is_over || round.is_before(self.job.base) {
             return Admission::Refused(DropReason::StaleRound);
         }
-        let last = Round::new(round.get().wrapping_sub(1));
+        let last = round.previous();
         if round != self.job.base && !self.slot(last, index).is_done(last) {
             return Admission::Refused(DropReason::EarlyRound);
         }

@@ -13,8 +13,8 @@ use super::Switch;
 use super::event::{Departure, Event};
 use super::job::Job;
 use super::membership::{Member, MemberAt};
-use super::output::Endpoint;
-use super::reason::DropReason;
+use super::output::{Endpoint, Outbox};
+use super::reason::{Counters, DropReason};
 use super::recovery::Work;
 
 /// A request that is not granted: the reason, and what was expected.
@@ -74,18 +74,10 @@ impl Switch {
             ControlBody::Join(_) => unreachable!("handled above"),
             ControlBody::Leave => return self.handle_leave(from, request, at),
             ControlBody::Help(wanted) => self.handle_help(from, request, at, wanted),
-            ControlBody::Reset { .. } => {
-                self.handle_reset(at, request);
-                self.grant(from, request, at, 0);
-                Ok(())
-            }
+            ControlBody::Reset { .. } => return self.handle_reset(from, request, at),
             ControlBody::SetH { threshold } => self.handle_set_h(from, request, at, threshold),
             ControlBody::FBcast(range) => self.handle_fbcast(from, request, at, range),
-            ControlBody::Halt => {
-                self.handle_halt(at);
-                self.grant(from, request, at, 0);
-                Ok(())
-            }
+            ControlBody::Halt => return self.handle_halt(from, request, at),
             ControlBody::Ack(_) => return self.counters.count_drop(DropReason::UnexpectedAck),
         };
         if let Err(refusal) = outcome {
@@ -203,21 +195,22 @@ impl Switch {
         self.remove_member(at, Departure::Leave);
     }
 
-    fn handle_reset(&mut self, at: MemberAt, request: Request) {
+    fn handle_reset(&mut self, from: &Endpoint, request: Request, at: MemberAt) {
         let Some(job) = self.jobs[at.job].as_mut() else { return };
         let Some(member) = job.member_mut(at.member) else { return };
-        if member.last_reset == Some(request.id) {
-            return;
+        // A repeated request is acknowledged again, but not done again.
+        if member.last_reset != Some(request.id) {
+            member.last_reset = Some(request.id);
+            let slots = job.slots.clone();
+            job.reset(self.slots.region_mut(&slots));
+            let (id, round) = (job.id, job.base);
+            self.report(Event::Reset { job: id, round });
+            self.notify_members(at.job, ControlBody::Reset { round });
         }
-        member.last_reset = Some(request.id);
-        let slots = job.slots.clone();
-        job.reset(self.slots.region_mut(&slots));
-        let (id, round) = (job.id, job.base);
-        self.report(Event::Reset { job: id, round });
-        self.notify_members(at.job, ControlBody::Reset { round });
+        self.grant(from, request, at, 0);
     }
 
-    fn handle_halt(&mut self, at: MemberAt) {
+    fn handle_halt(&mut self, from: &Endpoint, request: Request, at: MemberAt) {
         let Some(job) = self.jobs[at.job].as_mut() else { return };
         if !job.halted {
             job.halted = true;
@@ -225,6 +218,7 @@ impl Switch {
             self.report(Event::Halted { job: id });
         }
         self.notify_members(at.job, ControlBody::Halt);
+        self.grant(from, request, at, 0);
     }
 
     fn handle_set_h(
@@ -304,9 +298,7 @@ impl Switch {
         let Some(job) = &self.jobs[job_at] else { return };
         let notice = ControlRepr { job: job.id, request: 0, body };
         for endpoint in job.endpoints() {
-            if !self.outbox.push_control(*endpoint, &notice, 0) {
-                self.counters.count_drop(DropReason::Busy);
-            }
+            queue(&mut self.outbox, &mut self.counters, endpoint, &notice, 0);
         }
     }
 
@@ -329,12 +321,11 @@ impl Switch {
     }
 
     fn membership_ack(&self, job: &Job, member: usize, action: Action) -> AckRepr<'static> {
-        let start = job.member(member).map_or(job.base, |member| member.start);
         AckRepr {
             member: member as u16,
             members: job.member_count(),
             threshold: job.threshold(),
-            round: if action == Action::Join { start } else { job.current_round() },
+            round: if action == Action::Join { job.start_of(member) } else { job.current_round() },
             window: self.window(job),
             ..self.bare_ack(action, Status::Success)
         }
@@ -346,9 +337,7 @@ impl Switch {
         for (member, waiting) in job.members().filter(|(member, _)| *member != last) {
             let body = ControlBody::Ack(self.membership_ack(job, member, Action::Join));
             let notice = ControlRepr { job: job.id, request: 0, body };
-            if !self.outbox.push_control(waiting.endpoint, &notice, 0) {
-                self.counters.count_drop(DropReason::Busy);
-            }
+            queue(&mut self.outbox, &mut self.counters, &waiting.endpoint, &notice, 0);
         }
     }
 
@@ -398,9 +387,7 @@ impl Switch {
 
     fn push_ack(&mut self, to: &Endpoint, request: Request, ack: AckRepr<'_>, padding_len: u16) {
         let repr = ControlRepr { job: request.job, request: request.id, body: ControlBody::Ack(ack) };
-        if !self.outbox.push_control(*to, &repr, padding_len) {
-            self.counters.count_drop(DropReason::Busy);
-        }
+        queue(&mut self.outbox, &mut self.counters, to, &repr, padding_len);
     }
 
     /// Segments that each member may have in flight, so that those of all members fit in the receive buffer.
@@ -411,12 +398,25 @@ impl Switch {
     }
 }
 
+/// Queues a control packet. If there is no room the loss is counted: whoever waits for it asks again.
+fn queue(
+    outbox: &mut Outbox,
+    counters: &mut Counters,
+    to: &Endpoint,
+    packet: &ControlRepr<'_>,
+    padding_len: u16,
+) {
+    if !outbox.push_control(*to, packet, padding_len) {
+        counters.count_drop(DropReason::Busy);
+    }
+}
+
 /// Refuses a round that is no longer kept, or that the member has no part in.
 fn check_round(job: &Job, at: MemberAt, round: Round) -> Result<(), Refusal> {
     if job.halted {
         return Err(Status::Halted.into());
     }
-    let start = job.member(at.member).map_or(job.base, |member| member.start);
+    let start = job.start_of(at.member);
     let current = job.current_round();
     if round.next().is_before(current) || round.is_before(job.base) || round.is_before(start) {
         let round = if current.is_before(start) { start } else { current };

@@ -133,6 +133,11 @@ impl Job {
         }
     }
 
+    /// The first round that a member takes part in; the job's first for one that is gone.
+    pub(crate) fn start_of(&self, id: usize) -> Round {
+        self.member(id).map_or(self.base, |member| member.start)
+    }
+
     /// Admits a member. Returns whether the job has all its workers just now.
     pub(crate) fn admit(&mut self, id: usize, member: Member) -> bool {
         self.members[id] = Some(member);

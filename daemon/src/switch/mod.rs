@@ -284,14 +284,13 @@ impl Switch {
         let (Some(status), Some(job)) = (reason.status(), self.job(at.job)) else { return };
         let seg = DataPacket::new_checked(bytes).ok().map(|packet| packet.seg());
         let index = seg.map_or(SegmentIndex::default(), |seg| seg.index);
-        let start = job.member(at.member).map_or(job.base, |member| member.start);
         let current = job.current_round();
         let (round, expected) = match reason {
             DropReason::SegOutOfRange => (current, job.layout.segment_count()),
             DropReason::LengthMismatch => (current, job.layout.packet_len(index) as u32),
             DropReason::BadWeight => (current, 1),
             DropReason::NonFinite => (seg.map_or(current, |seg| seg.round), index.get()),
-            DropReason::NotParticipant => (start, 0),
+            DropReason::NotParticipant => (job.start_of(at.member), 0),
             _ => (current, 0),
         };
         let id = job.id;

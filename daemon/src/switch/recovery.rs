@@ -131,8 +131,7 @@ impl Switch {
         let Some(job) = self.job(job_at) else { return };
         let Some(newest) = job.newest() else { return };
         let end = job.layout.segment_count();
-        let last = Round::new(newest.get().wrapping_sub(1));
-        for round in [last, newest] {
+        for round in [newest.previous(), newest] {
             if self.job(job_at).is_some_and(|job| job.open_round(round).is_some()) {
                 self.queue_work(Work::Close { job: job_at, round, next: 0, end, force: false });
             }

@@ -248,7 +248,7 @@ impl WorkerProtocol {
             self.counters.ignored += u64::from(!used);
         }
         if self.remaining() < before {
-            self.timer.progress(now);
+            self.timer.restart(now);
             self.ask_for_gaps();
             self.widen();
         }

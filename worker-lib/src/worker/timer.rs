@@ -26,15 +26,10 @@ impl Default for RetryTimer {
 }
 
 impl RetryTimer {
-    /// A round begins, or something was heard that brings it forward.
+    /// A round begins, or a result arrived.
     pub(crate) fn restart(&mut self, now: Instant) {
         self.timeout = (self.smoothed_round_trip * 3).clamp(MIN_TIMEOUT, MAX_TIMEOUT);
         self.deadline = now.plus(self.timeout);
-    }
-
-    /// A result arrived.
-    pub(crate) fn progress(&mut self, now: Instant) {
-        self.restart(now);
     }
 
     /// Whether the timer has run out; the next time it takes twice as long.
@@ -78,7 +73,7 @@ mod tests {
         }
         assert_eq!(waits[..3], [2, 4, 8].map(Duration::from_millis));
         assert_eq!(waits[9], MAX_TIMEOUT);
-        timer.progress(now);
+        timer.restart(now);
         assert_eq!(timer.deadline().since(now), MIN_TIMEOUT);
     }
 

@@ -334,6 +334,13 @@ fn accept(status: Status) -> Result<(), AggregateError> {
     }
 }
 
+fn encode(job: u32, request: u32, body: ControlBody<'_>) -> Vec<u8> {
+    let repr = ControlRepr { job, request, body };
+    let mut packet = vec![0; repr.buffer_len()];
+    repr.emit(&mut packet);
+    packet
+}
+
 fn parse_ack(class: Class, bytes: &[u8]) -> Option<(u32, AckRepr<'_>)> {
     if class != Class::Control {
         return None;
@@ -384,11 +391,7 @@ impl Joining<'_> {
     }
 
     fn packet(&self, join: JoinRepr) -> Vec<u8> {
-        let body = ControlBody::Join(join);
-        let repr = ControlRepr { job: self.options.job, request: JOIN_REQUEST, body };
-        let mut packet = vec![0; repr.buffer_len()];
-        repr.emit(&mut packet);
-        packet
+        encode(self.options.job, JOIN_REQUEST, ControlBody::Join(join))
     }
 
     /// Nobody has answered a Join as long as a data packet. If a short one is answered, the path is too narrow.
@@ -398,11 +401,7 @@ impl Joining<'_> {
             self.send(&short).and_then(|_| self.await_ack(LAST_JOIN_RETRY)).map(|ack| ack.is_some());
         match is_answered {
             Ok(true) => {
-                let body = ControlBody::Leave;
-                let repr = ControlRepr { job: self.options.job, request: 0, body };
-                let mut packet = vec![0; repr.buffer_len()];
-                repr.emit(&mut packet);
-                let _ = self.send(&packet);
+                let _ = self.send(&encode(self.options.job, 0, ControlBody::Leave));
                 self.path_mtu(self.packet(join).len())
             }
             Ok(false) => JoinError::NoAnswer {
@@ -493,9 +492,7 @@ impl Heartbeat {
     fn start(link: &Link, job: u32, lease: Duration) -> io::Result<Self> {
         let empty = RangeRepr { round: WireRound::default(), first: 0, count: 0 };
         let body = ControlBody::Help(SegmentSetRepr { range: empty, bitmap: &[] });
-        let repr = ControlRepr { job, request: 0, body };
-        let mut packet = vec![0; repr.buffer_len()];
-        repr.emit(&mut packet);
+        let packet = encode(job, 0, body);
         let (socket, tos) = (Arc::clone(&link.socket), link.classifier.control_tos);
         let interval = (lease / HEARTBEATS_PER_LEASE).max(Duration::from_millis(1));
         let (stop, stopped) = channel::<()>();
