@@ -73,6 +73,8 @@ pub(super) struct Faults {
     receive: Option<(u64, io::Error)>,
     send: Option<(u64, io::Error)>,
     drops: u64,
+    /// The kernel's counter of drops when it was last read.
+    drops_seen: u32,
 }
 
 impl Faults {
@@ -84,8 +86,12 @@ impl Faults {
         add(&mut self.send, datagrams, error);
     }
 
-    pub(super) fn drops(&mut self, datagrams: u64) {
-        self.drops += datagrams;
+    /// Takes in the kernel's counter of datagrams that found the receive buffer full, which wraps.
+    pub(super) fn drops(&mut self, counters: &mut PortCounters, total: u32) {
+        let new = u64::from(total.wrapping_sub(self.drops_seen));
+        self.drops_seen = total;
+        counters.receive_buffer_drops += new;
+        self.drops += new;
     }
 
     /// Logs and forgets them.

@@ -111,8 +111,6 @@ pub struct PacketPort {
     /// Whether super-frames and unfinished checksums are sent.
     offload: bool,
     recv_buffer_bytes: usize,
-    /// The kernel's count of drops when it was last read.
-    drops_seen: u32,
     /// What was received last: vnet header and frame.
     buffer: Box<[u8]>,
     /// A frame whose checksum is completed here.
@@ -183,7 +181,6 @@ impl PacketPort {
             _claim: claim,
             offload: options.offload,
             recv_buffer_bytes,
-            drops_seen: 0,
             buffer: vec![0; BUFFER_LEN_BYTES].into(),
             scratch: Vec::with_capacity(HEADERS_LEN_BYTES + MAX_SUPERFRAME_LEN_BYTES),
             counters: PortCounters::default(),
@@ -441,10 +438,7 @@ impl Port for PacketPort {
     fn maintain(&mut self) {
         self.refresh();
         if let Ok(drops) = option::recv_drops(self.socket.as_fd()) {
-            let new = u64::from(drops.wrapping_sub(self.drops_seen));
-            self.drops_seen = drops;
-            self.counters.receive_buffer_drops += new;
-            self.faults.drops(new);
+            self.faults.drops(&mut self.counters, drops);
         }
         self.faults.report(&self.interface.name);
     }

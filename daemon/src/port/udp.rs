@@ -21,8 +21,6 @@ pub struct UdpPort {
     address: SocketAddrV4,
     classifier: Classifier,
     recv_buffer_bytes: usize,
-    /// The kernel's count of drops when it was last read.
-    drops_seen: u32,
     buffer: Box<[u8]>,
     counters: PortCounters,
     faults: Faults,
@@ -49,7 +47,6 @@ impl UdpPort {
             socket,
             address,
             classifier,
-            drops_seen: 0,
             buffer: vec![0; MAX_SUPERFRAME_LEN_BYTES].into(),
             counters: PortCounters::default(),
             faults: Faults::default(),
@@ -133,10 +130,7 @@ impl Port for UdpPort {
 
     fn maintain(&mut self) {
         if let Ok(drops) = self.socket.recv_drops() {
-            let new = u64::from(drops.wrapping_sub(self.drops_seen));
-            self.drops_seen = drops;
-            self.counters.receive_buffer_drops += new;
-            self.faults.drops(new);
+            self.faults.drops(&mut self.counters, drops);
         }
         self.faults.report(&self.name);
     }
