@@ -79,7 +79,8 @@ pub fn save(trainer: &mut PpoTrainer, directory: &Path) -> Result<(), TrainError
 /// If there is no checkpoint, or it is of another environment or network.
 pub fn resume(trainer: &mut PpoTrainer, directory: &Path) -> Result<Vec<usize>, TrainError> {
     let path = directory.join(MODEL_FILE);
-    let model = load_model_for(directory, trainer.spec(), trainer.config())?;
+    let bytes = read_file(&path)?;
+    let model = decode_model(&Reader::new(&path, &bytes)?, trainer.spec(), trainer.config().clone())?;
     let rollouts = model.replica.rollouts;
     let files = worker_files(directory).into_iter().filter(|(_, of, _)| *of == rollouts);
     let buffers = files.map(|(_, _, path)| read_file(&path)).collect::<Result<Vec<_>, _>>()?;
@@ -102,8 +103,10 @@ pub fn resume(trainer: &mut PpoTrainer, directory: &Path) -> Result<Vec<usize>, 
 /// # Errors
 /// If there is none, or it does not fit.
 pub fn load_model(directory: &Path, spec: &EnvSpec) -> Result<Model, TrainError> {
-    let (_, config) = read_job(directory)?;
-    load_model_for(directory, spec, &config)
+    let path = directory.join(MODEL_FILE);
+    let bytes = read_file(&path)?;
+    let reader = Reader::new(&path, &bytes)?;
+    decode_model(&reader, spec, decode_job(&reader)?.1)
 }
 
 /// Environment and hyper-parameters of the run whose checkpoint is in `directory`.
@@ -114,22 +117,23 @@ pub fn read_job(directory: &Path) -> Result<(String, PpoConfig), TrainError> {
     let path = directory.join(MODEL_FILE);
     let bytes = read_file(&path)?;
     let reader = Reader::new(&path, &bytes)?;
+    decode_job(&reader)
+}
+
+fn decode_job(reader: &Reader<'_>) -> Result<(String, PpoConfig), TrainError> {
     let config = serde_json::from_str(reader.text("config")?)
         .map_err(|error| reader.refuse(format!("its hyper-parameters: {error}")))?;
     Ok((reader.text("env")?.to_owned(), config))
 }
 
-fn load_model_for(directory: &Path, spec: &EnvSpec, config: &PpoConfig) -> Result<Model, TrainError> {
-    let path = directory.join(MODEL_FILE);
-    let bytes = read_file(&path)?;
-    let reader = Reader::new(&path, &bytes)?;
+fn decode_model(reader: &Reader<'_>, spec: &EnvSpec, config: PpoConfig) -> Result<Model, TrainError> {
     let env = reader.text("env")?;
     if env != spec.id {
         return Err(reader.refuse(format!("it is of environment {env}, not {}", spec.id)));
     }
     let agent = config.networks(spec);
-    let replica = decode_replica(&reader, config, &agent)?;
-    Ok(Model { env: env.to_owned(), config: config.clone(), replica })
+    let replica = decode_replica(reader, &config, &agent)?;
+    Ok(Model { env: env.to_owned(), config, replica })
 }
 
 fn encode_model(env: &str, config: &PpoConfig, agent: &ActorCritic, replica: &Replica) -> Vec<u8> {

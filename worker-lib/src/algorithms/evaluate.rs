@@ -2,7 +2,7 @@
 
 use super::TrainError;
 use super::checkpoint::Model;
-use super::normalise::Normaliser;
+use super::normalise::{Normaliser, normalise_or_copy};
 use super::streams::{Purpose, stream};
 use crate::env::Environment;
 
@@ -44,10 +44,7 @@ pub fn evaluate(
         env.reset(&mut rng, &mut raw)?;
         let mut episode = EvaluationEpisode { episode_return: 0.0, length: 0, truncated: false };
         loop {
-            match &normaliser {
-                Some(normaliser) => normaliser.apply(&raw, &mut observation),
-                None => observation.copy_from_slice(&raw),
-            }
+            normalise_or_copy(normaliser.as_ref(), &raw, &mut observation);
             let output = agent.actor().forward(actor, &observation, &mut work);
             if stochastic {
                 agent.sample(parameters, output, &mut rng, &mut action);

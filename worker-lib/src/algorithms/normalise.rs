@@ -88,6 +88,14 @@ impl Normaliser {
     }
 }
 
+/// Writes the normalised observation, or where nothing is normalised the raw one.
+pub fn normalise_or_copy(normaliser: Option<&Normaliser>, raw: &[f32], observation: &mut [f32]) {
+    match normaliser {
+        Some(normaliser) => normaliser.apply(raw, observation),
+        None => observation.copy_from_slice(raw),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -35,7 +35,7 @@ use super::actor_critic::ActorCritic;
 use super::environments::{EnvFactory, EnvironmentSlot, local_slots};
 use super::episodes::RecentReturns;
 use super::exact::all_gather_u64;
-use super::normalise::{CLIP, Deviations, Moments, Normaliser};
+use super::normalise::{CLIP, Deviations, Moments, Normaliser, normalise_or_copy};
 use super::rollout::RolloutBuffer;
 use super::share::Share;
 use super::statistics::RolloutStatistics;
@@ -748,10 +748,7 @@ impl PpoTrainer {
     fn normalise_observations(&mut self, normaliser: Option<&Normaliser>) {
         let dim = self.spec.observation_dim;
         for (slot, row) in self.slots.iter().zip(self.normalised.chunks_exact_mut(dim)) {
-            match normaliser {
-                Some(normaliser) => normaliser.apply(&slot.observation, row),
-                None => row.copy_from_slice(&slot.observation),
-            }
+            normalise_or_copy(normaliser, &slot.observation, row);
         }
     }
 
@@ -821,10 +818,7 @@ impl PpoTrainer {
             }
             if slot.truncated {
                 let row = &mut self.normalised[..dim];
-                match normaliser {
-                    Some(normaliser) => normaliser.apply(&slot.observation, row),
-                    None => row.copy_from_slice(&slot.observation),
-                }
+                normalise_or_copy(normaliser, &slot.observation, row);
                 let critic = &self.replica.parameters[self.agent.critic_range()];
                 let value = self.agent.critic().forward(critic, row, &mut self.loss.critic)[0];
                 self.buffer.rewards[i] += self.config.gamma * value;
