@@ -35,6 +35,10 @@ impl Member {
             workers: 2,
             mode: Mode::Synchronous,
             kind: Kind::Worker,
+            weight: 1,
+            rank: 0,
+            query: false,
+            resume: None,
             instance,
             padding_len: 0,
         };

@@ -86,7 +86,7 @@ fn nothing_is_delivered_before_all_workers_have_joined() {
     switch.join(1, join(2));
     assert_eq!(switch.data(1, 2, 0, &[1.0]), []);
     let sent = switch.control(2, 1, ControlBody::Join(join(2)));
-    let notice = success(1, 0, 0);
+    let notice = success(1, 1, 0);
     assert_eq!(
         sent,
         [notice, success(2, 1, 0)],
@@ -379,7 +379,7 @@ fn a_job_that_declared_its_workers_takes_no_more() {
 #[test]
 fn a_padded_join_gets_an_ack_of_the_same_length() {
     let mut switch = Harness::new();
-    let packet = control(JOB, 1, ControlBody::Join(JoinRepr { padding_len: 1444, ..join(1) }));
+    let packet = control(JOB, 1, ControlBody::Join(JoinRepr { padding_len: 1416, ..join(1) }));
     switch.switch.handle_datagrams(switch.now(), &endpoint(1), Class::Control, &packet, packet.len());
     assert_eq!(switch.switch.poll_transmit().unwrap().payload.len(), 1472);
 }

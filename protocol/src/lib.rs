@@ -9,6 +9,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod history;
 pub mod limits;
 pub mod segment;
 pub mod time;

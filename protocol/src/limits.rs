@@ -36,7 +36,7 @@ pub const MAX_SEGMENT_FLOATS: u16 = segment_floats_for_mtu(9000);
 /// Bytes of the largest UDP payload that is ours.
 pub const MAX_PAYLOAD_LEN_BYTES: usize = SEG_LEN_BYTES + MAX_SEGMENT_FLOATS as usize * FLOAT_LEN_BYTES;
 /// Bytes of the largest control packet before padding.
-pub const MAX_CONTROL_LEN_BYTES: usize = 192;
+pub const MAX_CONTROL_LEN_BYTES: usize = 208;
 /// Bytes that one offloaded send or receive may carry: the largest UDP payload of one IPv4 packet.
 pub const MAX_SUPERFRAME_LEN_BYTES: usize = 65_507;
 /// Datagrams that the kernel accepts in one offloaded send (`UDP_MAX_SEGMENTS` before Linux 6.9).

@@ -11,7 +11,7 @@ use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::frame::{HEADERS_LEN_BYTES, complete_udp_checksum};
 use iswitch_protocol::wire::{
     AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, DataPacket, FrameAddresses,
-    JoinRepr, Kind, Mode, Status, emit_seg,
+    JoinRepr, Kind, Mode, ResumeRepr, Standing, Status, emit_seg,
 };
 use iswitch_protocol::{Round, Seg, SegmentIndex};
 use serde_json::{Value, json};
@@ -86,7 +86,16 @@ fn control_meaning(bytes: &[u8]) -> Value {
             "workers": join.workers,
             "mode": format!("{:?}", join.mode),
             "kind": format!("{:?}", join.kind),
+            "weight": join.weight,
             "instance": join.instance,
+            "rank": join.rank,
+            "query": join.query,
+            "resume": join.resume.map(|resume| json!({
+                "round": resume.round.get(),
+                "members": resume.members,
+                "history": resume.history,
+                "previous": resume.previous,
+            })),
             "padding_len": join.padding_len,
         }),
         ControlBody::Leave | ControlBody::Halt => json!({}),
@@ -102,9 +111,15 @@ fn control_meaning(bytes: &[u8]) -> Value {
             "threshold": ack.threshold,
             "round": ack.round.get(),
             "window": ack.window,
+            "standing": format!("{:?}", ack.standing),
+            "formed": ack.formed,
+            "orphaned": ack.orphaned,
             "boot": ack.boot,
             "lease_ms": ack.lease_ms,
             "expected": ack.expected,
+            "history": ack.history,
+            "peer": ack.peer.map(|peer| peer.to_string()),
+            "weight": ack.weight,
             "missing": ack.missing.map(set_meaning),
             "padding_len": ack.padding_len,
         }),
@@ -182,9 +197,15 @@ fn control_packets() {
         workers: 4,
         mode: Mode::Synchronous,
         kind: Kind::Worker,
+        weight: 1,
         instance: 0xdead_beef,
+        rank: 3,
+        query: false,
+        resume: None,
         padding_len: 0,
     };
+    let resume =
+        ResumeRepr { round: Round::new(41), members: 4, history: 0x1111_2222_3333_4444, previous: 0x5555 };
     let ack = AckRepr {
         action: Action::Join,
         status: Status::Success,
@@ -193,16 +214,24 @@ fn control_packets() {
         threshold: 4,
         round: Round::new(0),
         window: 455,
+        standing: Standing::Fresh,
+        formed: true,
+        orphaned: false,
         boot: 0x0123_4567_89ab_cdef,
         lease_ms: 10_000,
         expected: 0,
+        history: 0xfeed_face_cafe_beef,
+        peer: Some(SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 1), 5000)),
+        weight: 4,
         missing: None,
         padding_len: 0,
     };
     let cases = [
         ("join", ControlBody::Join(join)),
-        ("join_padded", ControlBody::Join(JoinRepr { padding_len: 1444, ..join })),
-        ("join_switch", ControlBody::Join(JoinRepr { kind: Kind::Switch, workers: 0, ..join })),
+        ("join_padded", ControlBody::Join(JoinRepr { padding_len: 1416, ..join })),
+        ("join_switch", ControlBody::Join(JoinRepr { kind: Kind::Switch, weight: 3, ..join })),
+        ("join_query", ControlBody::Join(JoinRepr { query: true, ..join })),
+        ("join_resume", ControlBody::Join(JoinRepr { resume: Some(resume), ..join })),
         ("leave", ControlBody::Leave),
         ("reset", ControlBody::Reset { round: Round::new(0) }),
         ("reset_notice", ControlBody::Reset { round: Round::new(10) }),
@@ -212,6 +241,7 @@ fn control_packets() {
         ("help_heartbeat", ControlBody::Help(empty)),
         ("halt", ControlBody::Halt),
         ("ack_join", ControlBody::Ack(ack)),
+        ("ack_join_awaits", ControlBody::Ack(AckRepr { standing: Standing::Awaits, ..ack })),
         ("ack_help", ControlBody::Ack(AckRepr { action: Action::Help, missing: Some(segments), ..ack })),
         (
             "ack_gradient_len_mismatch",

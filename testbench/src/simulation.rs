@@ -152,6 +152,10 @@ impl Simulation {
             workers: workers as u16,
             mode: Mode::Synchronous,
             kind: Kind::Worker,
+            weight: 1,
+            rank: 0,
+            query: false,
+            resume: None,
             instance: worker as u32,
             padding_len: 0,
         };

@@ -120,7 +120,7 @@ impl Aggregation<'_> {
             Err(DropReason::SegOutOfRange)
         } else if packet.float_count() != self.job.layout.range(seg.index).len() {
             Err(DropReason::LengthMismatch)
-        } else if seg.contributions > self.job.max_weight(member) {
+        } else if seg.contributions > self.job.max_weight(member, seg.round) {
             Err(DropReason::BadWeight)
         } else {
             Ok(())

@@ -5,7 +5,8 @@ use iswitch_protocol::limits::{
 };
 use iswitch_protocol::wire::control::{ACK_LEN_BYTES, JOIN_LEN_BYTES, RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
-    AckRepr, Action, ControlBody, ControlPacket, ControlRepr, JoinRepr, Mode, Status, WireError,
+    AckRepr, Action, ControlBody, ControlPacket, ControlRepr, JoinRepr, Kind, Mode, ResumeRepr, Standing,
+    Status, WireError,
 };
 use iswitch_protocol::{Round, SegmentIndex, VectorLayout};
 
@@ -98,8 +99,10 @@ impl Switch {
     }
 
     fn handle_join(&mut self, from: &Endpoint, request: Request, join: &JoinRepr) {
-        match self.try_join(from, request.job, join) {
-            Ok(at) => self.grant(from, request, at, join_ack_padding(join)),
+        let outcome =
+            if join.query { self.query(request.job, join) } else { self.try_join(from, request, join) };
+        match outcome {
+            Ok(at) => self.grant_join(from, request, at, join),
             Err(refusal) => {
                 let Refusal { status, expected, .. } = refusal;
                 self.counters.count_drop(match status {
@@ -112,9 +115,24 @@ impl Switch {
         }
     }
 
-    fn try_join(&mut self, from: &Endpoint, id: u32, join: &JoinRepr) -> Result<MemberAt, Refusal> {
+    /// Who asks about a job is not admitted to it.
+    fn query(&self, id: u32, join: &JoinRepr) -> Result<Option<MemberAt>, Refusal> {
+        let job = self.find_job(id).and_then(|at| self.job(at)).ok_or(Status::UnknownJob)?;
+        job.mismatch(join).map_or(Ok(None), |mismatch| Err(mismatch.into()))
+    }
+
+    fn try_join(
+        &mut self,
+        from: &Endpoint,
+        request: Request,
+        join: &JoinRepr,
+    ) -> Result<Option<MemberAt>, Refusal> {
+        let id = request.job;
         if join.mode != Mode::Synchronous {
             return Err((Status::ModeMismatch, Mode::Synchronous as u32).into());
+        }
+        if join.weight == 0 || join.kind == Kind::Worker && join.weight > 1 {
+            return Err((Status::BadWeight, 1).into());
         }
         if usize::from(join.workers) > MAX_MEMBERS {
             return Err((Status::JobFull, MAX_MEMBERS as u32).into());
@@ -129,7 +147,7 @@ impl Switch {
             }
             if job.member(at.member).is_some_and(|member| member.instance == join.instance) {
                 self.hear_from(at);
-                return Ok(at);
+                return Ok(Some(at));
             }
             self.remove_member(at, Departure::Restarted);
         }
@@ -137,38 +155,64 @@ impl Switch {
             Some(job) => job,
             None => self.create_job(id, join)?,
         };
-        self.admit(job, from, join)
+        self.admit(job, from, request.id, join).map(Some)
     }
 
-    fn admit(&mut self, job_at: usize, from: &Endpoint, join: &JoinRepr) -> Result<MemberAt, Refusal> {
+    fn admit(
+        &mut self,
+        job_at: usize,
+        from: &Endpoint,
+        join_request: u32,
+        join: &JoinRepr,
+    ) -> Result<MemberAt, Refusal> {
         let now = self.now;
         let job = self.jobs[job_at].as_mut().expect("the caller found or made the job");
         if let Some(mismatch) = job.mismatch(join) {
             return Err(mismatch.into());
         }
         let id = job.free_id().ok_or((Status::JobFull, job.max_members()))?;
-        let start = job.start_round();
+        let (standing, start) = job.standing_of_newcomer(join.resume.as_ref());
         let member = Member {
             endpoint: *from,
             kind: join.kind,
+            weight: join.weight,
+            join_request,
+            resume: join.resume,
+            standing,
+            history: job.chronicle.before(start),
             instance: join.instance,
             start,
+            admitted: now,
             last_heard: now,
             last_reset: None,
         };
-        let has_formed = job.admit(id, member);
-        let (job_id, members) = (job.id, job.member_count());
+        job.admit(id, member);
+        let (job_id, is_complete) = (job.id, !job.formed && job.is_gathered());
         let at = MemberAt { job: job_at, member: id };
         self.directory.insert(from, at);
         self.expect_lease_end();
         self.report(Event::Joined { job: job_id, member: id as u16, address: from.peer, round: start });
-        if has_formed {
-            self.report(Event::JobFormed { job: job_id, members });
-            self.announce_formed(job_at, id);
-            // The last worker may have joined after the others' contributions.
-            self.close_finished(job_at);
+        if is_complete {
+            self.form_job(job_at, Some(id));
         }
         Ok(at)
+    }
+
+    /// Completes a job. The last member to join, if it was that, gets an Ack of its own.
+    pub(super) fn form_job(&mut self, job_at: usize, last: Option<usize>) {
+        let Some(job) = self.jobs[job_at].as_mut() else { return };
+        let slots = job.slots.clone();
+        job.form(self.slots.region_mut(&slots));
+        let (id, members) = (job.id, job.member_count());
+        if job.is_resumed() {
+            let round = job.base;
+            self.report(Event::JobResumed { job: id, members, round });
+        } else if job.workers > 1 {
+            self.report(Event::JobFormed { job: id, members });
+        }
+        self.announce_formed(job_at, last);
+        // The last worker may have joined after the others' contributions.
+        self.close_finished(job_at);
     }
 
     fn create_job(&mut self, id: u32, join: &JoinRepr) -> Result<usize, Refusal> {
@@ -183,7 +227,8 @@ impl Switch {
             return Err(no_capacity.into());
         };
         self.slots.region_mut(&slots).fill(super::aggregator::Slot::EMPTY);
-        self.jobs[at] = Some(Job::new(id, join, layout, self.next_base, slots, sums));
+        let start = (self.config.boot, self.next_base);
+        self.jobs[at] = Some(Job::new(id, join, layout, start, self.now, slots, sums));
         let JoinRepr { gradient_len, workers, .. } = *join;
         self.report(Event::JobCreated { job: id, gradient_len, workers });
         Ok(at)
@@ -191,7 +236,7 @@ impl Switch {
 
     fn handle_leave(&mut self, from: &Endpoint, request: Request, at: MemberAt) {
         // Acknowledged first: afterwards the job may be gone.
-        self.grant(from, request, at, 0);
+        self.grant(from, request, at);
         self.remove_member(at, Departure::Leave);
     }
 
@@ -207,7 +252,7 @@ impl Switch {
             self.report(Event::Reset { job: id, round });
             self.notify_members(at.job, ControlBody::Reset { round });
         }
-        self.grant(from, request, at, 0);
+        self.grant(from, request, at);
     }
 
     fn handle_halt(&mut self, from: &Endpoint, request: Request, at: MemberAt) {
@@ -218,7 +263,7 @@ impl Switch {
             self.report(Event::Halted { job: id });
         }
         self.notify_members(at.job, ControlBody::Halt);
-        self.grant(from, request, at, 0);
+        self.grant(from, request, at);
     }
 
     fn handle_set_h(
@@ -235,7 +280,7 @@ impl Switch {
         job.pinned_threshold = (threshold > 0).then_some(threshold);
         let id = job.id;
         self.report(Event::ThresholdSet { job: id, threshold });
-        self.grant(from, request, at, 0);
+        self.grant(from, request, at);
         Ok(())
     }
 
@@ -252,7 +297,7 @@ impl Switch {
         }
         let end = range.first + range.count;
         self.queue_work(Work::Close { job: at.job, round: range.round, next: range.first, end, force: true });
-        self.grant(from, request, at, 0);
+        self.grant(from, request, at);
         Ok(())
     }
 
@@ -278,7 +323,7 @@ impl Switch {
             }
         }
         let missing = SegmentSetRepr { range, bitmap: &bitmap[..wanted.bitmap.len()] };
-        self.acknowledge(from, request, at, Some(missing), 0);
+        self.acknowledge(from, request, at, Some(missing));
         if range.count > 0 {
             self.queue_work(Work::repeat(at, wanted));
         }
@@ -303,8 +348,8 @@ impl Switch {
     }
 
     /// Acknowledges a request that was granted.
-    fn grant(&mut self, to: &Endpoint, request: Request, at: MemberAt, padding_len: u16) {
-        self.acknowledge(to, request, at, None, padding_len);
+    fn grant(&mut self, to: &Endpoint, request: Request, at: MemberAt) {
+        self.acknowledge(to, request, at, None);
     }
 
     fn acknowledge(
@@ -313,30 +358,50 @@ impl Switch {
         request: Request,
         at: MemberAt,
         missing: Option<SegmentSetRepr<'_>>,
-        padding_len: u16,
     ) {
         let Some(job) = self.job(at.job) else { return };
-        let ack = AckRepr { missing, ..self.membership_ack(job, at.member, request.action) };
-        self.send_ack(to, request, ack, padding_len);
+        let ack = AckRepr { missing, ..self.job_ack(job, at.member, request.action) };
+        self.send_ack(to, request, ack, 0);
     }
 
-    fn membership_ack(&self, job: &Job, member: usize, action: Action) -> AckRepr<'static> {
+    /// The Ack of a Join is as long as the Join, so that both directions of the path are proved.
+    fn grant_join(&mut self, to: &Endpoint, request: Request, at: Option<MemberAt>, join: &JoinRepr) {
+        let ack = if let Some(at) = at {
+            let Some(job) = self.job(at.job) else { return };
+            self.join_ack(job, at.member, join.resume.as_ref())
+        } else {
+            let Some(job) = self.find_job(request.job).and_then(|at| self.job(at)) else { return };
+            let (round, peer) = (job.start_round(), job.peer_of(None));
+            AckRepr { round, peer, ..self.job_ack(job, 0, Action::Join) }
+        };
+        self.send_ack(to, request, ack, join_ack_padding(join));
+    }
+
+    fn job_ack(&self, job: &Job, member: usize, action: Action) -> AckRepr<'static> {
         AckRepr {
             member: member as u16,
             members: job.member_count(),
             threshold: job.threshold(),
-            round: if action == Action::Join { job.start_of(member) } else { job.current_round() },
+            round: job.current_round(),
             window: self.window(job),
+            formed: job.formed,
+            weight: job.weight().min(u32::from(u16::MAX)) as u16,
             ..self.bare_ack(action, Status::Success)
         }
     }
 
-    /// Tells the members that wait for the last one that it has come; it gets its own Ack.
-    fn announce_formed(&mut self, job_at: usize, last: usize) {
+    fn join_ack(&self, job: &Job, id: usize, resume: Option<&ResumeRepr>) -> AckRepr<'static> {
+        let (standing, round, history) = job.standing_of_member(id, resume);
+        let peer = job.peer_of(Some(id));
+        AckRepr { standing, round, history, peer, ..self.job_ack(job, id, Action::Join) }
+    }
+
+    /// Tells the members that wait for the last one that it has come.
+    fn announce_formed(&mut self, job_at: usize, last: Option<usize>) {
         let Some(job) = &self.jobs[job_at] else { return };
-        for (member, waiting) in job.members().filter(|(member, _)| *member != last) {
-            let body = ControlBody::Ack(self.membership_ack(job, member, Action::Join));
-            let notice = ControlRepr { job: job.id, request: 0, body };
+        for (id, waiting) in job.members().filter(|(id, _)| Some(*id) != last) {
+            let body = ControlBody::Ack(self.join_ack(job, id, None));
+            let notice = ControlRepr { job: job.id, request: waiting.join_request, body };
             queue(&mut self.outbox, &mut self.counters, &waiting.endpoint, &notice, 0);
         }
     }
@@ -370,9 +435,15 @@ impl Switch {
             threshold: 0,
             round: Round::default(),
             window: 0,
+            standing: Standing::Fresh,
+            formed: false,
+            orphaned: false,
             boot: self.config.boot,
             lease_ms: self.config.lease_ms,
             expected: 0,
+            history: 0,
+            peer: None,
+            weight: 0,
             missing: None,
             padding_len: 0,
         }

@@ -30,6 +30,15 @@ pub enum Event {
         /// Its members.
         members: u16,
     },
+    /// Members of an earlier run of the switch have come back, and the job goes on.
+    JobResumed {
+        /// The job.
+        job: u32,
+        /// Its members.
+        members: u16,
+        /// The round that it goes on from.
+        round: Round,
+    },
     /// A member was admitted.
     Joined {
         /// The job.
@@ -108,6 +117,9 @@ impl fmt::Display for Event {
             }
             Self::JobEnded { job } => write!(f, "job {job} ended"),
             Self::JobFormed { job, members } => write!(f, "job {job} complete: {members} members"),
+            Self::JobResumed { job, members, round } => {
+                write!(f, "job {job} resumed at round {round}: {members} members")
+            }
             Self::Joined { job, member, address, round } => {
                 write!(f, "member {member} of job {job} joined from {address} at round {round}")
             }

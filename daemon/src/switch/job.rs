@@ -1,12 +1,14 @@
 //! One training job: its members, its threshold H and its rounds.
 
+use core::net::SocketAddrV4;
 use core::ops::Range;
 
 use iswitch_protocol::limits::MAX_MEMBERS;
-use iswitch_protocol::wire::{JoinRepr, Kind, Mode, Status};
-use iswitch_protocol::{Round, VectorLayout};
+use iswitch_protocol::wire::{JoinRepr, Kind, Mode, Standing, Status};
+use iswitch_protocol::{Instant, Round, VectorLayout};
 
 use super::aggregator::Slot;
+use super::formation::Chronicle;
 use super::membership::Member;
 use super::output::Endpoint;
 
@@ -18,8 +20,12 @@ pub(crate) struct Job {
     pub(crate) mode: Mode,
     /// Workers that must have joined before the first round completes; zero if it waits for none.
     pub(crate) workers: u16,
-    /// Whether they have.
+    /// Whether they have, or those have come back who were members of an earlier run of the switch.
     pub(crate) formed: bool,
+    /// When the first of them came.
+    pub(crate) created: Instant,
+    /// What its members have summed.
+    pub(crate) chronicle: Chronicle,
     pub(crate) halted: bool,
     members: [Option<Member>; MAX_MEMBERS],
     /// Bit i: member i exists.
@@ -44,6 +50,8 @@ pub(crate) struct OpenRound {
     pub(crate) participants: u64,
     /// How many of them it takes.
     pub(crate) threshold: u16,
+    /// Whether its packets are finished sums, which members that hold them supply to those who lack them.
+    pub(crate) replayed: bool,
 }
 
 impl Job {
@@ -51,7 +59,8 @@ impl Job {
         id: u32,
         join: &JoinRepr,
         layout: VectorLayout,
-        base: Round,
+        (boot, base): (u64, Round),
+        created: Instant,
         slots: Range<usize>,
         sums: Range<usize>,
     ) -> Self {
@@ -60,7 +69,9 @@ impl Job {
             layout,
             mode: join.mode,
             workers: join.workers,
-            formed: join.workers <= 1,
+            formed: false,
+            created,
+            chronicle: Chronicle::begin(boot, id, base),
             halted: false,
             members: [None; MAX_MEMBERS],
             active: 0,
@@ -101,8 +112,8 @@ impl Job {
         self.members.iter().enumerate().filter_map(|(id, member)| Some((id, member.as_ref()?)))
     }
 
-    pub(crate) fn members_mut(&mut self) -> impl Iterator<Item = &mut Member> {
-        self.members.iter_mut().flatten()
+    pub(crate) fn members_mut(&mut self) -> impl Iterator<Item = (usize, &mut Member)> {
+        self.members.iter_mut().enumerate().filter_map(|(id, member)| Some((id, member.as_mut()?)))
     }
 
     pub(crate) fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
@@ -111,6 +122,11 @@ impl Job {
 
     pub(crate) fn member_count(&self) -> u16 {
         self.active.count_ones() as u16
+    }
+
+    /// Workers that all members stand for.
+    pub(crate) fn weight(&self) -> u32 {
+        self.members().map(|(_, member)| u32::from(member.weight)).sum()
     }
 
     /// Members that the job may have. One that declared its workers has no place for those of another run.
@@ -122,6 +138,13 @@ impl Job {
     pub(crate) fn free_id(&self) -> Option<usize> {
         let id = (!self.active).trailing_zeros();
         (u32::from(self.member_count()) < self.max_members()).then_some(id as usize)
+    }
+
+    /// A worker that may be asked for the state of its learner: the longest-standing one, but not `id` itself.
+    pub(crate) fn peer_of(&self, id: Option<usize>) -> Option<SocketAddrV4> {
+        let others =
+            self.members().filter(|(other, member)| Some(*other) != id && member.kind == Kind::Worker);
+        others.min_by_key(|(_, member)| member.admitted).map(|(_, member)| member.endpoint.peer)
     }
 
     /// The round that a member who joins now starts from: the next one, or while the job still waits for
@@ -138,19 +161,16 @@ impl Job {
         self.member(id).map_or(self.base, |member| member.start)
     }
 
-    /// Admits a member. Returns whether the job has all its workers just now.
-    pub(crate) fn admit(&mut self, id: usize, member: Member) -> bool {
+    /// Admits a member.
+    pub(crate) fn admit(&mut self, id: usize, member: Member) {
         self.members[id] = Some(member);
         self.active |= 1 << id;
-        let was_formed = self.formed;
-        self.formed |= self.member_count() >= self.workers;
         for parity in 0..2 {
-            if !was_formed && self.is_open(parity) {
+            if !self.formed && self.is_open(parity) {
                 self.rounds[parity].participants |= 1 << id;
             }
         }
         self.refresh_thresholds();
-        self.formed && !was_formed
     }
 
     /// Removes a member. Its contributions stay in the sums; open segments no longer wait for it.
@@ -160,6 +180,7 @@ impl Job {
         for round in &mut self.rounds {
             round.participants &= !(1 << id);
         }
+        self.abandon_replay();
         self.refresh_thresholds();
         Some(member)
     }
@@ -177,10 +198,12 @@ impl Job {
 
     /// H follows the members of a round that is under way, unless it is pinned: what SetH changes takes
     /// effect only when a round opens.
-    fn refresh_thresholds(&mut self) {
+    pub(crate) fn refresh_thresholds(&mut self) {
         if self.pinned_threshold.is_none() {
             for parity in 0..2 {
-                self.rounds[parity].threshold = self.threshold_among(self.rounds[parity].participants);
+                if !self.rounds[parity].replayed {
+                    self.rounds[parity].threshold = self.threshold_among(self.rounds[parity].participants);
+                }
             }
         }
     }
@@ -204,13 +227,19 @@ impl Job {
             .members()
             .filter(|(_, member)| !round.is_before(member.start))
             .fold(0, |bits, (id, _)| bits | 1 << id);
-        OpenRound { round, participants, threshold: self.threshold_among(participants) }
+        OpenRound { round, participants, threshold: self.threshold_among(participants), replayed: false }
     }
 
     /// Opens a round: fixes who takes part and how many it takes.
     pub(crate) fn open(&mut self, open: OpenRound) {
         self.rounds[open.round.parity()] = open;
         self.newest = Some(open.round);
+        self.chronicle.advance(open.round);
+    }
+
+    /// Changes who takes part in a round that is open.
+    pub(crate) fn replace_open(&mut self, open: OpenRound) {
+        self.rounds[open.round.parity()] = open;
     }
 
     /// The latest round that was opened.
@@ -225,18 +254,31 @@ impl Job {
 
     /// Forgets all rounds; the job goes on with a round that none of its packets in flight can name.
     pub(crate) fn reset(&mut self, slots: &mut [Slot]) {
-        self.base = self.newest.map_or(self.base, Round::next);
-        self.newest = None;
+        let base = self.newest.map_or(self.base, Round::next);
+        self.restart_at(base);
         self.halted = false;
-        self.rounds = [OpenRound::default(); 2];
+        self.chronicle = self.chronicle.reset(self.id, base);
+        let history = self.chronicle.before(base);
         for member in self.members.iter_mut().flatten() {
-            member.start = self.base;
+            member.start = base;
+            member.standing = Standing::Resumed;
+            member.history = history;
         }
         slots.fill(Slot::EMPTY);
     }
 
+    /// Goes on at a round as if none had been before.
+    pub(crate) fn restart_at(&mut self, base: Round) {
+        self.base = base;
+        self.newest = None;
+        self.rounds = [OpenRound::default(); 2];
+    }
+
     /// Contributions that one packet of a member may claim.
-    pub(crate) fn max_weight(&self, id: usize) -> u16 {
+    pub(crate) fn max_weight(&self, id: usize, round: Round) -> u16 {
+        if self.open_round(round).is_some_and(|open| open.replayed) {
+            return u16::MAX;
+        }
         match self.members[id].map(|member| member.kind) {
             Some(Kind::Switch) => u16::MAX,
             _ => 1,

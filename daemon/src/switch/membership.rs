@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use iswitch_protocol::limits::{MAX_JOBS, MAX_MEMBERS};
-use iswitch_protocol::wire::Kind;
+use iswitch_protocol::wire::{Kind, ResumeRepr, Standing};
 use iswitch_protocol::{Instant, Round};
 
 use super::output::Endpoint;
@@ -13,13 +13,30 @@ use super::output::Endpoint;
 pub(crate) struct Member {
     pub(crate) endpoint: Endpoint,
     pub(crate) kind: Kind,
+    /// Workers that it stands for.
+    pub(crate) weight: u16,
+    /// Its Join, which the notice that the job is complete repeats.
+    pub(crate) join_request: u32,
+    /// What it had summed before, if anything.
+    pub(crate) resume: Option<ResumeRepr>,
+    /// What its Join's Ack tells it, with the round to start from and the history then.
+    pub(crate) standing: Standing,
+    pub(crate) history: u64,
     /// Tells a restarted process from a repeated Join.
     pub(crate) instance: u32,
     /// The first round it takes part in.
     pub(crate) start: Round,
+    pub(crate) admitted: Instant,
     pub(crate) last_heard: Instant,
     /// Id of its last Reset, which must not be done twice when it is repeated.
     pub(crate) last_reset: Option<u32>,
+}
+
+impl Member {
+    /// Whether it lacks a sum that others supply in that round.
+    pub(crate) fn awaits(&self, round: Round) -> bool {
+        self.standing == Standing::Awaits && self.start == round
+    }
 }
 
 /// Position of a member: which job, and which of its members.

@@ -13,6 +13,7 @@ mod aggregator;
 mod arena;
 mod control;
 mod event;
+mod formation;
 mod job;
 mod membership;
 mod output;
@@ -149,11 +150,12 @@ impl Switch {
         self.counters.count_drop(DropReason::Wire(error));
     }
 
-    /// Lets time pass: expels the members whose lease ran out.
+    /// Lets time pass: expels the members whose lease ran out, completes jobs that wait in vain.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.advance(now);
         if self.deadline.is_some_and(|deadline| deadline <= self.now) {
             self.expire_leases();
+            self.form_overdue_jobs();
         }
     }
 

@@ -187,11 +187,21 @@ impl Switch {
     pub(super) fn advance(&mut self, now: Instant) {
         let slept = now.since(self.now);
         if slept > self.lease() / 2 {
-            for member in self.jobs.iter_mut().flatten().flat_map(Job::members_mut) {
+            for (_, member) in self.jobs.iter_mut().flatten().flat_map(Job::members_mut) {
                 member.last_heard = member.last_heard.plus(slept);
             }
         }
         self.now = self.now.max(now);
+    }
+
+    /// Completes the jobs that have come back without some of their members: those had a lease to come as well.
+    pub(super) fn form_overdue_jobs(&mut self) {
+        for job_at in 0..self.jobs.len() {
+            let Some(job) = self.job(job_at) else { continue };
+            if !job.formed && job.is_resumed() && self.now.since(job.created) > self.lease() {
+                self.form_job(job_at, None);
+            }
+        }
     }
 
     /// Expels the members whose lease ran out.

@@ -47,6 +47,10 @@ pub(crate) fn join(workers: u16) -> JoinRepr {
         workers,
         mode: Mode::Synchronous,
         kind: Kind::Worker,
+        weight: 1,
+        rank: 0,
+        query: false,
+        resume: None,
         instance: 1,
         padding_len: 0,
     }
@@ -116,8 +120,8 @@ impl Harness {
 
     pub(crate) fn join(&mut self, host: u8, join: JoinRepr) -> Sent {
         let mut sent = self.control(host, 1, ControlBody::Join(join));
-        // The others' notices that the job is complete.
-        sent.retain(|sent| !matches!(sent, Sent::Ack { request: 0, .. }));
+        // Not what the others are told: that the job is complete.
+        sent.retain(|sent| !matches!(sent, Sent::Ack { to, .. } if *to != host));
         assert_eq!(sent.len(), 1, "{sent:?}");
         sent.remove(0)
     }

@@ -9,6 +9,7 @@
 //! +--------+---------+----------+------------+------------+-----------
 //! ```
 
+use core::net::{Ipv4Addr, SocketAddrV4};
 use core::ops::Range;
 
 use crate::limits::{MAX_PAYLOAD_LEN_BYTES, MAX_RANGE_SEGMENTS, PROTOCOL_VERSION};
@@ -18,11 +19,11 @@ use crate::wire::WireError;
 /// Bytes of the fields that all control packets share.
 pub const HEADER_LEN_BYTES: usize = 12;
 /// Bytes of a Join before padding.
-pub const JOIN_LEN_BYTES: usize = 28;
+pub const JOIN_LEN_BYTES: usize = 56;
 /// Bytes of a range of segments: round, first, count.
 pub const RANGE_LEN_BYTES: usize = 12;
 /// Bytes of an Ack without the bitmap of a Help answer.
-pub const ACK_LEN_BYTES: usize = 44;
+pub const ACK_LEN_BYTES: usize = 60;
 
 mod field {
     use core::ops::Range;
@@ -40,8 +41,17 @@ mod field {
         pub(in super::super) const WORKERS: Range<usize> = 18..20;
         pub(in super::super) const MODE: usize = 20;
         pub(in super::super) const KIND: usize = 21;
-        pub(in super::super) const RESERVED: Range<usize> = 22..24;
+        pub(in super::super) const WEIGHT: Range<usize> = 22..24;
         pub(in super::super) const INSTANCE: Range<usize> = 24..28;
+        pub(in super::super) const RANK: Range<usize> = 28..30;
+        pub(in super::super) const FLAGS: usize = 30;
+        pub(in super::super) const RESERVED: usize = 31;
+        pub(in super::super) const RESUME: Range<usize> = 32..56;
+        pub(in super::super) const ROUND: Range<usize> = 32..36;
+        pub(in super::super) const MEMBERS: Range<usize> = 36..38;
+        pub(in super::super) const RESUME_RESERVED: Range<usize> = 38..40;
+        pub(in super::super) const HISTORY: Range<usize> = 40..48;
+        pub(in super::super) const PREVIOUS: Range<usize> = 48..56;
     }
 
     pub(super) const THRESHOLD: Range<usize> = 12..14;
@@ -56,12 +66,22 @@ mod field {
         pub(in super::super) const THRESHOLD: Range<usize> = 18..20;
         pub(in super::super) const ROUND: Range<usize> = 20..24;
         pub(in super::super) const WINDOW: Range<usize> = 24..26;
-        pub(in super::super) const RESERVED: Range<usize> = 26..28;
+        pub(in super::super) const STANDING: usize = 26;
+        pub(in super::super) const FLAGS: usize = 27;
         pub(in super::super) const BOOT: Range<usize> = 28..36;
         pub(in super::super) const LEASE_MS: Range<usize> = 36..40;
         pub(in super::super) const EXPECTED: Range<usize> = 40..44;
+        pub(in super::super) const HISTORY: Range<usize> = 44..52;
+        pub(in super::super) const PEER_ADDRESS: Range<usize> = 52..56;
+        pub(in super::super) const PEER_PORT: Range<usize> = 56..58;
+        pub(in super::super) const WEIGHT: Range<usize> = 58..60;
     }
 }
+
+const JOIN_QUERY: u8 = 1;
+const JOIN_RESUME: u8 = 2;
+const ACK_FORMED: u8 = 1;
+const ACK_ORPHANED: u8 = 2;
 
 /// What a control packet asks for (table 2 of the paper; the codes are ours).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -122,6 +142,35 @@ pub enum Kind {
     Switch = 1,
 }
 
+/// Where a member stands when it is admitted (requirement M-8).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Standing {
+    /// It starts at the round given; what was summed before is not known to it.
+    #[default]
+    Fresh = 0,
+    /// It has missed nothing: its next round is the round given.
+    Resumed = 1,
+    /// It has missed nothing, and others lack the last sum that it holds: it sends that sum in the round given,
+    /// and goes on with its next round after it.
+    Supplies = 2,
+    /// It lacks one sum that others hold and send in the round given: it waits for that instead of contributing.
+    Awaits = 3,
+}
+
+impl Standing {
+    /// The standing of a code.
+    pub const fn from_code(code: u8) -> Option<Self> {
+        Some(match code {
+            0 => Self::Fresh,
+            1 => Self::Resumed,
+            2 => Self::Supplies,
+            3 => Self::Awaits,
+            _ => return None,
+        })
+    }
+}
+
 /// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -166,11 +215,13 @@ pub enum Status {
     BadWeight = 18,
     /// A segment index beyond the vector in a data packet; `expected` is the segment count.
     SegOutOfRange = 19,
+    /// There is no such job to ask about.
+    UnknownJob = 20,
 }
 
 impl Status {
     /// All of them, in the order of their codes.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Success,
         Self::Malformed,
         Self::WrongVersion,
@@ -191,6 +242,7 @@ impl Status {
         Self::LengthMismatch,
         Self::BadWeight,
         Self::SegOutOfRange,
+        Self::UnknownJob,
     ];
 
     /// The status of a code.
@@ -221,6 +273,7 @@ impl Status {
             Self::LengthMismatch => "length of a data packet",
             Self::BadWeight => "contribution count of a worker",
             Self::SegOutOfRange => "segment index out of range",
+            Self::UnknownJob => "unknown job",
         }
     }
 }
@@ -324,10 +377,32 @@ pub struct JoinRepr {
     pub mode: Mode,
     /// Worker or child switch.
     pub kind: Kind,
+    /// Workers that the member stands for: 1 for a worker.
+    pub weight: u16,
     /// Drawn at random by each process: tells a restarted worker from a repeated Join.
     pub instance: u32,
+    /// Place of the member in sums whose order is fixed.
+    pub rank: u16,
+    /// Only asks about the job: nobody is admitted.
+    pub query: bool,
+    /// What the member has summed before, if it has.
+    pub resume: Option<ResumeRepr>,
     /// Zero bytes to append, so that the Join is as long as a data packet and proves the path's MTU.
     pub padding_len: u16,
+}
+
+/// Where a member comes from that was a member before: under a switch that has since been restarted, or until it
+/// was expelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResumeRepr {
+    /// Number of its next round, as far as it knows.
+    pub round: Round,
+    /// Members that the switch had.
+    pub members: u16,
+    /// The sums that it has, see [`crate::history`]. Never zero.
+    pub history: u64,
+    /// The same before the last one, if it still holds that sum; otherwise zero.
+    pub previous: u64,
 }
 
 /// A range of segments of one round.
@@ -358,12 +433,24 @@ pub struct AckRepr<'a> {
     pub round: Round,
     /// Segments that the member may have in flight.
     pub window: u16,
+    /// Join: where the member stands.
+    pub standing: Standing,
+    /// Whether the job is complete: all workers that it waits for have joined.
+    pub formed: bool,
+    /// Whether the switch has lost its parent, without which there are no sums.
+    pub orphaned: bool,
     /// Identifies this run of the switch.
     pub boot: u64,
     /// Silence after which a member is expelled, in milliseconds.
     pub lease_ms: u32,
     /// What a refused field should have been, see [`Status`].
     pub expected: u32,
+    /// Join: the sums before `round`, or with it where the member supplies or awaits it, see [`crate::history`].
+    pub history: u64,
+    /// Join: another member of the job, which may be asked for the learner's state.
+    pub peer: Option<SocketAddrV4>,
+    /// Workers that all members of the job stand for.
+    pub weight: u16,
     /// Answer to a Help: those of its segments that the switch still misses from the member.
     pub missing: Option<SegmentSetRepr<'a>>,
     /// Zero bytes to append: the Ack of a padded Join has the same length.
@@ -509,7 +596,8 @@ fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
         1 => Kind::Switch,
         _ => return Err(WireError::BadValue),
     };
-    if u16_at(buffer, join::RESERVED) != 0 {
+    let flags = buffer[join::FLAGS];
+    if flags & !(JOIN_QUERY | JOIN_RESUME) != 0 || buffer[join::RESERVED] != 0 {
         return Err(WireError::BadValue);
     }
     Ok(JoinRepr {
@@ -518,18 +606,52 @@ fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
         workers: u16_at(buffer, join::WORKERS),
         mode,
         kind,
+        weight: u16_at(buffer, join::WEIGHT),
         instance: u32_at(buffer, join::INSTANCE),
+        rank: u16_at(buffer, join::RANK),
+        query: flags & JOIN_QUERY != 0,
+        resume: parse_resume(buffer, flags & JOIN_RESUME != 0)?,
         padding_len: padding(buffer, JOIN_LEN_BYTES)?,
     })
 }
 
+/// The fields of a member that resumes; all zero in the Join of one that does not (requirement C-3).
+fn parse_resume(buffer: &[u8], resumes: bool) -> Result<Option<ResumeRepr>, WireError> {
+    use field::join;
+    if !resumes {
+        let is_clear = buffer[join::RESUME].iter().all(|byte| *byte == 0);
+        return if is_clear { Ok(None) } else { Err(WireError::BadValue) };
+    }
+    let history = u64_at(buffer, join::HISTORY);
+    if history == 0 || u16_at(buffer, join::RESUME_RESERVED) != 0 {
+        return Err(WireError::BadValue);
+    }
+    Ok(Some(ResumeRepr {
+        round: round_at(buffer, join::ROUND)?,
+        members: u16_at(buffer, join::MEMBERS),
+        history,
+        previous: u64_at(buffer, join::PREVIOUS),
+    }))
+}
+
 fn emit_join(buffer: &mut [u8], join: &JoinRepr) {
-    put_u32(buffer, field::join::GRADIENT_LEN, join.gradient_len);
-    put_u16(buffer, field::join::SEGMENT_FLOATS, join.segment_floats);
-    put_u16(buffer, field::join::WORKERS, join.workers);
-    buffer[field::join::MODE] = join.mode as u8;
-    buffer[field::join::KIND] = join.kind as u8;
-    put_u32(buffer, field::join::INSTANCE, join.instance);
+    use field::join as at;
+    put_u32(buffer, at::GRADIENT_LEN, join.gradient_len);
+    put_u16(buffer, at::SEGMENT_FLOATS, join.segment_floats);
+    put_u16(buffer, at::WORKERS, join.workers);
+    buffer[at::MODE] = join.mode as u8;
+    buffer[at::KIND] = join.kind as u8;
+    put_u16(buffer, at::WEIGHT, join.weight);
+    put_u32(buffer, at::INSTANCE, join.instance);
+    put_u16(buffer, at::RANK, join.rank);
+    buffer[at::FLAGS] = if join.query { JOIN_QUERY } else { 0 };
+    if let Some(resume) = &join.resume {
+        buffer[at::FLAGS] |= JOIN_RESUME;
+        put_u32(buffer, at::ROUND, resume.round.get());
+        put_u16(buffer, at::MEMBERS, resume.members);
+        put_u64(buffer, at::HISTORY, resume.history);
+        put_u64(buffer, at::PREVIOUS, resume.previous);
+    }
 }
 
 fn parse_range(buffer: &[u8], at: usize) -> Result<RangeRepr, WireError> {
@@ -551,7 +673,9 @@ fn parse_ack(buffer: &[u8]) -> Result<AckRepr<'_>, WireError> {
     at_least(buffer, ACK_LEN_BYTES)?;
     let action = Action::from_code(buffer[ack::ACTION]).ok_or(WireError::UnknownAction)?;
     let status = Status::from_code(buffer[ack::STATUS]).ok_or(WireError::BadValue)?;
-    if u16_at(buffer, ack::RESERVED) != 0 {
+    let standing = Standing::from_code(buffer[ack::STANDING]).ok_or(WireError::BadValue)?;
+    let flags = buffer[ack::FLAGS];
+    if flags & !(ACK_FORMED | ACK_ORPHANED) != 0 {
         return Err(WireError::BadValue);
     }
     let carries_missing = action == Action::Help && status == Status::Success;
@@ -565,13 +689,25 @@ fn parse_ack(buffer: &[u8]) -> Result<AckRepr<'_>, WireError> {
         threshold: u16_at(buffer, ack::THRESHOLD),
         round: round_at(buffer, ack::ROUND)?,
         window: u16_at(buffer, ack::WINDOW),
-        boot: u64::from(u32_at(buffer, ack::BOOT.start..ack::BOOT.start + 4))
-            | u64::from(u32_at(buffer, ack::BOOT.start + 4..ack::BOOT.end)) << 32,
+        standing,
+        formed: flags & ACK_FORMED != 0,
+        orphaned: flags & ACK_ORPHANED != 0,
+        boot: u64_at(buffer, ack::BOOT),
         lease_ms: u32_at(buffer, ack::LEASE_MS),
         expected: u32_at(buffer, ack::EXPECTED),
+        history: u64_at(buffer, ack::HISTORY),
+        peer: parse_peer(buffer),
+        weight: u16_at(buffer, ack::WEIGHT),
         missing,
         padding_len,
     })
+}
+
+/// An IPv4 address and UDP port; port zero means that there is none.
+fn parse_peer(buffer: &[u8]) -> Option<SocketAddrV4> {
+    let octets: [u8; 4] = buffer[field::ack::PEER_ADDRESS].try_into().expect("the field is four bytes long");
+    let port = u16_at(buffer, field::ack::PEER_PORT);
+    (port != 0).then(|| SocketAddrV4::new(Ipv4Addr::from(octets), port))
 }
 
 fn parse_set(buffer: &[u8], at: usize) -> Result<SegmentSetRepr<'_>, WireError> {
@@ -588,16 +724,25 @@ fn emit_set(buffer: &mut [u8], at: usize, set: &SegmentSetRepr<'_>) {
 }
 
 fn emit_ack(buffer: &mut [u8], ack: &AckRepr<'_>) {
-    buffer[field::ack::ACTION] = ack.action as u8;
-    buffer[field::ack::STATUS] = ack.status as u8;
-    put_u16(buffer, field::ack::MEMBER, ack.member);
-    put_u16(buffer, field::ack::MEMBERS, ack.members);
-    put_u16(buffer, field::ack::THRESHOLD, ack.threshold);
-    put_u32(buffer, field::ack::ROUND, ack.round.get());
-    put_u16(buffer, field::ack::WINDOW, ack.window);
-    buffer[field::ack::BOOT].copy_from_slice(&ack.boot.to_le_bytes());
-    put_u32(buffer, field::ack::LEASE_MS, ack.lease_ms);
-    put_u32(buffer, field::ack::EXPECTED, ack.expected);
+    use field::ack as at;
+    buffer[at::ACTION] = ack.action as u8;
+    buffer[at::STATUS] = ack.status as u8;
+    put_u16(buffer, at::MEMBER, ack.member);
+    put_u16(buffer, at::MEMBERS, ack.members);
+    put_u16(buffer, at::THRESHOLD, ack.threshold);
+    put_u32(buffer, at::ROUND, ack.round.get());
+    put_u16(buffer, at::WINDOW, ack.window);
+    buffer[at::STANDING] = ack.standing as u8;
+    buffer[at::FLAGS] = if ack.formed { ACK_FORMED } else { 0 } | if ack.orphaned { ACK_ORPHANED } else { 0 };
+    put_u64(buffer, at::BOOT, ack.boot);
+    put_u32(buffer, at::LEASE_MS, ack.lease_ms);
+    put_u32(buffer, at::EXPECTED, ack.expected);
+    put_u64(buffer, at::HISTORY, ack.history);
+    if let Some(peer) = &ack.peer {
+        buffer[at::PEER_ADDRESS].copy_from_slice(&peer.ip().octets());
+        put_u16(buffer, at::PEER_PORT, peer.port());
+    }
+    put_u16(buffer, at::WEIGHT, ack.weight);
     if let Some(missing) = &ack.missing {
         emit_set(buffer, ACK_LEN_BYTES, missing);
     }
@@ -611,6 +756,10 @@ fn u32_at(buffer: &[u8], at: Range<usize>) -> u32 {
     u32::from_le_bytes(buffer[at].try_into().expect("the field is four bytes long"))
 }
 
+fn u64_at(buffer: &[u8], at: Range<usize>) -> u64 {
+    u64::from_le_bytes(buffer[at].try_into().expect("the field is eight bytes long"))
+}
+
 /// A round is 24 bits in a 32-bit field; the upper eight are zero (requirement C-5).
 fn round_at(buffer: &[u8], at: Range<usize>) -> Result<Round, WireError> {
     let value = u32_at(buffer, at);
@@ -622,6 +771,10 @@ fn put_u16(buffer: &mut [u8], at: Range<usize>, value: u16) {
 }
 
 fn put_u32(buffer: &mut [u8], at: Range<usize>, value: u32) {
+    buffer[at].copy_from_slice(&value.to_le_bytes());
+}
+
+fn put_u64(buffer: &mut [u8], at: Range<usize>, value: u64) {
     buffer[at].copy_from_slice(&value.to_le_bytes());
 }
 
@@ -646,18 +799,33 @@ mod tests {
         })
     }
 
+    fn resume() -> impl Strategy<Value = ResumeRepr> {
+        (round(), any::<u16>(), 1..=u64::MAX, any::<u64>())
+            .prop_map(|(round, members, history, previous)| ResumeRepr { round, members, history, previous })
+    }
+
     fn join() -> impl Strategy<Value = JoinRepr> {
         let mode = prop_oneof![Just(Mode::Synchronous), Just(Mode::Asynchronous)];
         let kind = prop_oneof![Just(Kind::Worker), Just(Kind::Switch)];
-        (any::<u32>(), any::<u16>(), any::<u16>(), mode, kind, any::<u32>(), 0u16..2000).prop_map(
-            |(gradient_len, segment_floats, workers, mode, kind, instance, padding_len)| JoinRepr {
-                gradient_len,
-                segment_floats,
-                workers,
-                mode,
-                kind,
-                instance,
-                padding_len,
+        let declared = (any::<u32>(), any::<u16>(), any::<u16>(), mode, kind);
+        let own = (any::<u16>(), any::<u32>(), any::<u16>(), any::<bool>());
+        (declared, own, proptest::option::of(resume()), 0u16..2000).prop_map(
+            |(declared, own, resume, padding_len)| {
+                let (gradient_len, segment_floats, workers, mode, kind) = declared;
+                let (weight, instance, rank, query) = own;
+                JoinRepr {
+                    gradient_len,
+                    segment_floats,
+                    workers,
+                    mode,
+                    kind,
+                    weight,
+                    instance,
+                    rank,
+                    query,
+                    resume,
+                    padding_len,
+                }
             },
         )
     }
@@ -707,6 +875,8 @@ mod tests {
                 action: if help { Action::Help } else { Action::Join },
                 status, member: 3, members: 4, threshold: 4, round, window: 64, boot, lease_ms: 10_000,
                 expected,
+                standing: Standing::Awaits, formed: help, orphaned: !help, history: boot,
+                peer: help.then_some(SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 1), 5000)), weight: 9,
                 missing: help.then_some(SegmentSetRepr { range, bitmap }),
                 padding_len: 0,
             };
@@ -720,6 +890,34 @@ mod tests {
         fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let _ = parse(&bytes);
         }
+    }
+
+    #[test]
+    fn a_join_that_does_not_resume_says_nothing_of_it() {
+        let join = JoinRepr {
+            gradient_len: 1,
+            segment_floats: 1,
+            workers: 1,
+            mode: Mode::Synchronous,
+            kind: Kind::Worker,
+            weight: 1,
+            instance: 1,
+            rank: 0,
+            query: false,
+            resume: None,
+            padding_len: 0,
+        };
+        let mut buffer = [0; 64];
+        let len = ControlRepr { job: 1, request: 2, body: ControlBody::Join(join) }.emit(&mut buffer);
+        assert!(parse(&buffer[..len]).is_ok());
+        for at in field::join::RESUME.chain([field::join::RESERVED]) {
+            let mut bad = buffer;
+            bad[at] = 1;
+            assert_eq!(parse(&bad[..len]), Err(WireError::BadValue), "byte {at}");
+        }
+        // Without a history there is nothing to resume.
+        buffer[field::join::FLAGS] = JOIN_RESUME;
+        assert_eq!(parse(&buffer[..len]), Err(WireError::BadValue));
     }
 
     #[test]

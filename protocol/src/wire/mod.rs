@@ -10,7 +10,10 @@ pub mod data;
 mod error;
 pub mod frame;
 
-pub use control::{AckRepr, Action, ControlBody, ControlPacket, ControlRepr, JoinRepr, Kind, Mode, Status};
+pub use control::{
+    AckRepr, Action, ControlBody, ControlPacket, ControlRepr, JoinRepr, Kind, Mode, ResumeRepr, Standing,
+    Status,
+};
 pub use data::{DataPacket, emit_seg};
 pub use error::WireError;
 pub use frame::{Class, Classifier, FrameAddresses, FrameView};

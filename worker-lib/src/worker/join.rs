@@ -73,6 +73,10 @@ impl JoinOptions {
             workers: self.workers,
             mode: Mode::Synchronous,
             kind: Kind::Worker,
+            weight: 1,
+            rank: 0,
+            query: false,
+            resume: None,
             instance,
             padding_len: packet_len.saturating_sub(JOIN_LEN_BYTES) as u16,
         }
