@@ -10,7 +10,7 @@ use iswitch_protocol::segment::{Seg, SegmentIndex};
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
     AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, JoinRepr, Kind, Mode,
-    Status, emit_seg,
+    Standing, Status, emit_seg,
 };
 use iswitch_testbench::cluster::{Daemon, Group, SOON, times};
 use iswitch_testbench::netns::{Star, StarOptions};
