@@ -224,6 +224,19 @@ fn a_repeated_join_changes_nothing_and_a_restarted_worker_starts_anew() {
 }
 
 #[test]
+fn a_round_that_all_have_deserted_does_not_hold_up_those_who_came_later() {
+    let mut switch = Harness::with(Config { memory_bytes: 1 << 20, ..Config::default() });
+    switch.join(1, join(0));
+    switch.join(2, join(0));
+    switch.data(1, 2, 0, &[1.0]);
+    assert_eq!(switch.join(3, join(0)), success(3, 1, 1));
+    switch.control(1, 2, ControlBody::Leave);
+    switch.control(2, 2, ControlBody::Leave);
+    assert_eq!(switch.data(3, 0, 1, &[3.0, 3.0]), [result(3, 0, 1, 1, &[3.0, 3.0])]);
+    assert_eq!(switch.data(3, 0, 2, &[4.0, 4.0]), [result(3, 0, 2, 1, &[4.0, 4.0])]);
+}
+
+#[test]
 fn set_h_takes_effect_at_the_next_round() {
     let mut switch = Harness::formed(3);
     switch.data(1, 2, 0, &[1.0]);

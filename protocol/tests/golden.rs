@@ -93,6 +93,7 @@ fn control_meaning(bytes: &[u8]) -> Value {
             "resume": join.resume.map(|resume| json!({
                 "round": resume.round.get(),
                 "members": resume.members,
+                "threshold": resume.threshold,
                 "history": resume.history,
                 "previous": resume.previous,
             })),
@@ -114,6 +115,7 @@ fn control_meaning(bytes: &[u8]) -> Value {
             "standing": format!("{:?}", ack.standing),
             "formed": ack.formed,
             "orphaned": ack.orphaned,
+            "pinned": ack.pinned,
             "boot": ack.boot,
             "lease_ms": ack.lease_ms,
             "expected": ack.expected,
@@ -204,8 +206,13 @@ fn control_packets() {
         resume: None,
         padding_len: 0,
     };
-    let resume =
-        ResumeRepr { round: Round::new(41), members: 4, history: 0x1111_2222_3333_4444, previous: 0x5555 };
+    let resume = ResumeRepr {
+        round: Round::new(41),
+        members: 4,
+        threshold: 3,
+        history: 0x1111_2222_3333_4444,
+        previous: 0x5555,
+    };
     let ack = AckRepr {
         action: Action::Join,
         status: Status::Success,
@@ -217,6 +224,7 @@ fn control_packets() {
         standing: Standing::Fresh,
         formed: true,
         orphaned: false,
+        pinned: false,
         boot: 0x0123_4567_89ab_cdef,
         lease_ms: 10_000,
         expected: 0,

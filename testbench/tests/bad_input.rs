@@ -116,6 +116,7 @@ fn control_cases() -> Vec<Case> {
         standing: Standing::Fresh,
         formed: true,
         orphaned: false,
+        pinned: false,
         boot: 0,
         lease_ms: 0,
         expected: 0,

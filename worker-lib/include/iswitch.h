@@ -21,7 +21,7 @@ typedef enum iswitch_status {
   ISWITCH_STATUS_STALLED = 4,
   // The vector holds NaN or an infinity; nothing was sent.
   ISWITCH_STATUS_NON_FINITE = 5,
-  // The switch no longer counts this worker as a member, or was restarted.
+  // The switch no longer counts this worker as a member and does not take it back.
   ISWITCH_STATUS_EXPELLED = 6,
   // The job is halted.
   ISWITCH_STATUS_HALTED = 7,
@@ -31,6 +31,8 @@ typedef enum iswitch_status {
   ISWITCH_STATUS_IO = 9,
   // A defect of the library.
   ISWITCH_STATUS_INTERNAL = 10,
+  // The others went on without this worker, which is a member again but lacks the sums in between.
+  ISWITCH_STATUS_MISSED_ROUNDS = 11,
 } iswitch_status;
 
 // A worker that has joined a job. To be used by one thread at a time.

@@ -19,7 +19,7 @@ pub struct Round {
     pub uniform: bool,
 }
 
-/// Why an aggregation did not deliver a sum. The vector's content is unspecified after an error.
+/// Why an aggregation did not deliver a sum. The vector is as it was.
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum AggregateError {
@@ -57,11 +57,19 @@ pub enum AggregateError {
         /// Segments without a result.
         missing: usize,
     },
-    /// The switch no longer knows this worker: its lease ran out, or the switch was restarted.
+    /// The switch no longer knows this worker, because its lease ran out or the switch was restarted, and does not
+    /// take it back.
     #[error("the switch no longer counts this worker as a member ({reason})")]
     Expelled {
         /// What the switch gave as the reason.
         reason: &'static str,
+    },
+    /// The worker was away and is a member again, but the others have gone on without it. It lacks the sums in
+    /// between: a learner fetches its state from another worker before it contributes again.
+    #[error("the others went on without this worker, which is a member again from round {next}")]
+    MissedRounds {
+        /// The round of the next call.
+        next: u32,
     },
     /// A member halted the job; it goes on after a Reset.
     #[error("the job is halted")]
@@ -111,8 +119,9 @@ pub trait GradientAggregator: Send {
     /// Replaces `vector` (`[gradient_len]`) by the sum over all workers; blocks until it is there.
     /// All workers get the same bits.
     ///
-    /// After [`AggregateError::Stalled`] or [`AggregateError::SwitchLost`] the next call repeats the round. Part of
-    /// this worker's contribution may already be in the sum, so fill in the same vector again.
+    /// After an error the vector is as it was. After [`AggregateError::Stalled`] or [`AggregateError::SwitchLost`] the
+    /// next call repeats the round; part of this worker's contribution may already be in the sum, so pass the same
+    /// vector again.
     fn all_reduce(&mut self, vector: &mut [f32]) -> Result<Round, AggregateError>;
 
     /// Like [`Self::all_reduce`], divided by the number of gradients that were really summed, segment by

@@ -29,7 +29,7 @@ pub enum IswitchStatus {
     Stalled = 4,
     /// The vector holds NaN or an infinity; nothing was sent.
     NonFinite = 5,
-    /// The switch no longer counts this worker as a member, or was restarted.
+    /// The switch no longer counts this worker as a member and does not take it back.
     Expelled = 6,
     /// The job is halted.
     Halted = 7,
@@ -39,6 +39,8 @@ pub enum IswitchStatus {
     Io = 9,
     /// A defect of the library.
     Internal = 10,
+    /// The others went on without this worker, which is a member again but lacks the sums in between.
+    MissedRounds = 11,
 }
 
 /// What a worker declares when it joins. Fill it with `iswitch_join_options_init` first.
@@ -111,6 +113,7 @@ fn aggregate_status(error: &AggregateError) -> IswitchStatus {
         AggregateError::SwitchLost { .. } => IswitchStatus::SwitchLost,
         AggregateError::Stalled { .. } => IswitchStatus::Stalled,
         AggregateError::Expelled { .. } | AggregateError::PeerGone => IswitchStatus::Expelled,
+        AggregateError::MissedRounds { .. } => IswitchStatus::MissedRounds,
         AggregateError::Halted => IswitchStatus::Halted,
         AggregateError::StaleRound { .. } => IswitchStatus::StaleRound,
         AggregateError::Refused { .. } => IswitchStatus::Refused,

@@ -385,6 +385,7 @@ impl Switch {
             round: job.current_round(),
             window: self.window(job),
             formed: job.formed,
+            pinned: job.pinned_threshold.is_some(),
             weight: job.weight().min(u32::from(u16::MAX)) as u16,
             ..self.bare_ack(action, Status::Success)
         }
@@ -408,7 +409,8 @@ impl Switch {
 
     fn refuse(&mut self, to: &Endpoint, request: Request, refusal: &Refusal) {
         let Refusal { status, expected, round } = *refusal;
-        let ack = AckRepr { expected, round, ..self.bare_ack(request.action, status) };
+        let history = self.history_at(request.job, status, round);
+        let ack = AckRepr { expected, round, history, ..self.bare_ack(request.action, status) };
         self.send_ack(to, request, ack, 0);
     }
 
@@ -422,8 +424,15 @@ impl Switch {
         expected: u32,
     ) {
         let request = Request { job, id: 0, action: Action::Ack };
-        let ack = AckRepr { expected, round, ..self.bare_ack(Action::Ack, status) };
+        let history = self.history_at(job, status, round);
+        let ack = AckRepr { expected, round, history, ..self.bare_ack(Action::Ack, status) };
         self.push_ack(to, request, ack, 0);
+    }
+
+    /// Who is told where to go on is told what has been summed until then.
+    fn history_at(&self, job: u32, status: Status, round: Round) -> u64 {
+        let job = self.find_job(job).and_then(|at| self.job(at)).filter(|_| status == Status::StaleRound);
+        job.map_or(0, |job| job.chronicle.before(round))
     }
 
     fn bare_ack(&self, action: Action, status: Status) -> AckRepr<'static> {
@@ -438,6 +447,7 @@ impl Switch {
             standing: Standing::Fresh,
             formed: false,
             orphaned: false,
+            pinned: false,
             boot: self.config.boot,
             lease_ms: self.config.lease_ms,
             expected: 0,

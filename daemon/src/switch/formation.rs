@@ -165,6 +165,8 @@ impl Job {
             };
             member.history = latest;
         }
+        let pinned = self.resumes().map(|resume| resume.threshold).find(|threshold| *threshold > 0);
+        self.pinned_threshold = pinned;
         let before = awaited.unwrap_or(latest);
         let replayed = awaited.map(|_| latest);
         self.chronicle = Chronicle { at: base, before, earlier: None, replayed, ..self.chronicle };
@@ -177,20 +179,20 @@ impl Job {
         self.members().filter_map(|(_, member)| member.resume.as_ref())
     }
 
-    /// If all who could replay a round are gone, those who wait for it sum it anew: nobody else has it.
-    pub(crate) fn abandon_replay(&mut self) {
+    /// A round in which nobody takes part any more is over, or those who came later would wait for it for ever.
+    /// But if it was to be replayed, those who wait for it sum it anew: nobody else has it.
+    pub(crate) fn give_up_deserted_rounds(&mut self) {
         let Some(newest) = self.newest() else { return };
         for round in [newest.previous(), newest] {
-            let Some(open) = self.open_round(round).copied() else { continue };
-            if !open.replayed || open.participants != 0 {
+            let Some(open) = self.open_round(round).copied().filter(|open| open.participants == 0) else {
                 continue;
-            }
-            let waiting = self.members().filter(|(_, member)| member.awaits(round));
+            };
+            let waiting = self.members().filter(|(_, member)| open.replayed && member.awaits(round));
             let participants = waiting.fold(0, |bits, (id, _)| bits | 1 << id);
             if participants == 0 {
                 self.base = round.next();
             } else {
-                self.replace_open(OpenRound { participants, replayed: false, ..open });
+                self.rounds[round.parity()] = OpenRound { participants, replayed: false, ..open };
             }
         }
     }

@@ -37,7 +37,7 @@ pub(crate) struct Job {
     /// The latest round that any contribution has opened.
     newest: Option<Round>,
     /// The two rounds that can be alive at once, by parity.
-    rounds: [OpenRound; 2],
+    pub(crate) rounds: [OpenRound; 2],
     pub(crate) slots: Range<usize>,
     pub(crate) sums: Range<usize>,
 }
@@ -180,7 +180,7 @@ impl Job {
         for round in &mut self.rounds {
             round.participants &= !(1 << id);
         }
-        self.abandon_replay();
+        self.give_up_deserted_rounds();
         self.refresh_thresholds();
         Some(member)
     }
@@ -235,11 +235,6 @@ impl Job {
         self.rounds[open.round.parity()] = open;
         self.newest = Some(open.round);
         self.chronicle.advance(open.round);
-    }
-
-    /// Changes who takes part in a round that is open.
-    pub(crate) fn replace_open(&mut self, open: OpenRound) {
-        self.rounds[open.round.parity()] = open;
     }
 
     /// The latest round that was opened.

@@ -49,7 +49,7 @@ mod field {
         pub(in super::super) const RESUME: Range<usize> = 32..56;
         pub(in super::super) const ROUND: Range<usize> = 32..36;
         pub(in super::super) const MEMBERS: Range<usize> = 36..38;
-        pub(in super::super) const RESUME_RESERVED: Range<usize> = 38..40;
+        pub(in super::super) const THRESHOLD: Range<usize> = 38..40;
         pub(in super::super) const HISTORY: Range<usize> = 40..48;
         pub(in super::super) const PREVIOUS: Range<usize> = 48..56;
     }
@@ -82,6 +82,7 @@ const JOIN_QUERY: u8 = 1;
 const JOIN_RESUME: u8 = 2;
 const ACK_FORMED: u8 = 1;
 const ACK_ORPHANED: u8 = 2;
+const ACK_PINNED: u8 = 4;
 
 /// What a control packet asks for (table 2 of the paper; the codes are ours).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -399,6 +400,8 @@ pub struct ResumeRepr {
     pub round: Round,
     /// Members that the switch had.
     pub members: u16,
+    /// The threshold H, if it was pinned; otherwise zero.
+    pub threshold: u16,
     /// The sums that it has, see [`crate::history`]. Never zero.
     pub history: u64,
     /// The same before the last one, if it still holds that sum; otherwise zero.
@@ -439,6 +442,8 @@ pub struct AckRepr<'a> {
     pub formed: bool,
     /// Whether the switch has lost its parent, without which there are no sums.
     pub orphaned: bool,
+    /// Whether the threshold H was set by a member and does not follow their number.
+    pub pinned: bool,
     /// Identifies this run of the switch.
     pub boot: u64,
     /// Silence after which a member is expelled, in milliseconds.
@@ -623,12 +628,13 @@ fn parse_resume(buffer: &[u8], resumes: bool) -> Result<Option<ResumeRepr>, Wire
         return if is_clear { Ok(None) } else { Err(WireError::BadValue) };
     }
     let history = u64_at(buffer, join::HISTORY);
-    if history == 0 || u16_at(buffer, join::RESUME_RESERVED) != 0 {
+    if history == 0 {
         return Err(WireError::BadValue);
     }
     Ok(Some(ResumeRepr {
         round: round_at(buffer, join::ROUND)?,
         members: u16_at(buffer, join::MEMBERS),
+        threshold: u16_at(buffer, join::THRESHOLD),
         history,
         previous: u64_at(buffer, join::PREVIOUS),
     }))
@@ -649,6 +655,7 @@ fn emit_join(buffer: &mut [u8], join: &JoinRepr) {
         buffer[at::FLAGS] |= JOIN_RESUME;
         put_u32(buffer, at::ROUND, resume.round.get());
         put_u16(buffer, at::MEMBERS, resume.members);
+        put_u16(buffer, at::THRESHOLD, resume.threshold);
         put_u64(buffer, at::HISTORY, resume.history);
         put_u64(buffer, at::PREVIOUS, resume.previous);
     }
@@ -675,7 +682,7 @@ fn parse_ack(buffer: &[u8]) -> Result<AckRepr<'_>, WireError> {
     let status = Status::from_code(buffer[ack::STATUS]).ok_or(WireError::BadValue)?;
     let standing = Standing::from_code(buffer[ack::STANDING]).ok_or(WireError::BadValue)?;
     let flags = buffer[ack::FLAGS];
-    if flags & !(ACK_FORMED | ACK_ORPHANED) != 0 {
+    if flags & !(ACK_FORMED | ACK_ORPHANED | ACK_PINNED) != 0 {
         return Err(WireError::BadValue);
     }
     let carries_missing = action == Action::Help && status == Status::Success;
@@ -692,6 +699,7 @@ fn parse_ack(buffer: &[u8]) -> Result<AckRepr<'_>, WireError> {
         standing,
         formed: flags & ACK_FORMED != 0,
         orphaned: flags & ACK_ORPHANED != 0,
+        pinned: flags & ACK_PINNED != 0,
         boot: u64_at(buffer, ack::BOOT),
         lease_ms: u32_at(buffer, ack::LEASE_MS),
         expected: u32_at(buffer, ack::EXPECTED),
@@ -733,7 +741,8 @@ fn emit_ack(buffer: &mut [u8], ack: &AckRepr<'_>) {
     put_u32(buffer, at::ROUND, ack.round.get());
     put_u16(buffer, at::WINDOW, ack.window);
     buffer[at::STANDING] = ack.standing as u8;
-    buffer[at::FLAGS] = if ack.formed { ACK_FORMED } else { 0 } | if ack.orphaned { ACK_ORPHANED } else { 0 };
+    let flags = [(ack.formed, ACK_FORMED), (ack.orphaned, ACK_ORPHANED), (ack.pinned, ACK_PINNED)];
+    buffer[at::FLAGS] = flags.iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag);
     put_u64(buffer, at::BOOT, ack.boot);
     put_u32(buffer, at::LEASE_MS, ack.lease_ms);
     put_u32(buffer, at::EXPECTED, ack.expected);
@@ -800,8 +809,15 @@ mod tests {
     }
 
     fn resume() -> impl Strategy<Value = ResumeRepr> {
-        (round(), any::<u16>(), 1..=u64::MAX, any::<u64>())
-            .prop_map(|(round, members, history, previous)| ResumeRepr { round, members, history, previous })
+        (round(), any::<u16>(), any::<u16>(), 1..=u64::MAX, any::<u64>()).prop_map(
+            |(round, members, threshold, history, previous)| ResumeRepr {
+                round,
+                members,
+                threshold,
+                history,
+                previous,
+            },
+        )
     }
 
     fn join() -> impl Strategy<Value = JoinRepr> {
@@ -875,7 +891,8 @@ mod tests {
                 action: if help { Action::Help } else { Action::Join },
                 status, member: 3, members: 4, threshold: 4, round, window: 64, boot, lease_ms: 10_000,
                 expected,
-                standing: Standing::Awaits, formed: help, orphaned: !help, history: boot,
+                standing: Standing::Awaits, formed: help, orphaned: !help,
+                pinned: help, history: boot,
                 peer: help.then_some(SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 1), 5000)), weight: 9,
                 missing: help.then_some(SegmentSetRepr { range, bitmap }),
                 padding_len: 0,

@@ -1,11 +1,12 @@
 //! A worker: a member of a job that sums vectors through the switch.
 //!
-//! [`Worker`] is the blocking interface; [`protocol`] the sans-I/O state machine beneath it, which the simulator
-//! drives too.
+//! [`Worker`] is the blocking interface; [`session`] and [`protocol`] are the sans-I/O state machines beneath it, which
+//! the simulator drives too.
 
 mod bitmap;
 mod join;
 pub mod protocol;
+pub mod session;
 mod timer;
 mod udp;
 

@@ -1,12 +1,11 @@
-//! The worker's side of an aggregation: bytes and a clock in; bytes, a deadline and an outcome out.
+//! The rounds of a member: bytes and a clock in; bytes, a deadline and an outcome out.
 //!
 //! It sends the segments of a vector in order, with at most a window of them in flight; each result lets the
 //! next ones go. Lost packets are the worker's business: it notices a gap in the results, or silence, and sends
 //! a Help. The switch answers with the results that it has and names the contributions that it misses; only
 //! those are sent again.
 //!
-//! The vector belongs to the caller: each result replaces the contribution that it was made of, which is
-//! needed no longer.
+//! Contributions and sums belong to the caller. A contribution must stay as it is until its round has ended.
 
 use core::time::Duration;
 
@@ -16,9 +15,10 @@ use iswitch_protocol::limits::{
 };
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
-    AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, Status, emit_seg,
+    AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, ResumeRepr, Standing,
+    Status, emit_seg,
 };
-use iswitch_protocol::{Instant, Round, Seg, SegmentIndex, VectorLayout};
+use iswitch_protocol::{Instant, Round, Seg, SegmentIndex, VectorLayout, history};
 
 use super::bitmap::Bitmap;
 use super::timer::RetryTimer;
@@ -43,6 +43,12 @@ pub struct Membership {
     pub boot: u64,
     /// Silence after which the switch expels a member.
     pub lease: Duration,
+    /// Members of the job.
+    pub members: u16,
+    /// Where the member stands.
+    pub standing: Standing,
+    /// What has been summed before `start`, or with it where the member supplies or awaits that sum.
+    pub history: u64,
 }
 
 impl Membership {
@@ -54,6 +60,9 @@ impl Membership {
             window: ack.window,
             boot: ack.boot,
             lease: Duration::from_millis(u64::from(ack.lease_ms)),
+            members: ack.members,
+            standing: ack.standing,
+            history: ack.history,
         }
     }
 }
@@ -61,14 +70,30 @@ impl Membership {
 /// Why a round did not end with a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The switch does not know this member, or was restarted.
-    Expelled(&'static str),
+    /// The switch does not know this member: its lease ran out, or the switch was restarted.
+    Forgotten,
+    /// The switch does not take this member back; the reason, and what was expected (see [`Status`]).
+    JoinRefused(Status, u32),
+    /// The others went on without this member, which has joined again and may go on at this round. It lacks the
+    /// sums before that.
+    Missed(Round),
     /// The job is halted.
     Halted,
-    /// The round is over; the worker may go on at this one.
+    /// The round is over, by a Reset or because others were enough; the worker may go on at this one.
     StaleRound(Round),
     /// The switch refused a contribution.
     Refused(Status),
+}
+
+/// A member's part in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// It contributes its own vector.
+    Contributes,
+    /// It sends a finished sum, with the gradients in each of its segments, for those who lack it.
+    Supplies,
+    /// It waits for a sum that others supply.
+    Awaits,
 }
 
 /// Result of a round: its number, and the fewest and most gradients that any segment of the sum holds.
@@ -103,12 +128,21 @@ pub struct WorkerProtocol {
     job: u32,
     layout: VectorLayout,
     membership: Membership,
+    /// Boot ids that were valid before: what still arrives from those runs is of no interest.
+    past_boots: [u64; 2],
+    /// The threshold H if a member has pinned it, otherwise zero.
+    pinned_threshold: u16,
     next_round: Round,
+    /// Stands for the sums that this member has, see [`iswitch_protocol::history`]; zero if that is not known.
+    history: u64,
+    /// The same before the last sum, while the caller's `sums` still hold that; otherwise zero.
+    previous: u64,
     current: Option<Progress>,
     outcome: Option<Result<Finished, Failure>>,
     /// Segments that may be in flight now: the switch's window, less after losses.
     window: u32,
     max_window: u32,
+    recv_buffer_bytes: usize,
     next_request: u32,
     timer: RetryTimer,
     helps: Vec<RangeRepr>,
@@ -120,10 +154,18 @@ pub struct WorkerProtocol {
     counters: WorkerCounters,
 }
 
+/// Segments that may be in flight: what the switch grants and this member's own receive buffer holds.
+fn max_window(layout: &VectorLayout, membership: &Membership, recv_buffer_bytes: usize) -> u32 {
+    let datagram = layout.full_packet_len() + DATAGRAM_OVERHEAD_BYTES;
+    let own = (recv_buffer_bytes / datagram).clamp(1, usize::from(u16::MAX)) as u32;
+    u32::from(membership.window).min(own).max(1)
+}
+
 /// How far a round is.
 #[derive(Clone, Copy, Debug)]
 struct Progress {
     round: Round,
+    part: Part,
     /// Segments without a result.
     remaining: u32,
     /// The first segment that was never sent.
@@ -144,19 +186,22 @@ impl WorkerProtocol {
     /// The protocol of a member that was just admitted. `recv_buffer_bytes` is the receive buffer that the
     /// worker really has: results that do not fit in it would be lost.
     pub fn new(job: u32, layout: VectorLayout, membership: Membership, recv_buffer_bytes: usize) -> Self {
-        let datagram = layout.full_packet_len() + DATAGRAM_OVERHEAD_BYTES;
-        let own = (recv_buffer_bytes / datagram).clamp(1, usize::from(u16::MAX)) as u32;
-        let max_window = u32::from(membership.window).min(own).max(1);
+        let max_window = max_window(&layout, &membership, recv_buffer_bytes);
         let segments = layout.segment_count() as usize;
         Self {
             job,
             layout,
             membership,
+            past_boots: [membership.boot; 2],
+            pinned_threshold: 0,
             next_round: membership.start,
+            history: membership.history,
+            previous: 0,
             current: None,
             outcome: None,
             window: max_window,
             max_window,
+            recv_buffer_bytes,
             next_request: 1,
             timer: RetryTimer::default(),
             helps: Vec::with_capacity(MAX_HELPS_AT_ONCE),
@@ -166,6 +211,49 @@ impl WorkerProtocol {
             contributions: vec![0; segments],
             counters: WorkerCounters::default(),
         }
+    }
+
+    /// The member was admitted again, perhaps by another run of the switch.
+    pub(crate) fn readmit(&mut self, membership: Membership) {
+        if membership.boot != self.membership.boot {
+            self.past_boots = [self.past_boots[1], self.membership.boot];
+        }
+        self.membership = membership;
+        self.max_window = max_window(&self.layout, &membership, self.recv_buffer_bytes);
+        self.window = self.window.min(self.max_window);
+        self.next_round = membership.start;
+        self.pinned_threshold = 0;
+        self.current = None;
+        self.outcome = None;
+        match membership.standing {
+            // It still has the history of those who lack the sum.
+            Standing::Awaits => {}
+            Standing::Supplies => self.history = membership.history,
+            // It may still hold the last sum.
+            Standing::Resumed if self.history == membership.history => {}
+            Standing::Fresh | Standing::Resumed => self.adopt(membership.history),
+        }
+    }
+
+    fn adopt(&mut self, history: u64) {
+        self.history = history;
+        self.previous = 0;
+    }
+
+    /// What to tell a switch that has forgotten this member; `None` if it has nothing that others could share.
+    pub(crate) fn resume(&self) -> Option<ResumeRepr> {
+        (self.history != 0).then_some(ResumeRepr {
+            round: self.next_round,
+            members: self.membership.members,
+            threshold: self.pinned_threshold,
+            history: self.history,
+            previous: self.previous,
+        })
+    }
+
+    /// The round that comes next, or is under way.
+    pub(crate) fn next_round(&self) -> Round {
+        self.next_round
     }
 
     /// What the switch told when the worker joined.
@@ -195,8 +283,15 @@ impl WorkerProtocol {
 
     /// Starts the next round and returns its number.
     pub fn begin_round(&mut self, now: Instant) -> Round {
+        self.begin(now, Part::Contributes)
+    }
+
+    /// Starts the next round with a certain part in it.
+    pub(crate) fn begin(&mut self, now: Instant, part: Part) -> Round {
         let round = self.next_round;
         let remaining = self.layout.segment_count();
+        // Who waits has nothing to send: it is as if all had been sent and was on its way.
+        let sent = if part == Part::Awaits { remaining } else { 0 };
         self.received.clear();
         self.resend.clear();
         self.helps.clear();
@@ -204,9 +299,10 @@ impl WorkerProtocol {
         self.timer.restart(now);
         self.current = Some(Progress {
             round,
+            part,
             remaining,
-            unsent: 0,
-            in_flight: 0,
+            unsent: sent,
+            in_flight: sent,
             resend: 0,
             frontier: 0,
             asked: 0,
@@ -230,19 +326,19 @@ impl WorkerProtocol {
         self.current.map(|_| self.timer.deadline())
     }
 
-    /// Takes in a datagram of the switch, or a super-frame of datagrams of `stride` bytes.
+    /// Takes in a datagram of the switch, or a super-frame of datagrams of `stride` bytes. Results go into `sums`.
     pub fn handle_datagrams(
         &mut self,
         now: Instant,
         class: Class,
         payload: &[u8],
         stride: usize,
-        vector: &mut [f32],
+        sums: &mut [f32],
     ) {
         let before = self.remaining();
         for bytes in payload.chunks(stride.max(1)) {
             let used = match class {
-                Class::Data => self.handle_result(bytes, vector),
+                Class::Data => self.handle_result(bytes, sums),
                 Class::Control => self.handle_control(now, bytes),
             };
             self.counters.ignored += u64::from(!used);
@@ -321,7 +417,7 @@ impl WorkerProtocol {
         id
     }
 
-    fn handle_result(&mut self, bytes: &[u8], vector: &mut [f32]) -> bool {
+    fn handle_result(&mut self, bytes: &[u8], sums: &mut [f32]) -> bool {
         let Some(progress) = &mut self.current else { return false };
         let Ok(packet) = DataPacket::new_checked(bytes) else { return false };
         let Seg { index, round, contributions } = packet.seg();
@@ -330,8 +426,12 @@ impl WorkerProtocol {
         if !is_expected || self.received.get(index.get()) {
             return false;
         }
-        for (x, sum) in vector[range].iter_mut().zip(packet.floats()) {
+        for (x, sum) in sums[range].iter_mut().zip(packet.floats()) {
             *x = sum;
+        }
+        if progress.part == Part::Contributes {
+            // From here on the caller's sums are those of this round.
+            self.previous = 0;
         }
         let index = index.get();
         self.received.set(index);
@@ -356,7 +456,17 @@ impl WorkerProtocol {
     fn finish(&mut self) {
         let Some(progress) = self.current.take() else { return };
         self.next_round = progress.round.next();
-        self.counters.rounds += 1;
+        let before = self.history;
+        match progress.part {
+            Part::Supplies => {}
+            Part::Awaits => (self.history, self.previous) = (self.membership.history, before),
+            Part::Contributes => {
+                // Who does not know what has been summed before cannot say what it has now.
+                let after = history::after(before, self.membership.boot, progress.round);
+                (self.history, self.previous) = if before == 0 { (0, 0) } else { (after, before) };
+            }
+        }
+        self.counters.rounds += u64::from(progress.part != Part::Supplies);
         let fewest = self.contributions.iter().copied().min().unwrap_or(0);
         let most = self.contributions.iter().copied().max().unwrap_or(0);
         self.outcome = Some(Ok(Finished { round: progress.round, fewest, most }));
@@ -364,10 +474,21 @@ impl WorkerProtocol {
 
     fn fail(&mut self, failure: Failure) {
         self.current = None;
-        if let Failure::StaleRound(current) = failure {
-            self.next_round = current;
-        }
         self.outcome = Some(Err(failure));
+    }
+
+    /// The job is at another round than this member thought, which does not come back.
+    fn go_on_at(&mut self, round: Round, history: u64) {
+        if round.is_before(self.next_round) {
+            return;
+        }
+        if self.current.is_some_and(|progress| progress.round.is_before(round)) {
+            self.fail(Failure::StaleRound(round));
+        }
+        if self.current.is_none() || self.next_round != round {
+            self.next_round = round;
+            self.adopt(history);
+        }
     }
 
     fn handle_control(&mut self, now: Instant, bytes: &[u8]) -> bool {
@@ -378,10 +499,7 @@ impl WorkerProtocol {
         match repr.body {
             ControlBody::Ack(ack) => self.handle_ack(now, repr.request, &ack),
             ControlBody::Reset { round } if repr.job == self.job => {
-                self.next_round = round;
-                if self.current.is_some_and(|progress| progress.round.is_before(round)) {
-                    self.fail(Failure::StaleRound(round));
-                }
+                self.go_on_at(round, history::begin(self.membership.boot, self.job, round));
                 true
             }
             ControlBody::Halt if repr.job == self.job => {
@@ -396,18 +514,25 @@ impl WorkerProtocol {
 
     fn handle_ack(&mut self, now: Instant, request: u32, ack: &AckRepr<'_>) -> bool {
         if ack.boot != self.membership.boot {
-            self.fail(Failure::Expelled("the switch was restarted"));
+            if self.past_boots.contains(&ack.boot) {
+                return false;
+            }
+            self.fail(Failure::Forgotten);
             return true;
+        }
+        if ack.status == Status::Success {
+            self.membership.members = ack.members;
+            self.pinned_threshold = if ack.pinned { ack.threshold } else { 0 };
         }
         match (ack.status, ack.action) {
             (Status::Success, Action::Help) => self.handle_help_answer(now, request, ack),
             (Status::Success, _) | (Status::UnknownMember, Action::Leave) => {}
-            (Status::UnknownMember, _) => self.fail(Failure::Expelled("its lease ran out")),
+            (Status::UnknownMember, _) => self.fail(Failure::Forgotten),
             (Status::Halted, _) => self.fail(Failure::Halted),
             (Status::StaleRound, Action::Help | Action::Ack) => {
                 // It may answer to a packet of an earlier round that was late itself.
                 if self.current.is_some_and(|progress| progress.round.is_before(ack.round)) {
-                    self.fail(Failure::StaleRound(ack.round));
+                    self.go_on_at(ack.round, ack.history);
                 }
             }
             (status, Action::Help | Action::Ack) if self.current.is_some() => {
@@ -484,7 +609,7 @@ impl WorkerProtocol {
         let Some(mut progress) = self.current else { return };
         let mut from = 0;
         while let Some(index) = self.resend.next_one(from, progress.unsent) {
-            if !self.append(progress.round, index, vector, buffer) {
+            if !self.append(&progress, index, vector, buffer) {
                 break;
             }
             self.resend.unset(index);
@@ -503,7 +628,7 @@ impl WorkerProtocol {
                 progress.unsent = self.layout.segment_count();
                 break;
             };
-            if !self.append(progress.round, index, vector, buffer) {
+            if !self.append(&progress, index, vector, buffer) {
                 break;
             }
             progress.unsent = index + 1;
@@ -514,7 +639,9 @@ impl WorkerProtocol {
     }
 
     /// Appends a data packet. False if the super-frame is full: by bytes, by packets, or by a shorter packet.
-    fn append(&self, round: Round, index: u32, vector: &[f32], buffer: &mut Vec<u8>) -> bool {
+    fn append(&self, progress: &Progress, index: u32, vector: &[f32], buffer: &mut Vec<u8>) -> bool {
+        let contributions =
+            if progress.part == Part::Supplies { self.contributions[index as usize] } else { 1 };
         let index = SegmentIndex::new(index).expect("the layout has no more segments");
         let (start, full) = (buffer.len(), self.layout.full_packet_len());
         let len = self.layout.packet_len(index);
@@ -523,7 +650,7 @@ impl WorkerProtocol {
             return false;
         }
         buffer.resize(start + len, 0);
-        let floats = emit_seg(&mut buffer[start..], Seg { index, round, contributions: 1 });
+        let floats = emit_seg(&mut buffer[start..], Seg { index, round: progress.round, contributions });
         let (words, _) = floats.as_chunks_mut::<FLOAT_LEN_BYTES>();
         for (word, x) in words.iter_mut().zip(&vector[self.layout.range(index)]) {
             *word = x.to_le_bytes();

@@ -8,21 +8,20 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use iswitch_protocol::limits::MAX_SUPERFRAME_LEN_BYTES;
-use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
+use iswitch_protocol::wire::control::RangeRepr;
 use iswitch_protocol::wire::{
-    AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, JoinRepr, Status,
+    AckRepr, Class, Classifier, ControlBody, ControlPacket, ControlRepr, JoinRepr, Status,
 };
 use iswitch_protocol::{Instant, Round as WireRound, VectorLayout};
 use iswitch_socket::{Options, UdpSocket};
 
 use super::join::{JoinError, JoinOptions};
-use super::protocol::{Failure, Finished, Membership, WorkerProtocol};
+use super::protocol::{Failure, Finished, Membership, WorkerCounters};
+use super::session::{HEARTBEATS_PER_LEASE, JoinProgress, Session, SessionConfig, heartbeat};
 use crate::aggregate::{AggregateError, AggregatorStats, GradientAggregator, Round, check_vector};
 
-const FIRST_JOIN_RETRY: Duration = Duration::from_millis(20);
-const LAST_JOIN_RETRY: Duration = Duration::from_millis(500);
-/// Several heartbeats may be lost before a lease ends.
-const HEARTBEATS_PER_LEASE: u32 = 4;
+const FIRST_RETRY: Duration = Duration::from_millis(20);
+const LAST_RETRY: Duration = Duration::from_millis(500);
 const CONTROL_RETRIES: u32 = 10;
 
 /// A worker that has joined a job.
@@ -41,7 +40,7 @@ const CONTROL_RETRIES: u32 = 10;
 #[derive(Debug)]
 pub struct Worker {
     link: Link,
-    protocol: WorkerProtocol,
+    session: Session,
     options: JoinOptions,
     send_buffer: Vec<u8>,
     leaves_on_drop: bool,
@@ -125,29 +124,44 @@ impl Worker {
             recv_buffer: vec![0; MAX_SUPERFRAME_LEN_BYTES],
             last_heard: Instant::default(),
         };
-        let membership = Joining { link: &mut link, options: &options }.run()?;
+        let config = SessionConfig {
+            job: options.job,
+            layout,
+            join: options.repr(instance()),
+            recv_buffer_bytes: link.socket.recv_buffer_bytes()?,
+            // A thread does that, because the caller computes for long between rounds.
+            heartbeats: false,
+        };
+        let mut session = Session::new(config, link.now());
+        let mut send_buffer = Vec::with_capacity(MAX_SUPERFRAME_LEN_BYTES);
+        Joining { link: &mut link, options: &options, buffer: &mut send_buffer }.run(&mut session)?;
+        let membership = session.membership().copied().expect("who has joined is a member");
         tracing::debug!(member = membership.member, window = membership.window, "joined");
-        let recv_buffer_bytes = link.socket.recv_buffer_bytes()?;
-        let protocol = WorkerProtocol::new(options.job, layout, membership, recv_buffer_bytes);
         let heartbeat = Heartbeat::start(&link, options.job, membership.lease)?;
-        Ok(Self {
-            link,
-            protocol,
-            options,
-            send_buffer: Vec::with_capacity(MAX_SUPERFRAME_LEN_BYTES),
-            leaves_on_drop: true,
-            _heartbeat: heartbeat,
-        })
+        Ok(Self { link, session, options, send_buffer, leaves_on_drop: true, _heartbeat: heartbeat })
     }
 
-    /// What the switch told when the worker joined.
+    /// What the switch told when it last admitted the worker.
     pub fn membership(&self) -> &Membership {
-        self.protocol.membership()
+        self.session.membership().expect("a worker is made when it has joined")
     }
 
     /// The protocol's counters.
-    pub fn counters(&self) -> &super::protocol::WorkerCounters {
-        self.protocol.counters()
+    pub fn counters(&self) -> WorkerCounters {
+        self.session.counters()
+    }
+
+    /// How often the switch has forgotten this worker and taken it back.
+    pub fn rejoins(&self) -> u64 {
+        self.session.rejoins()
+    }
+
+    /// Sums a vector (`[gradient_len]`) over all workers and lends the sum, without copying it into the vector.
+    pub fn reduce(&mut self, contribution: &[f32]) -> Result<(Round, &[f32]), AggregateError> {
+        check_vector(contribution, self.gradient_len())?;
+        let Finished { round, fewest, most } = self.run_round(contribution)?;
+        let round = Round { number: round.get(), contributors: fewest, uniform: fewest == most };
+        Ok((round, self.session.sum()))
     }
 
     /// Pins the threshold H of the job from the next round on; zero lets it follow the members again.
@@ -187,10 +201,10 @@ impl Worker {
 
     /// Sends a request until it is acknowledged.
     fn request(&mut self, body: ControlBody<'_>) -> Result<(), AggregateError> {
-        let id = self.protocol.take_request_id();
-        let mut retry = FIRST_JOIN_RETRY;
+        let id = self.session.take_request_id();
+        let mut retry = FIRST_RETRY;
         for _ in 0..CONTROL_RETRIES {
-            let (class, stride) = self.protocol.emit_control(id, body, &mut self.send_buffer);
+            let (class, stride) = self.session.emit(id, body, &mut self.send_buffer);
             self.link.send(class, &self.send_buffer, stride)?;
             let deadline = self.link.now().plus(retry);
             while self.link.wait(deadline)? {
@@ -201,10 +215,10 @@ impl Worker {
                         return accept(status);
                     }
                     let now = self.link.now();
-                    self.protocol.handle_datagrams(now, class, payload, stride, &mut []);
+                    self.session.handle_datagrams(now, class, payload, stride);
                 }
             }
-            retry = (retry * 2).min(LAST_JOIN_RETRY);
+            retry = (retry * 2).min(LAST_RETRY);
         }
         Err(self.silence())
     }
@@ -214,58 +228,59 @@ impl Worker {
         AggregateError::SwitchLost { switch: SocketAddr::V4(self.options.switch), silent }
     }
 
-    fn run_round(&mut self, vector: &mut [f32]) -> Result<Finished, AggregateError> {
+    fn run_round(&mut self, contribution: &[f32]) -> Result<Finished, AggregateError> {
         let begin = self.link.now();
         self.link.last_heard = begin;
-        let round = self.protocol.begin_round(begin);
+        self.session.begin_round(begin);
         loop {
-            self.flush(vector)?;
-            if let Some(outcome) = self.protocol.take_outcome() {
-                return outcome.map_err(|failure| round_error(round, failure));
+            self.flush(contribution)?;
+            if let Some(outcome) = self.session.take_outcome() {
+                return outcome.map_err(|failure| round_error(self.session.round(), failure));
             }
             match self.link.receive()? {
                 Some((class, len, stride)) => {
                     let now = self.link.now();
                     let payload = &self.link.recv_buffer[..len];
-                    self.protocol.handle_datagrams(now, class, payload, stride, vector);
+                    self.session.handle_datagrams(now, class, payload, stride);
                 }
-                None => self.wait(round, begin)?,
+                None => self.wait(begin)?,
             }
         }
     }
 
-    fn flush(&mut self, vector: &[f32]) -> Result<(), AggregateError> {
+    fn flush(&mut self, contribution: &[f32]) -> Result<(), AggregateError> {
         let now = self.link.now();
-        while let Some((class, stride)) = self.protocol.poll_transmit(now, vector, &mut self.send_buffer) {
-            self.link.send(class, &self.send_buffer, stride)?;
+        let buffer = &mut self.send_buffer;
+        while let Some((class, stride)) = self.session.poll_transmit(now, contribution, buffer) {
+            self.link.send(class, buffer, stride)?;
         }
         Ok(())
     }
 
     /// Sleeps until a datagram arrives or the protocol wants to be called, within the caller's patience.
-    fn wait(&mut self, round: WireRound, begin: Instant) -> Result<(), AggregateError> {
+    fn wait(&mut self, begin: Instant) -> Result<(), AggregateError> {
         let now = self.link.now();
         if now.since(self.link.last_heard) > self.options.switch_timeout {
-            self.protocol.abandon_round();
+            self.session.abandon_round();
             return Err(self.silence());
         }
         let waited = now.since(begin);
         if self.options.round_timeout.is_some_and(|timeout| waited > timeout) {
-            let missing = self.protocol.remaining();
-            self.protocol.abandon_round();
-            return Err(AggregateError::Stalled { round: round.get(), waited, missing });
+            let (round, missing) = (self.session.round().get(), self.session.remaining());
+            self.session.abandon_round();
+            return Err(AggregateError::Stalled { round, waited, missing });
         }
-        let deadline = self.protocol.poll_timeout().unwrap_or(now);
+        let deadline = self.session.poll_timeout().unwrap_or(now);
         if !self.link.wait(deadline)? {
-            self.protocol.handle_timeout(self.link.now());
+            self.session.handle_timeout(self.link.now());
         }
         Ok(())
     }
 
     /// Divides each segment by the number of gradients that it holds.
     fn scale_segments(&self, vector: &mut [f32]) {
-        let size = usize::from(self.protocol.layout().segment_floats());
-        for (segment, contributions) in vector.chunks_mut(size).zip(self.protocol.contributions()) {
+        let size = usize::from(self.session.layout().segment_floats());
+        for (segment, contributions) in vector.chunks_mut(size).zip(self.session.contributions()) {
             let scale = 1.0 / f32::from((*contributions).max(1));
             segment.iter_mut().for_each(|x| *x *= scale);
         }
@@ -278,13 +293,13 @@ impl GradientAggregator for Worker {
     }
 
     fn gradient_len(&self) -> usize {
-        self.protocol.layout().gradient_len() as usize
+        self.session.layout().gradient_len() as usize
     }
 
     fn all_reduce(&mut self, vector: &mut [f32]) -> Result<Round, AggregateError> {
-        check_vector(vector, self.gradient_len())?;
-        let Finished { round, fewest, most } = self.run_round(vector)?;
-        Ok(Round { number: round.get(), contributors: fewest, uniform: fewest == most })
+        let (round, sum) = self.reduce(vector)?;
+        vector.copy_from_slice(sum);
+        Ok(round)
     }
 
     fn all_reduce_mean(&mut self, vector: &mut [f32]) -> Result<Round, AggregateError> {
@@ -294,7 +309,7 @@ impl GradientAggregator for Worker {
     }
 
     fn stats(&self) -> AggregatorStats {
-        let counters = self.protocol.counters();
+        let counters = self.session.counters();
         AggregatorStats {
             rounds: counters.rounds,
             segments: counters.segments,
@@ -309,14 +324,17 @@ impl Drop for Worker {
             return;
         }
         // Best effort: if it is lost, the lease ends the membership.
-        let (class, stride) = self.protocol.emit_control(0, ControlBody::Leave, &mut self.send_buffer);
+        let (class, stride) = self.session.emit(0, ControlBody::Leave, &mut self.send_buffer);
         let _ = self.link.send(class, &self.send_buffer, stride);
     }
 }
 
 fn round_error(round: WireRound, failure: Failure) -> AggregateError {
     match failure {
-        Failure::Expelled(reason) => AggregateError::Expelled { reason },
+        // A session joins again; only the round it cannot resume is reported.
+        Failure::Forgotten => AggregateError::Expelled { reason: "unknown member" },
+        Failure::JoinRefused(status, _) => AggregateError::Expelled { reason: status.name() },
+        Failure::Missed(next) => AggregateError::MissedRounds { next: next.get() },
         Failure::Halted => AggregateError::Halted,
         Failure::StaleRound(current) => {
             AggregateError::StaleRound { round: round.get(), current: current.get() }
@@ -356,54 +374,56 @@ fn acknowledged(class: Class, bytes: &[u8], id: u32) -> Option<Status> {
     parse_ack(class, bytes).filter(|(request, _)| *request == id).map(|(_, ack)| ack.status)
 }
 
-/// Id of the Join, which its Ack repeats.
-const JOIN_REQUEST: u32 = 1;
-/// Id of what the switch sends unasked: the Ack once more, when the last worker has joined.
-const NOTICE: u32 = 0;
+/// Id of the short Join that finds out whether a long one was too long for the path.
+const PROBE_REQUEST: u32 = u32::MAX;
 
-/// The first part of a worker's life: Join until the switch answers, then until all workers are there.
+/// The first part of a worker's life: until the switch has answered, and until all workers are there.
 struct Joining<'a> {
     link: &'a mut Link,
     options: &'a JoinOptions,
+    buffer: &'a mut Vec<u8>,
 }
 
 impl Joining<'_> {
-    fn run(&mut self) -> Result<Membership, JoinError> {
-        let join = self.options.repr(instance());
-        let packet = self.packet(join);
+    fn run(&mut self, session: &mut Session) -> Result<(), JoinError> {
         let begin = self.link.now();
-        let mut retry = FIRST_JOIN_RETRY;
-        let mut answer: Option<(Membership, u16)> = None;
+        let mut last_error = None;
         loop {
-            let error = self.send(&packet)?;
-            match self.await_ack(retry)? {
-                Some((membership, _, true)) => return Ok(membership),
-                Some((membership, present, false)) => answer = Some((membership, present)),
-                None => {}
+            let now = self.link.now();
+            while let Some((_, len)) = session.poll_transmit(now, &[], self.buffer) {
+                last_error = self.send(len)?;
             }
-            let waited = self.link.now().since(begin);
-            if answer.is_none() && waited > self.options.connect_timeout {
-                return Err(self.explain_silence(join, waited, error));
+            let waited = now.since(begin);
+            match session.join_progress() {
+                JoinProgress::Joined => return Ok(()),
+                JoinProgress::Refused(status, expected) => {
+                    let reason = self.options.refusal(status, expected);
+                    return Err(JoinError::Refused { status, reason });
+                }
+                JoinProgress::Unanswered if waited > self.options.connect_timeout => {
+                    return Err(self.explain_silence(waited, last_error));
+                }
+                JoinProgress::Unanswered => {}
+                JoinProgress::Waiting(present) => self.check_patience(waited, present)?,
             }
-            self.check_patience(waited, answer)?;
-            retry = (retry * 2).min(LAST_JOIN_RETRY);
+            let deadline = session.poll_timeout().unwrap_or(now);
+            if !self.link.wait(deadline)? {
+                session.handle_timeout(self.link.now());
+            } else if let Some((class, len, stride)) = self.link.receive()? {
+                let now = self.link.now();
+                session.handle_datagrams(now, class, &self.link.recv_buffer[..len], stride);
+            }
         }
     }
 
-    fn packet(&self, join: JoinRepr) -> Vec<u8> {
-        encode(self.options.job, JOIN_REQUEST, ControlBody::Join(join))
-    }
-
     /// Nobody has answered a Join as long as a data packet. If a short one is answered, the path is too narrow.
-    fn explain_silence(&mut self, join: JoinRepr, waited: Duration, error: Option<io::Error>) -> JoinError {
-        let short = self.packet(JoinRepr { padding_len: 0, ..join });
-        let is_answered =
-            self.send(&short).and_then(|_| self.await_ack(LAST_JOIN_RETRY)).map(|ack| ack.is_some());
-        match is_answered {
-            Ok(true) => {
-                let _ = self.send(&encode(self.options.job, 0, ControlBody::Leave));
-                self.path_mtu(self.packet(join).len())
-            }
+    fn explain_silence(&mut self, waited: Duration, error: Option<io::Error>) -> JoinError {
+        let join = self.options.repr(instance());
+        let padded_len = ControlRepr { job: 0, request: 0, body: ControlBody::Join(join) }.buffer_len();
+        let probe = JoinRepr { padding_len: 0, query: true, ..join };
+        *self.buffer = encode(self.options.job, PROBE_REQUEST, ControlBody::Join(probe));
+        match self.send(self.buffer.len()).and_then(|_| self.is_answered()) {
+            Ok(true) => self.path_mtu(padded_len),
             Ok(false) => JoinError::NoAnswer {
                 switch: self.options.switch,
                 waited,
@@ -418,55 +438,34 @@ impl Joining<'_> {
         JoinError::PathMtu { switch, len, segment_floats }
     }
 
-    /// Sends the Join; an error that may pass is returned as text.
-    fn send(&self, packet: &[u8]) -> Result<Option<io::Error>, JoinError> {
+    /// Sends what is in the buffer; an error that may pass is returned as a value.
+    fn send(&self, len: usize) -> Result<Option<io::Error>, JoinError> {
         let tos = self.options.control_tos;
-        match self.link.socket.send(tos, None, None, packet, packet.len()) {
+        match self.link.socket.send(tos, None, None, &self.buffer[..len], len) {
             Ok(_) => Ok(None),
-            Err(error) if error.raw_os_error() == Some(EMSGSIZE) => Err(self.path_mtu(packet.len())),
+            Err(error) if error.raw_os_error() == Some(EMSGSIZE) => Err(self.path_mtu(len)),
             Err(error) if is_transient(&error) => Ok(Some(error)),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// The membership, the number of members, and whether the job is complete.
-    fn await_ack(&mut self, patience: Duration) -> Result<Option<(Membership, u16, bool)>, JoinError> {
-        let deadline = self.link.now().plus(patience);
-        let mut latest = None;
+    /// Whether the switch says anything, be it a refusal.
+    fn is_answered(&mut self) -> Result<bool, JoinError> {
+        let deadline = self.link.now().plus(LAST_RETRY);
         while self.link.wait(deadline)? {
             let Some((class, len, stride)) = self.link.receive()? else { continue };
-            for bytes in self.link.recv_buffer[..len].chunks(stride.max(1)) {
-                if let Some((JOIN_REQUEST | NOTICE, ack)) = parse_ack(class, bytes)
-                    && ack.action == Action::Join
-                {
-                    let admitted = self.admitted(&ack)?;
-                    if admitted.2 {
-                        return Ok(Some(admitted));
-                    }
-                    latest = Some(admitted);
-                }
+            let mut datagrams = self.link.recv_buffer[..len].chunks(stride.max(1));
+            if datagrams.any(|bytes| parse_ack(class, bytes).is_some()) {
+                return Ok(true);
             }
         }
-        Ok(latest)
+        Ok(false)
     }
 
-    fn admitted(&self, ack: &AckRepr<'_>) -> Result<(Membership, u16, bool), JoinError> {
-        if ack.status != Status::Success {
-            let reason = self.options.refusal(ack.status, ack.expected);
-            return Err(JoinError::Refused { status: ack.status, reason });
-        }
-        let membership = Membership::from_ack(ack);
-        // H is held at the declared number of workers until they have all joined.
-        let is_complete = ack.members >= self.options.workers || ack.threshold <= ack.members;
-        Ok((membership, ack.members, is_complete))
-    }
-
-    fn check_patience(&self, waited: Duration, answer: Option<(Membership, u16)>) -> Result<(), JoinError> {
-        let is_over = self.options.workers_timeout.is_some_and(|limit| waited > limit);
-        match answer {
-            Some((_, present)) if is_over => {
-                Err(JoinError::WorkersMissing { present, workers: self.options.workers, waited })
-            }
+    fn check_patience(&self, waited: Duration, present: u16) -> Result<(), JoinError> {
+        let workers = self.options.workers;
+        match self.options.workers_timeout {
+            Some(limit) if waited > limit => Err(JoinError::WorkersMissing { present, workers, waited }),
             _ => Ok(()),
         }
     }
@@ -490,9 +489,7 @@ struct Heartbeat {
 
 impl Heartbeat {
     fn start(link: &Link, job: u32, lease: Duration) -> io::Result<Self> {
-        let empty = RangeRepr { round: WireRound::default(), first: 0, count: 0 };
-        let body = ControlBody::Help(SegmentSetRepr { range: empty, bitmap: &[] });
-        let packet = encode(job, 0, body);
+        let packet = encode(job, 0, heartbeat());
         let (socket, tos) = (Arc::clone(&link.socket), link.classifier.control_tos);
         let interval = (lease / HEARTBEATS_PER_LEASE).max(Duration::from_millis(1));
         let (stop, stopped) = channel::<()>();

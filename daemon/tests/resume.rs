@@ -1,0 +1,249 @@
+//! Members that were members before: of a run of the switch that is over, or until they were expelled.
+
+mod common;
+
+use common::*;
+use iswitch_daemon::switch::{Departure, Event};
+use iswitch_protocol::wire::{
+    AckRepr, Class, ControlBody, ControlPacket, ControlRepr, JoinRepr, ResumeRepr, Standing, Status,
+};
+use iswitch_protocol::{Round, history};
+
+/// Boot id of the harness's switch.
+const BOOT: u64 = 42;
+/// Next round of members that have everything.
+const NEXT: u32 = 7;
+/// History of members that have everything, and of those who lack one sum.
+const LATEST: u64 = 1000;
+const BEHIND: u64 = 999;
+/// Where a resumed job goes on: two rounds and what the boot id adds beyond all that members name.
+const BASE: u32 = NEXT + 2 + BOOT as u32;
+
+fn resuming(history: u64, previous: u64, members: u16) -> JoinRepr {
+    let next = if history == LATEST { NEXT } else { NEXT - 1 };
+    let resume = ResumeRepr { round: Round::new(next), members, threshold: 0, history, previous };
+    JoinRepr { resume: Some(resume), ..join(3) }
+}
+
+/// What the Acks of Joins tell: to whom, whether the job is complete, standing, round and history.
+type Answer = (u8, bool, Standing, u32, u64);
+
+fn answers(switch: &mut Harness) -> Vec<Answer> {
+    let mut answers = Vec::new();
+    while let Some(transmit) = switch.switch.poll_transmit() {
+        let packet = ControlPacket::new_checked(transmit.payload).unwrap();
+        let Ok(ControlRepr { body: ControlBody::Ack(ack), .. }) = ControlRepr::parse(&packet) else {
+            panic!("only Acks are expected");
+        };
+        let AckRepr { status, formed, standing, round, history, .. } = ack;
+        assert_eq!(status, Status::Success);
+        let to = transmit.recipients().next().unwrap().peer.ip().octets()[3];
+        answers.push((to, formed, standing, round.get(), history));
+    }
+    answers
+}
+
+fn send_join(switch: &mut Harness, host: u8, join: JoinRepr) -> Vec<Answer> {
+    let packet = control(JOB, 1, ControlBody::Join(join));
+    let now = switch.now();
+    switch.switch.handle_datagrams(now, &endpoint(host), Class::Control, &packet, packet.len());
+    answers(switch)
+}
+
+/// Three members come back: 1 and 2 hold the last sum, 3 lacks it.
+fn one_behind() -> Harness {
+    let mut switch = Harness::new();
+    send_join(&mut switch, 1, resuming(LATEST, BEHIND, 3));
+    send_join(&mut switch, 2, resuming(LATEST, BEHIND, 3));
+    let told = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
+    let supplies = |host| (host, true, Standing::Supplies, BASE, LATEST);
+    assert_eq!(told, [supplies(1), supplies(2), (3, true, Standing::Awaits, BASE, LATEST)]);
+    switch
+}
+
+#[test]
+fn all_who_were_members_go_on_under_fresh_rounds() {
+    let mut switch = Harness::new();
+    let told = send_join(&mut switch, 1, resuming(LATEST, 0, 3));
+    assert!(matches!(told[..], [(1, false, ..)]), "{told:?}");
+    send_join(&mut switch, 2, resuming(LATEST, 0, 3));
+    let told = send_join(&mut switch, 3, resuming(LATEST, BEHIND, 3));
+    assert_eq!(told, [1, 2, 3].map(|host| (host, true, Standing::Resumed, BASE, LATEST)));
+    assert!(switch.events().contains(&Event::JobResumed { job: JOB, members: 3, round: Round::new(BASE) }));
+    switch.round(&[1, 2], BASE);
+    assert_eq!(switch.data(3, 2, BASE, &[3.0])[0], result(1, 2, BASE, 3, &[6.0]));
+    // A packet of the earlier run cannot be mistaken for one of this.
+    let late = switch.data(1, 2, NEXT, &[9.0]);
+    assert!(matches!(late[..], [Sent::Ack { status: Status::StaleRound, round: BASE, .. }]), "{late:?}");
+}
+
+#[test]
+fn those_who_hold_the_last_sum_send_it_to_those_who_lack_it() {
+    let mut switch = one_behind();
+    let refused = switch.data(3, 2, BASE, &[5.0]);
+    assert!(matches!(refused[..], [Sent::Ack { status: Status::StaleRound, .. }]), "it does not contribute");
+    let sum = weighted(2, BASE, 3, &[60.0]);
+    let expected = [1, 2, 3].map(|to| result(to, 2, BASE, 3, &[60.0]));
+    assert_eq!(switch.send(2, Class::Data, &sum), expected, "the first to come is the result");
+    assert_eq!(switch.send(1, Class::Data, &sum), [result(1, 2, BASE, 3, &[60.0])]);
+    // The next round is an ordinary one, in which all take part.
+    assert_eq!(switch.data(1, 2, BASE + 1, &[1.0]), []);
+    assert_eq!(switch.data(2, 2, BASE + 1, &[2.0]), []);
+    assert_eq!(switch.data(3, 2, BASE + 1, &[3.0])[0], result(1, 2, BASE + 1, 3, &[6.0]));
+    let (before, late) = (switch.counters().contributions, weighted(2, BASE + 1, 3, &[60.0]));
+    switch.send(1, Class::Data, &late);
+    assert_eq!(switch.counters().contributions, before, "weights are for the replayed round alone");
+}
+
+#[test]
+fn if_nobody_holds_the_sum_any_more_it_is_summed_anew() {
+    let mut switch = one_behind();
+    let first = weighted(0, BASE, 3, &[60.0, 60.0]);
+    assert_eq!(switch.send(1, Class::Data, &first).len(), 3);
+    switch.control(1, 2, ControlBody::Leave);
+    switch.control(2, 2, ControlBody::Leave);
+    assert_eq!(switch.data(3, 1, BASE, &[3.0, 3.0]), [result(3, 1, BASE, 1, &[3.0, 3.0])]);
+    assert_eq!(switch.data(3, 2, BASE, &[3.0]), [result(3, 2, BASE, 1, &[3.0])]);
+    assert_eq!(
+        switch.data(3, 0, BASE, &[3.0, 3.0]),
+        [result(3, 0, BASE, 3, &[60.0, 60.0])],
+        "what was supplied before stays"
+    );
+}
+
+#[test]
+fn if_nobody_lacks_the_sum_any_more_the_job_goes_on() {
+    let mut switch = one_behind();
+    switch.control(3, 2, ControlBody::Leave);
+    switch.control(1, 2, ControlBody::Leave);
+    switch.control(2, 2, ControlBody::Leave);
+    assert_eq!(switch.switch.jobs().count(), 0);
+    let mut switch = Harness::new();
+    send_join(&mut switch, 1, resuming(LATEST, BEHIND, 3));
+    send_join(&mut switch, 2, resuming(BEHIND, 0, 3));
+    // It is up to date, but holds no sum: it waits for the replayed round to pass.
+    let told = send_join(&mut switch, 3, resuming(LATEST, 0, 3));
+    assert_eq!(told[2], (3, true, Standing::Resumed, BASE + 1, LATEST));
+    switch.control(1, 2, ControlBody::Leave);
+    switch.control(2, 2, ControlBody::Leave);
+    assert_eq!(switch.data(3, 2, BASE + 1, &[3.0]), [result(3, 2, BASE + 1, 1, &[3.0])]);
+}
+
+#[test]
+fn who_shares_no_history_starts_afresh() {
+    let mut switch = Harness::new();
+    send_join(&mut switch, 1, resuming(5, 4, 3));
+    send_join(&mut switch, 2, resuming(LATEST, 0, 3));
+    let told = send_join(&mut switch, 3, resuming(LATEST, 0, 3));
+    let resumed = |host| (host, true, Standing::Resumed, BASE, LATEST);
+    assert_eq!(told, [(1, true, Standing::Fresh, BASE, LATEST), resumed(2), resumed(3)]);
+}
+
+#[test]
+fn one_sum_that_nobody_holds_is_not_awaited() {
+    let mut switch = Harness::new();
+    send_join(&mut switch, 1, resuming(LATEST, 0, 3));
+    send_join(&mut switch, 2, resuming(LATEST, 0, 3));
+    let told = send_join(&mut switch, 3, resuming(BEHIND, 0, 3));
+    assert_eq!(told[2], (3, true, Standing::Fresh, BASE, LATEST));
+}
+
+#[test]
+fn a_job_that_comes_back_waits_a_lease_for_the_missing() {
+    let mut switch = Harness::new();
+    send_join(&mut switch, 1, resuming(LATEST, 0, 3));
+    send_join(&mut switch, 2, resuming(LATEST, 0, 3));
+    let heartbeat = |switch: &mut Harness, host| {
+        let range = range(0, 0, 0);
+        let set = iswitch_protocol::wire::control::SegmentSetRepr { range, bitmap: &[] };
+        switch.control(host, 0, ControlBody::Help(set));
+    };
+    let mut told = Vec::new();
+    for _ in 0..8 {
+        told.extend(switch.sleep(u64::from(LEASE_MS) / 4));
+        heartbeat(&mut switch, 1);
+        heartbeat(&mut switch, 2);
+    }
+    assert_eq!(told.len(), 2, "both are told once: {told:?}");
+    switch.data(1, 2, BASE, &[1.0]);
+    assert_eq!(switch.data(2, 2, BASE, &[2.0])[0], result(1, 2, BASE, 2, &[3.0]));
+    // The third one comes after all.
+    let told = send_join(&mut switch, 3, resuming(LATEST, 0, 3));
+    let after = history::after(LATEST, BOOT, Round::new(BASE));
+    assert_eq!(told, [(3, true, Standing::Fresh, BASE + 1, after)], "it has missed a round");
+}
+
+#[test]
+fn fewer_members_than_declared_are_enough_if_they_were_fewer_before() {
+    let mut switch = Harness::new();
+    send_join(&mut switch, 1, resuming(LATEST, 0, 2));
+    let told = send_join(&mut switch, 2, resuming(LATEST, 0, 2));
+    assert_eq!(told.len(), 2);
+    assert!(told.iter().all(|(_, formed, ..)| *formed));
+}
+
+#[test]
+fn a_pinned_threshold_survives() {
+    let mut switch = Harness::new();
+    let pinned = |host| {
+        let JoinRepr { resume, .. } = resuming(LATEST, 0, 3);
+        let resume = ResumeRepr { threshold: 2, ..resume.unwrap() };
+        (host, JoinRepr { resume: Some(resume), ..join(3) })
+    };
+    for (host, join) in [1, 2, 3].map(pinned) {
+        send_join(&mut switch, host, join);
+    }
+    switch.data(1, 2, BASE, &[1.0]);
+    assert_eq!(switch.data(2, 2, BASE, &[2.0])[0], result(1, 2, BASE, 2, &[3.0]));
+}
+
+#[test]
+fn an_expelled_member_is_up_to_date_only_if_nothing_was_summed_since() {
+    let start = history::begin(BOOT, JOB, Round::new(0));
+    let rejoin = |history, round| {
+        let resume = ResumeRepr { round: Round::new(round), members: 3, threshold: 0, history, previous: 0 };
+        JoinRepr { resume: Some(resume), ..join(3) }
+    };
+    let mut switch = Harness::formed(3);
+    switch.round(&[1, 2, 3], 0);
+    switch.control(3, 2, ControlBody::Leave);
+    let after_0 = history::after(start, BOOT, Round::new(0));
+    let told = send_join(&mut switch, 3, rejoin(after_0, 1));
+    assert_eq!(told, [(3, true, Standing::Resumed, 1, after_0)], "round 1 has not begun");
+    switch.control(3, 3, ControlBody::Leave);
+    switch.round(&[1, 2], 1);
+    let after_1 = history::after(after_0, BOOT, Round::new(1));
+    let told = send_join(&mut switch, 3, rejoin(after_0, 1));
+    assert_eq!(told, [(3, true, Standing::Fresh, 2, after_1)], "round 1 is over");
+}
+
+#[test]
+fn a_member_that_only_believes_to_be_forgotten_goes_on_where_it_was() {
+    let mut switch = Harness::formed(2);
+    switch.round(&[1, 2], 0);
+    switch.data(2, 0, 1, &[2.0, 2.0]);
+    let before = history::begin(BOOT, JOB, Round::new(0));
+    for (history, round) in [(before, 0), (history::after(before, BOOT, Round::new(0)), 1)] {
+        let resume = ResumeRepr { round: Round::new(round), members: 2, threshold: 0, history, previous: 0 };
+        let told = send_join(&mut switch, 1, JoinRepr { resume: Some(resume), ..join(2) });
+        assert_eq!(told, [(1, true, Standing::Resumed, round, history)]);
+    }
+    let left = |event: &Event| matches!(event, Event::Left { why: Departure::Restarted, .. });
+    assert!(!switch.events().iter().any(left));
+}
+
+#[test]
+fn a_query_admits_nobody() {
+    let mut switch = Harness::new();
+    let query = JoinRepr { query: true, ..join(2) };
+    let answer = switch.control(9, 1, ControlBody::Join(query));
+    assert!(matches!(answer[..], [Sent::Ack { status: Status::UnknownJob, .. }]), "{answer:?}");
+    switch.join(1, join(2));
+    switch.join(2, join(2));
+    switch.round(&[1, 2], 0);
+    let answer = switch.control(9, 1, ControlBody::Join(query));
+    assert!(matches!(answer[..], [Sent::Ack { status: Status::Success, round: 1, .. }]), "{answer:?}");
+    let refused = switch.control(9, 1, ControlBody::Join(JoinRepr { gradient_len: 6, ..query }));
+    assert!(matches!(refused[..], [Sent::Ack { status: Status::GradientLenMismatch, expected: 5, .. }]));
+    assert_eq!(switch.switch.jobs().next().unwrap().members.len(), 2);
+}

@@ -1,0 +1,390 @@
+//! A worker's membership from the first Join to the last round: bytes and a clock in; bytes, a deadline and
+//! outcomes out.
+//!
+//! It joins, waits until the job is complete, and takes part in rounds. If the switch forgets it, because the
+//! switch was restarted or the lease ran out, it joins again and says what it has summed. Mostly the round under
+//! way is then done again, and the caller notices nothing but the time. If others have gone on meanwhile, the round
+//! ends with [`Failure::Missed`].
+
+use core::time::Duration;
+
+use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
+use iswitch_protocol::wire::{
+    AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, JoinRepr, Standing, Status,
+};
+use iswitch_protocol::{Instant, Round, VectorLayout};
+
+use super::protocol::{Failure, Finished, Membership, Part, WorkerCounters, WorkerProtocol};
+
+const FIRST_JOIN_RETRY: Duration = Duration::from_millis(20);
+const LAST_JOIN_RETRY: Duration = Duration::from_millis(500);
+/// Several heartbeats may be lost before a lease ends.
+pub(crate) const HEARTBEATS_PER_LEASE: u32 = 4;
+
+/// What a session needs to know.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionConfig {
+    /// The job.
+    pub job: u32,
+    /// How the vector is cut up: must agree with `join`.
+    pub layout: VectorLayout,
+    /// What the member declares.
+    pub join: JoinRepr,
+    /// Receive buffer that the worker really has, in bytes: results that do not fit in it would be lost.
+    pub recv_buffer_bytes: usize,
+    /// Whether to keep the lease alive. Otherwise the caller does, see [`heartbeat`].
+    pub heartbeats: bool,
+}
+
+/// The empty Help that renews a lease and wants no answer.
+pub fn heartbeat() -> ControlBody<'static> {
+    let range = RangeRepr { round: Round::default(), first: 0, count: 0 };
+    ControlBody::Help(SegmentSetRepr { range, bitmap: &[] })
+}
+
+/// How far an attempt to join is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinProgress {
+    /// The switch has not answered.
+    Unanswered,
+    /// The job waits for others: so many members have joined.
+    Waiting(u16),
+    /// The job is complete.
+    Joined,
+    /// The switch has refused: the reason, and what was expected.
+    Refused(Status, u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Attempt {
+    /// The Join's id, which its Ack repeats.
+    request: u32,
+    retry: Duration,
+    deadline: Instant,
+    /// Whether the Join is to be sent now.
+    due: bool,
+    /// Members that have joined, once the switch has answered.
+    present: Option<u16>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    Joining(Attempt),
+    /// Sends the last sum to those who lack it; the caller's round waits.
+    Supplying,
+    Member,
+    Refused(Status, u32),
+}
+
+/// The whole protocol of a worker.
+#[derive(Debug)]
+pub struct Session {
+    config: SessionConfig,
+    phase: Phase,
+    attempts: u32,
+    /// Once the switch has admitted the worker.
+    protocol: Option<WorkerProtocol>,
+    /// Sum of the last round, and results of the one under way: `[gradient_len]`.
+    sums: Vec<f32>,
+    /// Whether the caller waits for a round.
+    is_wanted: bool,
+    /// Whether the next round is one that others supply.
+    is_awaited: bool,
+    /// Where the worker goes on after it has missed rounds that the caller does not know of yet.
+    missed: Option<Round>,
+    outcome: Option<Result<Finished, Failure>>,
+    heartbeat_at: Instant,
+    rejoins: u64,
+}
+
+impl Session {
+    /// A worker that begins to join.
+    pub fn new(config: SessionConfig, now: Instant) -> Self {
+        let mut session = Self {
+            config,
+            phase: Phase::Member,
+            attempts: 0,
+            protocol: None,
+            sums: vec![0.0; config.layout.gradient_len() as usize],
+            is_wanted: false,
+            is_awaited: false,
+            missed: None,
+            outcome: None,
+            heartbeat_at: now,
+            rejoins: 0,
+        };
+        session.join(now);
+        session
+    }
+
+    /// How far joining is.
+    pub fn join_progress(&self) -> JoinProgress {
+        match self.phase {
+            Phase::Joining(Attempt { present: None, .. }) => JoinProgress::Unanswered,
+            Phase::Joining(Attempt { present: Some(members), .. }) => JoinProgress::Waiting(members),
+            Phase::Supplying | Phase::Member => JoinProgress::Joined,
+            Phase::Refused(status, expected) => JoinProgress::Refused(status, expected),
+        }
+    }
+
+    /// What the switch told when it last admitted the worker.
+    pub fn membership(&self) -> Option<&Membership> {
+        self.protocol.as_ref().map(WorkerProtocol::membership)
+    }
+
+    /// How the vector is cut up.
+    pub fn layout(&self) -> &VectorLayout {
+        &self.config.layout
+    }
+
+    /// Sum of the last round that was finished: `[gradient_len]`, until the next one begins.
+    pub fn sum(&self) -> &[f32] {
+        &self.sums
+    }
+
+    /// Gradients in each segment of the last sum: `[segment_count]`.
+    pub fn contributions(&self) -> &[u16] {
+        self.protocol.as_ref().map_or(&[], WorkerProtocol::contributions)
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> WorkerCounters {
+        self.protocol.as_ref().map_or_else(WorkerCounters::default, |protocol| *protocol.counters())
+    }
+
+    /// How often the switch has forgotten this worker and taken it back.
+    pub fn rejoins(&self) -> u64 {
+        self.rejoins
+    }
+
+    /// Number of the round that comes next, or is under way; the job's numbers change when the switch is restarted.
+    pub fn round(&self) -> Round {
+        self.protocol.as_ref().map_or_else(Round::default, WorkerProtocol::next_round)
+    }
+
+    /// Segments without a result in the round under way.
+    pub fn remaining(&self) -> usize {
+        self.protocol.as_ref().map_or(0, WorkerProtocol::remaining)
+    }
+
+    /// Begins the next round. If the worker is not a member just now, it begins when it is again.
+    pub fn begin_round(&mut self, now: Instant) {
+        self.outcome = None;
+        if let Some(round) = self.missed.take() {
+            self.outcome = Some(Err(Failure::Missed(round)));
+            return;
+        }
+        self.is_wanted = true;
+        match self.phase {
+            Phase::Member => self.start_round(now),
+            Phase::Refused(..) => self.join(now),
+            Phase::Joining(_) | Phase::Supplying => {}
+        }
+    }
+
+    /// Gives up the round under way; the next call to [`Self::begin_round`] repeats it.
+    pub fn abandon_round(&mut self) {
+        self.is_wanted = false;
+        if let (Phase::Member, Some(protocol)) = (self.phase, &mut self.protocol) {
+            protocol.abandon_round();
+        }
+    }
+
+    /// How the round ended, once.
+    pub fn take_outcome(&mut self) -> Option<Result<Finished, Failure>> {
+        self.outcome.take()
+    }
+
+    /// When [`Self::handle_timeout`] is due.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let own = match self.phase {
+            Phase::Joining(attempt) => Some(attempt.deadline),
+            Phase::Supplying | Phase::Member => self.protocol.as_ref().and_then(WorkerProtocol::poll_timeout),
+            Phase::Refused(..) => None,
+        };
+        let heartbeat = self.sends_heartbeats().then_some(self.heartbeat_at);
+        own.into_iter().chain(heartbeat).min()
+    }
+
+    /// Lets time pass.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        match &mut self.phase {
+            Phase::Joining(attempt) => {
+                if attempt.deadline <= now {
+                    attempt.retry = (attempt.retry * 2).min(LAST_JOIN_RETRY);
+                    attempt.deadline = now.plus(attempt.retry);
+                    attempt.due = true;
+                }
+            }
+            Phase::Supplying | Phase::Member => {
+                if let Some(protocol) = &mut self.protocol {
+                    protocol.handle_timeout(now);
+                }
+            }
+            Phase::Refused(..) => {}
+        }
+    }
+
+    /// Takes in a datagram of the switch, or a super-frame of datagrams of `stride` bytes.
+    pub fn handle_datagrams(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
+        match (self.phase, &mut self.protocol) {
+            (Phase::Joining(_), _) if class == Class::Control => {
+                payload.chunks(stride.max(1)).for_each(|bytes| self.handle_join_answer(now, bytes));
+            }
+            (Phase::Supplying | Phase::Member, Some(protocol)) => {
+                protocol.handle_datagrams(now, class, payload, stride, &mut self.sums);
+                self.follow(now);
+            }
+            _ => {}
+        }
+    }
+
+    /// Writes the next packets into `buffer` and returns their class and the bytes of each. `contribution`
+    /// (`[gradient_len]`) must be the same until the round has ended.
+    pub fn poll_transmit(
+        &mut self,
+        now: Instant,
+        contribution: &[f32],
+        buffer: &mut Vec<u8>,
+    ) -> Option<(Class, usize)> {
+        if let Phase::Joining(attempt) = &mut self.phase {
+            return core::mem::take(&mut attempt.due).then_some(attempt.request).map(|request| {
+                let join = JoinRepr { resume: self.resume(), ..self.config.join };
+                self.emit(request, ControlBody::Join(join), buffer)
+            });
+        }
+        if self.sends_heartbeats() && self.heartbeat_at <= now {
+            self.heartbeat_at = now.plus(self.heartbeat_interval());
+            return Some(self.emit(0, heartbeat(), buffer));
+        }
+        let protocol = self.protocol.as_mut()?;
+        match self.phase {
+            Phase::Supplying => protocol.poll_transmit(now, &self.sums, buffer),
+            Phase::Member => protocol.poll_transmit(now, contribution, buffer),
+            Phase::Joining(_) | Phase::Refused(..) => None,
+        }
+    }
+
+    /// Writes a control packet into `buffer`.
+    pub fn emit(&self, request: u32, body: ControlBody<'_>, buffer: &mut Vec<u8>) -> (Class, usize) {
+        let repr = ControlRepr { job: self.config.job, request, body };
+        buffer.resize(repr.buffer_len(), 0);
+        (Class::Control, repr.emit(buffer))
+    }
+
+    /// An id that no request of this worker has had; never zero.
+    pub fn take_request_id(&mut self) -> u32 {
+        self.protocol.as_mut().map_or(1, WorkerProtocol::take_request_id)
+    }
+
+    fn resume(&self) -> Option<iswitch_protocol::wire::ResumeRepr> {
+        self.protocol.as_ref().and_then(WorkerProtocol::resume)
+    }
+
+    fn sends_heartbeats(&self) -> bool {
+        self.config.heartbeats && matches!(self.phase, Phase::Member | Phase::Supplying)
+    }
+
+    fn heartbeat_interval(&self) -> Duration {
+        let lease = self.membership().map_or(Duration::ZERO, |membership| membership.lease);
+        (lease / HEARTBEATS_PER_LEASE).max(Duration::from_millis(1))
+    }
+
+    fn join(&mut self, now: Instant) {
+        self.attempts += 1;
+        self.phase = Phase::Joining(Attempt {
+            request: self.attempts,
+            retry: FIRST_JOIN_RETRY,
+            deadline: now.plus(FIRST_JOIN_RETRY),
+            due: true,
+            present: None,
+        });
+    }
+
+    fn handle_join_answer(&mut self, now: Instant, bytes: &[u8]) {
+        let Phase::Joining(attempt) = &mut self.phase else { return };
+        let Ok(packet) = ControlPacket::new_checked(bytes) else { return };
+        let Ok(ControlRepr { request, body: ControlBody::Ack(ack), .. }) = ControlRepr::parse(&packet) else {
+            return;
+        };
+        if request != attempt.request || ack.action != Action::Join {
+            return;
+        }
+        if ack.status != Status::Success {
+            self.refused(ack.status, ack.expected);
+        } else if ack.formed {
+            self.admitted(now, &ack);
+        } else {
+            attempt.present = Some(ack.members);
+        }
+    }
+
+    fn refused(&mut self, status: Status, expected: u32) {
+        self.phase = Phase::Refused(status, expected);
+        if core::mem::take(&mut self.is_wanted) {
+            self.outcome = Some(Err(Failure::JoinRefused(status, expected)));
+        }
+    }
+
+    fn admitted(&mut self, now: Instant, ack: &AckRepr<'_>) {
+        let membership = Membership::from_ack(ack);
+        self.phase = Phase::Member;
+        self.is_awaited = false;
+        if let Some(protocol) = &mut self.protocol {
+            self.rejoins += 1;
+            protocol.readmit(membership);
+        } else {
+            let SessionConfig { job, layout, recv_buffer_bytes, .. } = self.config;
+            self.protocol = Some(WorkerProtocol::new(job, layout, membership, recv_buffer_bytes));
+        }
+        self.heartbeat_at = now.plus(self.heartbeat_interval());
+        match membership.standing {
+            Standing::Fresh if self.rejoins > 0 => self.has_missed(membership.start),
+            Standing::Fresh | Standing::Resumed => self.start_round(now),
+            Standing::Awaits => {
+                self.is_awaited = true;
+                self.start_round(now);
+            }
+            Standing::Supplies => {
+                self.phase = Phase::Supplying;
+                if let Some(protocol) = &mut self.protocol {
+                    protocol.begin(now, Part::Supplies);
+                }
+            }
+        }
+    }
+
+    fn has_missed(&mut self, next: Round) {
+        if core::mem::take(&mut self.is_wanted) {
+            self.outcome = Some(Err(Failure::Missed(next)));
+        } else {
+            self.missed = Some(next);
+        }
+    }
+
+    /// Starts the round that the caller waits for, if it does.
+    fn start_round(&mut self, now: Instant) {
+        if let Some(protocol) = self.protocol.as_mut().filter(|_| self.is_wanted) {
+            protocol.begin(now, if self.is_awaited { Part::Awaits } else { Part::Contributes });
+        }
+    }
+
+    /// Draws the consequences of what the protocol has come to.
+    fn follow(&mut self, now: Instant) {
+        let Some(outcome) = self.protocol.as_mut().and_then(WorkerProtocol::take_outcome) else { return };
+        match (outcome, self.phase) {
+            (Err(Failure::Forgotten), _) => self.join(now),
+            (Ok(_), Phase::Supplying) => {
+                self.phase = Phase::Member;
+                self.start_round(now);
+            }
+            (outcome, _) => {
+                self.phase = Phase::Member;
+                self.is_awaited &= outcome.is_err();
+                if core::mem::take(&mut self.is_wanted) {
+                    self.outcome = Some(outcome);
+                }
+            }
+        }
+    }
+}
