@@ -188,12 +188,8 @@ fn data_packets() {
     }
 }
 
-#[test]
-fn control_packets() {
-    let range = RangeRepr { round: Round::new(9), first: 100, count: 12 };
-    let segments = SegmentSetRepr { range, bitmap: &[0b1000_0001, 0b1010] };
-    let empty = SegmentSetRepr { range: RangeRepr { round: Round::new(0), first: 0, count: 0 }, bitmap: &[] };
-    let join = JoinRepr {
+fn join() -> JoinRepr {
+    JoinRepr {
         gradient_len: 10_119,
         segment_floats: 366,
         workers: 4,
@@ -205,15 +201,21 @@ fn control_packets() {
         query: false,
         resume: None,
         padding_len: 0,
-    };
-    let resume = ResumeRepr {
+    }
+}
+
+fn resume() -> ResumeRepr {
+    ResumeRepr {
         round: Round::new(41),
         members: 4,
         threshold: 3,
         history: 0x1111_2222_3333_4444,
         previous: 0x5555,
-    };
-    let ack = AckRepr {
+    }
+}
+
+fn ack() -> AckRepr<'static> {
+    AckRepr {
         action: Action::Join,
         status: Status::Success,
         member: 3,
@@ -233,13 +235,22 @@ fn control_packets() {
         weight: 4,
         missing: None,
         padding_len: 0,
-    };
+    }
+}
+
+#[test]
+fn control_packets() {
+    let range = RangeRepr { round: Round::new(9), first: 100, count: 12 };
+    let segments = SegmentSetRepr { range, bitmap: &[0b1000_0001, 0b1010] };
+    let empty = SegmentSetRepr { range: RangeRepr { round: Round::new(0), first: 0, count: 0 }, bitmap: &[] };
+    let (join, ack) = (join(), ack());
+    let resume = Some(resume());
     let cases = [
         ("join", ControlBody::Join(join)),
         ("join_padded", ControlBody::Join(JoinRepr { padding_len: 1416, ..join })),
         ("join_switch", ControlBody::Join(JoinRepr { kind: Kind::Switch, weight: 3, ..join })),
         ("join_query", ControlBody::Join(JoinRepr { query: true, ..join })),
-        ("join_resume", ControlBody::Join(JoinRepr { resume: Some(resume), ..join })),
+        ("join_resume", ControlBody::Join(JoinRepr { resume, ..join })),
         ("leave", ControlBody::Leave),
         ("reset", ControlBody::Reset { round: Round::new(0) }),
         ("reset_notice", ControlBody::Reset { round: Round::new(10) }),
