@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Parser, ValueEnum};
-use iswitch_protocol::limits::{DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, DEFAULT_PORT, TOS_MASK};
+use iswitch_protocol::limits::{
+    DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, DEFAULT_PORT, MAX_JOBS, MAX_PARENTS, TOS_MASK,
+};
 use iswitch_protocol::wire::Classifier;
 use serde::Deserialize;
 
@@ -16,6 +18,8 @@ use crate::switch;
 const DEFAULT_LEASE_MS: u32 = 10_000;
 const DEFAULT_MEMORY_MIB: u32 = 256;
 const DEFAULT_RECV_BUFFER_BYTES: usize = 16 << 20;
+const DEFAULT_UPLINK_PORT: u16 = 7721;
+const DEFAULT_UPLINK_JOBS: u8 = 8;
 /// Ports are numbered with 8 bits.
 const MAX_PORTS: usize = 256;
 
@@ -24,6 +28,7 @@ const MEMORY_MIB: RangeInclusive<u64> = 1..=1 << 20;
 const RECV_BUFFER_BYTES: RangeInclusive<u64> = 4096..=1 << 30;
 const SPIN_US: RangeInclusive<u64> = 0..=1_000_000;
 const UDP_PORT: RangeInclusive<u64> = 1..=65_535;
+const UPLINK_JOBS: RangeInclusive<u64> = 1..=MAX_JOBS as u64;
 
 /// The iSwitch switch: sums the gradients of distributed training jobs while their packets pass through.
 ///
@@ -59,6 +64,17 @@ struct Settings {
     /// Serve this network interface with raw frames; needs root. Repeatable
     #[arg(long, value_name = "IFACE")]
     port: Vec<String>,
+    /// Switch above this one, to which the sums of its members go; needs no privilege. Of several the one with
+    /// the lowest address that answers. Repeatable
+    #[arg(long, value_name = "ADDR:PORT")]
+    parent: Vec<SocketAddrV4>,
+    /// First of the UDP ports from which the parent is reached, one for each job; the same after a restart
+    /// [default: 7721]
+    #[arg(long, value_name = "PORT")]
+    uplink_port: Option<u16>,
+    /// Jobs that a switch with a parent can have [default: 8]
+    #[arg(long, value_name = "JOBS")]
+    uplink_jobs: Option<u8>,
     /// UDP port that marks frames as ours on raw ports [default: 7711]
     #[arg(long, value_name = "PORT")]
     udp_port: Option<u16>,
@@ -142,6 +158,10 @@ pub struct Config {
     pub udp: Vec<SocketAddrV4>,
     /// Interfaces to serve with raw frames.
     pub interfaces: Vec<String>,
+    /// Switches above this one, of which one is the parent.
+    pub parents: Vec<SocketAddrV4>,
+    /// UDP ports from which it is reached: the first, and how many. None without parents.
+    pub uplink_ports: (u16, u8),
     /// ToS values, and the UDP port of raw frames.
     pub classifier: Classifier,
     /// The core. The boot id is zero: the daemon draws it.
@@ -232,6 +252,8 @@ impl Settings {
             _ => Ok(()),
         };
         range("udp_port", self.udp_port.map(u64::from), UDP_PORT)?;
+        range("uplink_port", self.uplink_port.map(u64::from), UDP_PORT)?;
+        range("uplink_jobs", self.uplink_jobs.map(u64::from), UPLINK_JOBS)?;
         range("lease_ms", self.lease_ms.map(u64::from), LEASE_MS)?;
         range("memory_mib", self.memory_mib.map(u64::from), MEMORY_MIB)?;
         range("recv_buffer_bytes", self.recv_buffer_bytes.map(|bytes| bytes as u64), RECV_BUFFER_BYTES)?;
@@ -261,6 +283,9 @@ impl Settings {
         Self {
             udp: if self.udp.is_empty() { other.udp } else { self.udp },
             port: if self.port.is_empty() { other.port } else { self.port },
+            parent: if self.parent.is_empty() { other.parent } else { self.parent },
+            uplink_port: self.uplink_port.or(other.uplink_port),
+            uplink_jobs: self.uplink_jobs.or(other.uplink_jobs),
             udp_port: self.udp_port.or(other.udp_port),
             control_tos: self.control_tos.or(other.control_tos),
             data_tos: self.data_tos.or(other.data_tos),
@@ -277,14 +302,37 @@ impl Settings {
         }
     }
 
+    /// The UDP ports towards the parents, if there are any.
+    fn uplink_ports(&self) -> Result<(u16, u8), ConfigError> {
+        if self.parent.is_empty() {
+            return Ok((0, 0));
+        }
+        if self.parent.len() > MAX_PARENTS {
+            return Err(bad("number of --parent", self.parent.len(), format!("at most {MAX_PARENTS}")));
+        }
+        let first = self.uplink_port.unwrap_or(DEFAULT_UPLINK_PORT);
+        let count = self.uplink_jobs.unwrap_or(DEFAULT_UPLINK_JOBS);
+        let last = u32::from(first) + u32::from(count) - 1;
+        if last > u32::from(u16::MAX) {
+            return Err(bad(
+                "uplink_port",
+                first,
+                format!("room for {count} ports (uplink_jobs) below 65536"),
+            ));
+        }
+        Ok((first, count))
+    }
+
     /// Fills in the defaults and checks what values mean together.
     fn resolve(self) -> Result<Config, ConfigError> {
+        let uplink_ports = self.uplink_ports()?;
         let ports = self.udp.len() + self.port.len();
         if ports == 0 {
             return Err(ConfigError::NoPorts);
         }
-        if ports > MAX_PORTS {
-            return Err(bad("number of --udp and --port", ports, format!("at most {MAX_PORTS}")));
+        let room = MAX_PORTS - usize::from(uplink_ports.1);
+        if ports > room {
+            return Err(bad("number of --udp and --port", ports, format!("at most {room}")));
         }
         let classifier = Classifier {
             control_tos: self.control_tos.unwrap_or(DEFAULT_CONTROL_TOS),
@@ -307,6 +355,8 @@ impl Settings {
         };
         Ok(Config {
             udp: self.udp,
+            parents: self.parent,
+            uplink_ports,
             interfaces: self.port,
             classifier,
             switch,
@@ -398,6 +448,8 @@ mod tests {
             ("memory_mib = 0", "FILE: memory_mib is 0, expected 1 to 1048576"),
             ("recv_buffer_bytes = 1", "FILE: recv_buffer_bytes is 1, expected 4096 to 1073741824"),
             ("spin_us = 2000000", "FILE: spin_us is 2000000, expected 0 to 1000000"),
+            ("uplink_port = 0", "FILE: uplink_port is 0, expected 1 to 65535"),
+            ("uplink_jobs = 65", "FILE: uplink_jobs is 65, expected 1 to 64"),
             ("udp_port = 0", "FILE: udp_port is 0, expected 1 to 65535"),
             ("control_tos = 0x0d", "FILE: control_tos is 0x0d, expected a multiple of 4 from 0x04 to 0xfc"),
             ("data_tos = 0", "FILE: data_tos is 0x00, expected a multiple of 4 from 0x04 to 0xfc"),
@@ -458,9 +510,30 @@ mod tests {
         let config = resolve(&["--config", "FILE"], &all).unwrap();
         assert_eq!(config.classifier, Classifier::default());
         assert_eq!(config.buffer_bytes, DEFAULT_RECV_BUFFER_BYTES);
-        for key in ["udp_port", "spin_us", "control_socket", "log_format", "log_level", "ingress_rule"] {
+        for key in [
+            "parent",
+            "uplink_port",
+            "uplink_jobs",
+            "udp_port",
+            "spin_us",
+            "control_socket",
+            "log_format",
+            "log_level",
+            "ingress_rule",
+        ] {
             assert!(all.contains(&format!("\n{key} = ")), "{key}");
         }
+    }
+
+    #[test]
+    fn ports_towards_parents_are_there_only_with_parents() {
+        let config = resolve(&["--udp", "127.0.0.1:0"], "").unwrap();
+        assert_eq!(config.uplink_ports, (0, 0));
+        let parents = ["--udp", "127.0.0.1:0", "--parent", "10.0.0.2:7711", "--parent", "10.0.0.1:7711"];
+        let config = resolve(&parents, "").unwrap();
+        assert_eq!((config.parents.len(), config.uplink_ports), (2, (7721, 8)));
+        let error = resolve(&[&parents[..], &["--uplink-port", "65530"]].concat(), "").unwrap_err();
+        assert_eq!(error, "uplink_port is 65530, expected room for 8 ports (uplink_jobs) below 65536");
     }
 
     #[test]

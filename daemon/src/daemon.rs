@@ -1,6 +1,7 @@
 //! From a configuration to a running daemon and back to nothing.
 
 use std::io::{IsTerminal, Write};
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 use anyhow::Context;
 use iswitch_socket::Options;
@@ -14,7 +15,7 @@ use crate::embedded::random_boot;
 use crate::port::{PacketOptions, PacketPort, Port, UdpPort, remove_orphans};
 use crate::runtime::{Handle, Runtime};
 use crate::snapshot::Snapshot;
-use crate::switch::PortId;
+use crate::switch::{PortId, Uplinks};
 
 /// Logs on standard error from now on, in the form that the configuration asks for.
 pub fn start_log(config: &Config) {
@@ -38,9 +39,11 @@ pub fn start_log(config: &Config) {
 pub fn run(config: &Config) -> anyhow::Result<()> {
     // Before anything that has to be removed again: a signal from now on is not lost, but waits.
     let signals = Signals::new([SIGTERM, SIGINT]).context("cannot handle signals")?;
-    let ports = open_ports(config)?;
+    let mut ports = open_ports(config)?;
     let names: Vec<_> = ports.iter().map(|port| port.name().to_owned()).collect();
-    let switch = crate::switch::Config { boot: random_boot(), ..config.switch };
+    let uplinks = Uplinks::new(&config.parents, PortId(ports.len() as u8), config.uplink_ports.1);
+    open_uplinks(config, &mut ports)?;
+    let switch = crate::switch::Config { boot: random_boot(), uplinks, ..config.switch };
     let (runtime, handle) = Runtime::new(switch, ports, config.spin)?;
     let control = config.control_socket.as_deref();
     let control = control.map(|path| ControlSocket::start(path, handle.clone())).transpose()?;
@@ -52,13 +55,33 @@ pub fn run(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn open_ports(config: &Config) -> anyhow::Result<Vec<Box<dyn Port>>> {
-    let mut ports: Vec<Box<dyn Port>> = Vec::new();
-    let socket = Options {
+fn socket_options(config: &Config) -> Options {
+    Options {
         recv_buffer_bytes: config.buffer_bytes,
         send_buffer_bytes: config.buffer_bytes,
         offload: config.offload,
-    };
+    }
+}
+
+/// Opens the ports towards the parent. Their numbers are always the same, so that the parent knows a switch
+/// again that was restarted.
+fn open_uplinks(config: &Config, ports: &mut Vec<Box<dyn Port>>) -> anyhow::Result<()> {
+    let (first, count) = config.uplink_ports;
+    for at in 0..u16::from(count) {
+        let address = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, first + at);
+        let id = PortId(ports.len() as u8);
+        let port =
+            UdpPort::bind(id, address, config.classifier, &socket_options(config)).with_context(|| {
+                format!("cannot use udp port {} towards the parent (choose another uplink_port)", first + at)
+            })?;
+        ports.push(Box::new(port));
+    }
+    Ok(())
+}
+
+fn open_ports(config: &Config) -> anyhow::Result<Vec<Box<dyn Port>>> {
+    let mut ports: Vec<Box<dyn Port>> = Vec::new();
+    let socket = socket_options(config);
     for address in &config.udp {
         let port = UdpPort::bind(PortId(ports.len() as u8), *address, config.classifier, &socket)
             .with_context(|| format!("cannot serve udp address {address}"))?;
@@ -125,7 +148,8 @@ fn announce(config: &Config, names: &[String]) {
     let (udp, raw) = names.split_at(config.udp.len());
     let udp = udp.iter().map(|address| format!("udp {address}"));
     let raw = raw.iter().map(|name| format!("port {name} (udp port {})", config.classifier.udp_port));
-    let all: Vec<_> = udp.chain(raw).collect();
+    let parents = config.parents.iter().map(|parent| format!("parent {parent}"));
+    let all: Vec<_> = udp.chain(raw).chain(parents).collect();
     // A closed standard output is no reason to stop.
     let _ = writeln!(std::io::stdout(), "iswitchd {} ready: {}", env!("CARGO_PKG_VERSION"), all.join(", "));
 }

@@ -219,7 +219,11 @@ impl Runtime {
             }
             self.events_left -= 1;
             match event {
-                Event::JoinRefused { .. } | Event::EventsLost { .. } => tracing::warn!(?event, "{event}"),
+                Event::JoinRefused { .. }
+                | Event::EventsLost { .. }
+                | Event::ParentLost { .. }
+                | Event::ParentRefused { .. }
+                | Event::JobForgotten { .. } => tracing::warn!(?event, "{event}"),
                 _ => tracing::info!(?event, "{event}"),
             }
         }

@@ -37,6 +37,7 @@ impl Member {
             kind: Kind::Worker,
             weight: 1,
             rank: 0,
+            height: 0,
             query: false,
             resume: None,
             instance,

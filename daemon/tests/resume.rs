@@ -16,12 +16,15 @@ const NEXT: u32 = 7;
 /// History of members that have everything, and of those who lack one sum.
 const LATEST: u64 = 1000;
 const BEHIND: u64 = 999;
-/// Where a resumed job goes on: two rounds and what the boot id adds beyond all that members name.
-const BASE: u32 = NEXT + 2 + BOOT as u32;
+/// Where a resumed job goes on: three rounds and what the boot id adds beyond all that members name.
+const BASE: u32 = NEXT + 3 + BOOT as u32;
+/// The round before, in which a sum that some lack is replayed.
+const REPLAY: u32 = BASE - 1;
 
 fn resuming(history: u64, previous: u64, members: u16) -> JoinRepr {
     let next = if history == LATEST { NEXT } else { NEXT - 1 };
-    let resume = ResumeRepr { round: Round::new(next), members, threshold: 0, history, previous };
+    let resume =
+        ResumeRepr { round: Round::new(next), members, weight: members, threshold: 0, history, previous };
     JoinRepr { resume: Some(resume), ..join(3) }
 }
 
@@ -56,8 +59,8 @@ fn one_behind() -> Harness {
     send_join(&mut switch, 1, resuming(LATEST, BEHIND, 3));
     send_join(&mut switch, 2, resuming(LATEST, BEHIND, 3));
     let told = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
-    let supplies = |host| (host, true, Standing::Supplies, BASE, LATEST);
-    assert_eq!(told, [supplies(1), supplies(2), (3, true, Standing::Awaits, BASE, LATEST)]);
+    let supplies = |host| (host, true, Standing::Supplies, REPLAY, LATEST);
+    assert_eq!(told, [supplies(1), supplies(2), (3, true, Standing::Awaits, REPLAY, LATEST)]);
     switch
 }
 
@@ -80,17 +83,17 @@ fn all_who_were_members_go_on_under_fresh_rounds() {
 #[test]
 fn those_who_hold_the_last_sum_send_it_to_those_who_lack_it() {
     let mut switch = one_behind();
-    let refused = switch.data(3, 2, BASE, &[5.0]);
+    let refused = switch.data(3, 2, REPLAY, &[5.0]);
     assert!(matches!(refused[..], [Sent::Ack { status: Status::StaleRound, .. }]), "it does not contribute");
-    let sum = weighted(2, BASE, 3, &[60.0]);
-    let expected = [1, 2, 3].map(|to| result(to, 2, BASE, 3, &[60.0]));
+    let sum = weighted(2, REPLAY, 3, &[60.0]);
+    let expected = [1, 2, 3].map(|to| result(to, 2, REPLAY, 3, &[60.0]));
     assert_eq!(switch.send(2, Class::Data, &sum), expected, "the first to come is the result");
-    assert_eq!(switch.send(1, Class::Data, &sum), [result(1, 2, BASE, 3, &[60.0])]);
+    assert_eq!(switch.send(1, Class::Data, &sum), [result(1, 2, REPLAY, 3, &[60.0])]);
     // The next round is an ordinary one, in which all take part.
-    assert_eq!(switch.data(1, 2, BASE + 1, &[1.0]), []);
-    assert_eq!(switch.data(2, 2, BASE + 1, &[2.0]), []);
-    assert_eq!(switch.data(3, 2, BASE + 1, &[3.0])[0], result(1, 2, BASE + 1, 3, &[6.0]));
-    let (before, late) = (switch.counters().contributions, weighted(2, BASE + 1, 3, &[60.0]));
+    assert_eq!(switch.data(1, 2, BASE, &[1.0]), []);
+    assert_eq!(switch.data(2, 2, BASE, &[2.0]), []);
+    assert_eq!(switch.data(3, 2, BASE, &[3.0])[0], result(1, 2, BASE, 3, &[6.0]));
+    let (before, late) = (switch.counters().contributions, weighted(2, BASE, 3, &[60.0]));
     switch.send(1, Class::Data, &late);
     assert_eq!(switch.counters().contributions, before, "weights are for the replayed round alone");
 }
@@ -98,15 +101,15 @@ fn those_who_hold_the_last_sum_send_it_to_those_who_lack_it() {
 #[test]
 fn if_nobody_holds_the_sum_any_more_it_is_summed_anew() {
     let mut switch = one_behind();
-    let first = weighted(0, BASE, 3, &[60.0, 60.0]);
+    let first = weighted(0, REPLAY, 3, &[60.0, 60.0]);
     assert_eq!(switch.send(1, Class::Data, &first).len(), 3);
     switch.control(1, 2, ControlBody::Leave);
     switch.control(2, 2, ControlBody::Leave);
-    assert_eq!(switch.data(3, 1, BASE, &[3.0, 3.0]), [result(3, 1, BASE, 1, &[3.0, 3.0])]);
-    assert_eq!(switch.data(3, 2, BASE, &[3.0]), [result(3, 2, BASE, 1, &[3.0])]);
+    assert_eq!(switch.data(3, 1, REPLAY, &[3.0, 3.0]), [result(3, 1, REPLAY, 1, &[3.0, 3.0])]);
+    assert_eq!(switch.data(3, 2, REPLAY, &[3.0]), [result(3, 2, REPLAY, 1, &[3.0])]);
     assert_eq!(
-        switch.data(3, 0, BASE, &[3.0, 3.0]),
-        [result(3, 0, BASE, 3, &[60.0, 60.0])],
+        switch.data(3, 0, REPLAY, &[3.0, 3.0]),
+        [result(3, 0, REPLAY, 3, &[60.0, 60.0])],
         "what was supplied before stays"
     );
 }
@@ -123,10 +126,10 @@ fn if_nobody_lacks_the_sum_any_more_the_job_goes_on() {
     send_join(&mut switch, 2, resuming(BEHIND, 0, 3));
     // It is up to date, but holds no sum: it waits for the replayed round to pass.
     let told = send_join(&mut switch, 3, resuming(LATEST, 0, 3));
-    assert_eq!(told[2], (3, true, Standing::Resumed, BASE + 1, LATEST));
+    assert_eq!(told[2], (3, true, Standing::Resumed, BASE, LATEST));
     switch.control(1, 2, ControlBody::Leave);
     switch.control(2, 2, ControlBody::Leave);
-    assert_eq!(switch.data(3, 2, BASE + 1, &[3.0]), [result(3, 2, BASE + 1, 1, &[3.0])]);
+    assert_eq!(switch.data(3, 2, BASE, &[3.0]), [result(3, 2, BASE, 1, &[3.0])]);
 }
 
 #[test]
@@ -201,7 +204,14 @@ fn a_pinned_threshold_survives() {
 fn an_expelled_member_is_up_to_date_only_if_nothing_was_summed_since() {
     let start = history::begin(BOOT, JOB, Round::new(0));
     let rejoin = |history, round| {
-        let resume = ResumeRepr { round: Round::new(round), members: 3, threshold: 0, history, previous: 0 };
+        let resume = ResumeRepr {
+            round: Round::new(round),
+            members: 3,
+            weight: 3,
+            threshold: 0,
+            history,
+            previous: 0,
+        };
         JoinRepr { resume: Some(resume), ..join(3) }
     };
     let mut switch = Harness::formed(3);
@@ -224,7 +234,14 @@ fn a_member_that_only_believes_to_be_forgotten_goes_on_where_it_was() {
     switch.data(2, 0, 1, &[2.0, 2.0]);
     let before = history::begin(BOOT, JOB, Round::new(0));
     for (history, round) in [(before, 0), (history::after(before, BOOT, Round::new(0)), 1)] {
-        let resume = ResumeRepr { round: Round::new(round), members: 2, threshold: 0, history, previous: 0 };
+        let resume = ResumeRepr {
+            round: Round::new(round),
+            members: 2,
+            weight: 2,
+            threshold: 0,
+            history,
+            previous: 0,
+        };
         let told = send_join(&mut switch, 1, JoinRepr { resume: Some(resume), ..join(2) });
         assert_eq!(told, [(1, true, Standing::Resumed, round, history)]);
     }

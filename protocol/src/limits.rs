@@ -44,6 +44,10 @@ pub const MAX_SUPERFRAME_DATAGRAMS: usize = 64;
 
 /// Members of one job: a bitmap of contributors is one 64-bit word.
 pub const MAX_MEMBERS: usize = 64;
+/// Levels of switches above the workers. Switches in a circle would have ever more.
+pub const MAX_HEIGHT: u8 = 8;
+/// Parents among which a switch may choose.
+pub const MAX_PARENTS: usize = 8;
 /// Segments that one Help or FBcast may name.
 pub const MAX_RANGE_SEGMENTS: u32 = 1024;
 /// Bytes of a bitmap with one bit for each of them.

@@ -89,10 +89,12 @@ fn control_meaning(bytes: &[u8]) -> Value {
             "weight": join.weight,
             "instance": join.instance,
             "rank": join.rank,
+            "height": join.height,
             "query": join.query,
             "resume": join.resume.map(|resume| json!({
                 "round": resume.round.get(),
                 "members": resume.members,
+                "weight": resume.weight,
                 "threshold": resume.threshold,
                 "history": resume.history,
                 "previous": resume.previous,
@@ -198,6 +200,7 @@ fn join() -> JoinRepr {
         weight: 1,
         instance: 0xdead_beef,
         rank: 3,
+        height: 0,
         query: false,
         resume: None,
         padding_len: 0,
@@ -208,6 +211,7 @@ fn resume() -> ResumeRepr {
     ResumeRepr {
         round: Round::new(41),
         members: 4,
+        weight: 4,
         threshold: 3,
         history: 0x1111_2222_3333_4444,
         previous: 0x5555,
@@ -247,8 +251,8 @@ fn control_packets() {
     let resume = Some(resume());
     let cases = [
         ("join", ControlBody::Join(join)),
-        ("join_padded", ControlBody::Join(JoinRepr { padding_len: 1416, ..join })),
-        ("join_switch", ControlBody::Join(JoinRepr { kind: Kind::Switch, weight: 3, ..join })),
+        ("join_padded", ControlBody::Join(JoinRepr { padding_len: 1412, ..join })),
+        ("join_switch", ControlBody::Join(JoinRepr { kind: Kind::Switch, weight: 3, height: 1, ..join })),
         ("join_query", ControlBody::Join(JoinRepr { query: true, ..join })),
         ("join_resume", ControlBody::Join(JoinRepr { resume, ..join })),
         ("leave", ControlBody::Leave),

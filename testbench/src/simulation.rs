@@ -154,6 +154,7 @@ impl Simulation {
             kind: Kind::Worker,
             weight: 1,
             rank: 0,
+            height: 0,
             query: false,
             resume: None,
             instance: worker as u32,

@@ -193,6 +193,7 @@ fn join(workers: u16) -> JoinRepr {
         kind: Kind::Worker,
         weight: 1,
         rank: 0,
+        height: 0,
         query: false,
         resume: None,
         instance: 1,

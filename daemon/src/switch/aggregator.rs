@@ -10,7 +10,7 @@ use iswitch_protocol::wire::DataPacket;
 use iswitch_protocol::{Round, Seg, SegmentIndex};
 
 use super::accumulate;
-use super::job::{Job, OpenRound};
+use super::job::{Job, OpenRound, Replay};
 use super::output::Batch;
 use super::reason::DropReason;
 
@@ -28,6 +28,8 @@ pub enum NonFinite {
 enum SlotState {
     Empty,
     Open,
+    /// What the members have summed is on its way to the parent.
+    Partial,
     Done,
 }
 
@@ -48,6 +50,10 @@ impl Slot {
 
     fn is_done(&self, round: Round) -> bool {
         self.state == SlotState::Done && self.round == round
+    }
+
+    fn is_partial(&self, round: Round) -> bool {
+        self.state == SlotState::Partial && self.round == round
     }
 }
 
@@ -81,13 +87,13 @@ pub(crate) struct Aggregation<'a> {
 }
 
 impl Aggregation<'_> {
-    /// Takes in one contribution of a member. A completed result goes into `results`.
+    /// Takes in one contribution of a member. A completed sum goes into `batch`.
     pub(crate) fn contribute(
         &mut self,
         member: usize,
         packet: &DataPacket<'_>,
         non_finite: NonFinite,
-        results: &mut Batch,
+        batch: &mut Batch,
     ) -> Verdict {
         let seg = packet.seg();
         if let Err(reason) = self.check(member, packet, seg) {
@@ -110,7 +116,7 @@ impl Aggregation<'_> {
             let fresh = Slot { round: seg.round, state: SlotState::Open, ..Slot::EMPTY };
             *self.slot_mut(seg.round, seg.index) = fresh;
         }
-        self.add(member, seg, open, payload, results)
+        self.add(member, seg, open, payload, batch)
     }
 
     fn check(&self, member: usize, packet: &DataPacket<'_>, seg: Seg) -> Result<(), DropReason> {
@@ -133,6 +139,10 @@ impl Aggregation<'_> {
         if slot.is_done(round) {
             return Admission::Finished;
         }
+        if slot.is_partial(round) {
+            let is_in = slot.contributors & bit != 0;
+            return Admission::Refused(if is_in { DropReason::Duplicate } else { DropReason::Late });
+        }
         if slot.state == SlotState::Open && slot.round == round {
             return match self.job.open_round(round) {
                 None => Admission::Refused(DropReason::StaleRound),
@@ -146,8 +156,7 @@ impl Aggregation<'_> {
         if is_over || round.is_before(self.job.base) {
             return Admission::Refused(DropReason::StaleRound);
         }
-        let last = round.previous();
-        if round != self.job.base && !self.slot(last, index).is_done(last) {
+        if !self.may_begin(round, index) {
             return Admission::Refused(DropReason::EarlyRound);
         }
         let open = match self.job.open_round(round) {
@@ -166,7 +175,7 @@ impl Aggregation<'_> {
         seg: Seg,
         open: OpenRound,
         payload: &[u8],
-        results: &mut Batch,
+        batch: &mut Batch,
     ) -> Verdict {
         let mut slot = *self.slot(seg.round, seg.index);
         let Some(contributions) = slot.contributions.checked_add(seg.contributions) else {
@@ -177,21 +186,21 @@ impl Aggregation<'_> {
         slot.contributors |= 1 << member;
         let is_last = self.is_complete(&slot, &open);
         if is_last {
-            slot.state = SlotState::Done;
+            slot.state = self.completed(seg.round);
         }
         *self.slot_mut(seg.round, seg.index) = slot;
         let sum = self.sum_mut(seg.round, seg.index);
-        let send_now = is_last && results.has_room(SEG_LEN_BYTES + payload.len());
+        let send_now = is_last && batch.has_room(SEG_LEN_BYTES + payload.len());
         match (is_first, send_now) {
             (true, false) => accumulate::overwrite(sum, payload),
             (false, false) => accumulate::accumulate(sum, payload),
             (true, true) => {
                 accumulate::overwrite(sum, payload);
-                let packet = results.push(Seg { contributions, ..seg }, payload.len());
+                let packet = batch.push(Seg { contributions, ..seg }, payload.len());
                 accumulate::copy_into(sum, packet);
             }
             (false, true) => {
-                let packet = results.push(Seg { contributions, ..seg }, payload.len());
+                let packet = batch.push(Seg { contributions, ..seg }, payload.len());
                 accumulate::accumulate_into(sum, payload, packet);
             }
         }
@@ -204,14 +213,19 @@ impl Aggregation<'_> {
         self.job.formed && slot.contributions > 0 && present >= u32::from(open.threshold)
     }
 
-    /// Closes an open segment if nobody is left to wait for, or in any case if forced, and puts its result
-    /// into the batch. True if it did; needs room in the batch.
+    /// What a sum of all contributions is: the result, or a contribution to that of the parent.
+    fn completed(&self, round: Round) -> SlotState {
+        if self.job.goes_up(round) { SlotState::Partial } else { SlotState::Done }
+    }
+
+    /// Closes an open segment if nobody is left to wait for, or in any case if forced, and puts its sum into
+    /// the batch. True if it did; needs room in the batch.
     pub(crate) fn close(
         &mut self,
         round: Round,
         index: SegmentIndex,
         force: bool,
-        results: &mut Batch,
+        batch: &mut Batch,
     ) -> bool {
         let slot = *self.slot(round, index);
         let Some(open) = self.job.open_round(round).copied() else { return false };
@@ -219,20 +233,72 @@ impl Aggregation<'_> {
         if !is_open || !(force && slot.contributions > 0 || self.is_complete(&slot, &open)) {
             return false;
         }
-        self.slot_mut(round, index).state = SlotState::Done;
-        self.push_result(round, index, results)
+        self.slot_mut(round, index).state = self.completed(round);
+        self.push_sum(round, index, batch);
+        true
     }
 
     /// Puts the result of a finished segment into the batch. False if it is not finished.
     pub(crate) fn push_result(&mut self, round: Round, index: SegmentIndex, batch: &mut Batch) -> bool {
-        let slot = *self.slot(round, index);
-        if !slot.is_done(round) {
+        let is_done = self.slot(round, index).is_done(round);
+        if is_done {
+            self.push_sum(round, index, batch);
+        }
+        is_done
+    }
+
+    /// Puts what the members have summed into the batch, if the parent's result is not there yet.
+    pub(crate) fn push_partial(&mut self, round: Round, index: SegmentIndex, batch: &mut Batch) -> bool {
+        let is_partial = self.slot(round, index).is_partial(round);
+        if is_partial {
+            self.push_sum(round, index, batch);
+        }
+        is_partial
+    }
+
+    fn push_sum(&mut self, round: Round, index: SegmentIndex, batch: &mut Batch) {
+        let seg = Seg { index, round, contributions: self.slot(round, index).contributions };
+        let sum = self.sum_mut(round, index);
+        accumulate::copy_into(sum, batch.push(seg, size_of_val(sum)));
+    }
+
+    /// Takes in a result of the parent: it replaces what the members have summed. False if it is of no use.
+    pub(crate) fn finish(&mut self, packet: &DataPacket<'_>) -> bool {
+        let Seg { index, round, contributions } = packet.seg();
+        let layout = &self.job.layout;
+        if !layout.contains(index) || packet.float_count() != layout.range(index).len() {
             return false;
         }
-        let sum = self.sum_mut(round, index);
-        let seg = Seg { index, round, contributions: slot.contributions };
-        accumulate::copy_into(sum, batch.push(seg, size_of_val(sum)));
+        let slot = *self.slot(round, index);
+        let is_current = slot.round == round && slot.state != SlotState::Empty;
+        if slot.is_done(round) || !is_current && !self.may_begin(round, index) {
+            return false;
+        }
+        if self.job.open_round(round).is_none() {
+            let open = self.job.prospective_round(round);
+            self.job.open(open);
+        }
+        let contributors = if is_current { slot.contributors } else { 0 };
+        *self.slot_mut(round, index) = Slot { contributors, round, contributions, state: SlotState::Done };
+        accumulate::overwrite(self.sum_mut(round, index), packet.float_bytes());
         true
+    }
+
+    /// Whether a round is the next one at a segment.
+    fn may_begin(&self, round: Round, index: SegmentIndex) -> bool {
+        let slot = self.slot(round, index);
+        let is_over = slot.state != SlotState::Empty && round.is_before(slot.round);
+        let last = round.previous();
+        !is_over
+            && !round.is_before(self.job.base)
+            && (round == self.job.base || self.slot(last, index).is_done(last))
+    }
+
+    /// Whether the parent's result of a segment is what its members wait for.
+    pub(crate) fn awaits_parent(&self, round: Round, index: SegmentIndex) -> bool {
+        let slot = self.slot(round, index);
+        let is_replayed = self.job.open_round(round).is_some_and(|open| open.replay == Replay::Above);
+        slot.is_partial(round) || is_replayed && !slot.is_done(round)
     }
 
     /// Whether the switch would take this member's contribution to a segment now.

@@ -1,7 +1,7 @@
 //! The control plane: one function for each Action.
 
 use iswitch_protocol::limits::{
-    DATAGRAM_OVERHEAD_BYTES, MAX_BITMAP_LEN_BYTES, MAX_MEMBERS, PROTOCOL_VERSION,
+    DATAGRAM_OVERHEAD_BYTES, MAX_BITMAP_LEN_BYTES, MAX_HEIGHT, MAX_MEMBERS, PROTOCOL_VERSION,
 };
 use iswitch_protocol::wire::control::{ACK_LEN_BYTES, JOIN_LEN_BYTES, RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
@@ -12,6 +12,7 @@ use iswitch_protocol::{Round, SegmentIndex, VectorLayout};
 
 use super::Switch;
 use super::event::{Departure, Event};
+use super::formation::Granted;
 use super::job::Job;
 use super::membership::{Member, MemberAt};
 use super::output::{Endpoint, Outbox};
@@ -131,6 +132,9 @@ impl Switch {
         if join.mode != Mode::Synchronous {
             return Err((Status::ModeMismatch, Mode::Synchronous as u32).into());
         }
+        if join.height >= MAX_HEIGHT {
+            return Err((Status::TooManyLevels, u32::from(MAX_HEIGHT)).into());
+        }
         if join.weight == 0 || join.kind == Kind::Worker && join.weight > 1 {
             return Err((Status::BadWeight, 1).into());
         }
@@ -145,8 +149,9 @@ impl Switch {
             if let Some(mismatch) = job.mismatch(join) {
                 return Err(mismatch.into());
             }
-            if job.member(at.member).is_some_and(|member| member.instance == join.instance) {
+            if job.is_known(at.member, join) {
                 self.hear_from(at);
+                self.renew(at, join);
                 return Ok(Some(at));
             }
             self.remove_member(at, Departure::Restarted);
@@ -156,6 +161,30 @@ impl Switch {
             None => self.create_job(id, join)?,
         };
         self.admit(job, from, request.id, join).map(Some)
+    }
+
+    /// A member says again what it stands for: a switch may stand for more than before.
+    fn renew(&mut self, at: MemberAt, join: &JoinRepr) {
+        let Some(job) = self.jobs[at.job].as_mut() else { return };
+        let is_forming = !job.formed;
+        let Some(member) = job.member_mut(at.member) else { return };
+        (member.instance, member.weight, member.height) = (join.instance, join.weight, join.height);
+        if is_forming {
+            member.resume = join.resume;
+        }
+        if member.kind == Kind::Switch {
+            self.gather(at.job, Some(at.member));
+        }
+    }
+
+    /// Members have come, or stand for more: perhaps the job is complete.
+    fn gather(&mut self, job_at: usize, last: Option<usize>) {
+        let Some(job) = self.job(job_at) else { return };
+        if job.has_parent {
+            self.declare_to_parent(job_at);
+        } else if !job.formed && job.is_gathered() {
+            self.form_job(job_at, last, None);
+        }
     }
 
     fn admit(
@@ -176,6 +205,7 @@ impl Switch {
             endpoint: *from,
             kind: join.kind,
             weight: join.weight,
+            height: join.height,
             join_request,
             resume: join.resume,
             standing,
@@ -187,22 +217,20 @@ impl Switch {
             last_reset: None,
         };
         job.admit(id, member);
-        let (job_id, is_complete) = (job.id, !job.formed && job.is_gathered());
+        let job_id = job.id;
         let at = MemberAt { job: job_at, member: id };
         self.directory.insert(from, at);
         self.expect_lease_end();
         self.report(Event::Joined { job: job_id, member: id as u16, address: from.peer, round: start });
-        if is_complete {
-            self.form_job(job_at, Some(id));
-        }
+        self.gather(job_at, Some(id));
         Ok(at)
     }
 
     /// Completes a job. The last member to join, if it was that, gets an Ack of its own.
-    pub(super) fn form_job(&mut self, job_at: usize, last: Option<usize>) {
+    pub(super) fn form_job(&mut self, job_at: usize, last: Option<usize>, granted: Option<Granted>) {
         let Some(job) = self.jobs[job_at].as_mut() else { return };
         let slots = job.slots.clone();
-        job.form(self.slots.region_mut(&slots));
+        job.form(self.slots.region_mut(&slots), granted);
         let (id, members) = (job.id, job.member_count());
         if job.is_resumed() {
             let round = job.base;
@@ -218,7 +246,7 @@ impl Switch {
     fn create_job(&mut self, id: u32, join: &JoinRepr) -> Result<usize, Refusal> {
         let layout =
             VectorLayout::new(join.gradient_len, join.segment_floats).map_err(|_| Status::BadLayout)?;
-        let at = self.jobs.iter().position(Option::is_none).ok_or(Status::NoCapacity)?;
+        let at = self.free_place(id).ok_or(Status::NoCapacity)?;
         let room_kib = (self.sums.largest_gap() * size_of::<f32>() / 1024) as u32;
         let no_capacity = (Status::NoCapacity, room_kib);
         let slots = self.slots.take(2 * layout.segment_count() as usize).ok_or(no_capacity)?;
@@ -228,7 +256,9 @@ impl Switch {
         };
         self.slots.region_mut(&slots).fill(super::aggregator::Slot::EMPTY);
         let start = (self.config.boot, self.next_base);
-        self.jobs[at] = Some(Job::new(id, join, layout, start, self.now, slots, sums));
+        let mut job = Job::new(id, join, layout, start, self.now, slots, sums);
+        job.has_parent = !self.uplinks.is_empty();
+        self.jobs[at] = Some(job);
         let JoinRepr { gradient_len, workers, .. } = *join;
         self.report(Event::JobCreated { job: id, gradient_len, workers });
         Ok(at)
@@ -242,28 +272,50 @@ impl Switch {
 
     fn handle_reset(&mut self, from: &Endpoint, request: Request, at: MemberAt) {
         let Some(job) = self.jobs[at.job].as_mut() else { return };
+        let (has_parent, base) = (job.has_parent, job.base);
+        let round = job.round_after_reset();
         let Some(member) = job.member_mut(at.member) else { return };
-        // A repeated request is acknowledged again, but not done again.
-        if member.last_reset != Some(request.id) {
-            member.last_reset = Some(request.id);
-            let slots = job.slots.clone();
-            job.reset(self.slots.region_mut(&slots));
-            let (id, round) = (job.id, job.base);
-            self.report(Event::Reset { job: id, round });
-            self.notify_members(at.job, ControlBody::Reset { round });
+        // A repeated request is acknowledged again, but not done again. One that goes up is acknowledged when
+        // the parent has done it, which changes the base.
+        let (last, base_then) = member.last_reset.unwrap_or((0, base));
+        let is_new = member.last_reset.is_none() || last != request.id;
+        if is_new {
+            member.last_reset = Some((request.id, base));
+        }
+        if has_parent && (is_new || base_then == base) {
+            return self.pass_to_parent(at.job, ControlBody::Reset { round: Round::default() });
+        }
+        if is_new {
+            self.reset_job(at.job, round);
         }
         self.grant(from, request, at);
     }
 
+    pub(super) fn reset_job(&mut self, job_at: usize, round: Round) {
+        let Some(job) = self.jobs[job_at].as_mut() else { return };
+        let slots = job.slots.clone();
+        job.reset(round, self.slots.region_mut(&slots));
+        let id = job.id;
+        self.report(Event::Reset { job: id, round });
+        self.notify_members(job_at, ControlBody::Reset { round });
+    }
+
     fn handle_halt(&mut self, from: &Endpoint, request: Request, at: MemberAt) {
-        let Some(job) = self.jobs[at.job].as_mut() else { return };
+        if self.job(at.job).is_some_and(|job| job.has_parent && !job.halted) {
+            return self.pass_to_parent(at.job, ControlBody::Halt);
+        }
+        self.halt_job(at.job);
+        self.grant(from, request, at);
+    }
+
+    pub(super) fn halt_job(&mut self, job_at: usize) {
+        let Some(job) = self.jobs[job_at].as_mut() else { return };
         if !job.halted {
             job.halted = true;
             let id = job.id;
             self.report(Event::Halted { job: id });
         }
-        self.notify_members(at.job, ControlBody::Halt);
-        self.grant(from, request, at);
+        self.notify_members(job_at, ControlBody::Halt);
     }
 
     fn handle_set_h(
@@ -326,6 +378,7 @@ impl Switch {
         self.acknowledge(from, request, at, Some(missing));
         if range.count > 0 {
             self.queue_work(Work::repeat(at, wanted));
+            self.ask_parent(at.job, wanted);
         }
         Ok(())
     }
@@ -339,7 +392,7 @@ impl Switch {
         }
     }
 
-    fn notify_members(&mut self, job_at: usize, body: ControlBody<'_>) {
+    pub(super) fn notify_members(&mut self, job_at: usize, body: ControlBody<'_>) {
         let Some(job) = &self.jobs[job_at] else { return };
         let notice = ControlRepr { job: job.id, request: 0, body };
         for endpoint in job.endpoints() {
@@ -360,7 +413,7 @@ impl Switch {
         missing: Option<SegmentSetRepr<'_>>,
     ) {
         let Some(job) = self.job(at.job) else { return };
-        let ack = AckRepr { missing, ..self.job_ack(job, at.member, request.action) };
+        let ack = AckRepr { missing, ..self.job_ack(at.job, job, at.member, request.action) };
         self.send_ack(to, request, ack, 0);
     }
 
@@ -368,40 +421,47 @@ impl Switch {
     fn grant_join(&mut self, to: &Endpoint, request: Request, at: Option<MemberAt>, join: &JoinRepr) {
         let ack = if let Some(at) = at {
             let Some(job) = self.job(at.job) else { return };
-            self.join_ack(job, at.member, join.resume.as_ref())
+            self.join_ack(at.job, job, at.member, join.resume.as_ref())
         } else {
-            let Some(job) = self.find_job(request.job).and_then(|at| self.job(at)) else { return };
+            let Some(job_at) = self.find_job(request.job) else { return };
+            let Some(job) = self.job(job_at) else { return };
             let (round, peer) = (job.start_round(), job.peer_of(None));
-            AckRepr { round, peer, ..self.job_ack(job, 0, Action::Join) }
+            AckRepr { round, peer, ..self.job_ack(job_at, job, 0, Action::Join) }
         };
         self.send_ack(to, request, ack, join_ack_padding(join));
     }
 
-    fn job_ack(&self, job: &Job, member: usize, action: Action) -> AckRepr<'static> {
+    fn job_ack(&self, job_at: usize, job: &Job, member: usize, action: Action) -> AckRepr<'static> {
+        let (weight, orphaned) = match self.uplinks.get(job_at) {
+            Some(uplink) => (u32::from(uplink.weight), uplink.is_lost),
+            None => (job.weight(), false),
+        };
         AckRepr {
             member: member as u16,
             members: job.member_count(),
             threshold: job.threshold(),
             round: job.current_round(),
-            window: self.window(job),
+            window: self.window(job_at, job),
             formed: job.formed,
             pinned: job.pinned_threshold.is_some(),
-            weight: job.weight().min(u32::from(u16::MAX)) as u16,
+            orphaned,
+            boot: self.boot_of(job.id),
+            weight: weight.min(u32::from(u16::MAX)) as u16,
             ..self.bare_ack(action, Status::Success)
         }
     }
 
-    fn join_ack(&self, job: &Job, id: usize, resume: Option<&ResumeRepr>) -> AckRepr<'static> {
+    fn join_ack(&self, job_at: usize, job: &Job, id: usize, resume: Option<&ResumeRepr>) -> AckRepr<'static> {
         let (standing, round, history) = job.standing_of_member(id, resume);
         let peer = job.peer_of(Some(id));
-        AckRepr { standing, round, history, peer, ..self.job_ack(job, id, Action::Join) }
+        AckRepr { standing, round, history, peer, ..self.job_ack(job_at, job, id, Action::Join) }
     }
 
     /// Tells the members that wait for the last one that it has come.
     fn announce_formed(&mut self, job_at: usize, last: Option<usize>) {
         let Some(job) = &self.jobs[job_at] else { return };
         for (id, waiting) in job.members().filter(|(id, _)| Some(*id) != last) {
-            let body = ControlBody::Ack(self.join_ack(job, id, None));
+            let body = ControlBody::Ack(self.join_ack(job_at, job, id, None));
             let notice = ControlRepr { job: job.id, request: waiting.join_request, body };
             queue(&mut self.outbox, &mut self.counters, &waiting.endpoint, &notice, 0);
         }
@@ -410,7 +470,8 @@ impl Switch {
     fn refuse(&mut self, to: &Endpoint, request: Request, refusal: &Refusal) {
         let Refusal { status, expected, round } = *refusal;
         let history = self.history_at(request.job, status, round);
-        let ack = AckRepr { expected, round, history, ..self.bare_ack(request.action, status) };
+        let boot = self.boot_of(request.job);
+        let ack = AckRepr { expected, round, history, boot, ..self.bare_ack(request.action, status) };
         self.send_ack(to, request, ack, 0);
     }
 
@@ -425,8 +486,16 @@ impl Switch {
     ) {
         let request = Request { job, id: 0, action: Action::Ack };
         let history = self.history_at(job, status, round);
-        let ack = AckRepr { expected, round, history, ..self.bare_ack(Action::Ack, status) };
+        let boot = self.boot_of(job);
+        let ack = AckRepr { expected, round, history, boot, ..self.bare_ack(Action::Ack, status) };
         self.push_ack(to, request, ack, 0);
+    }
+
+    /// The run of the switch that the history of a job's members belongs to: the topmost one's.
+    fn boot_of(&self, job: u32) -> u64 {
+        let formed = self.find_job(job).filter(|at| self.job(*at).is_some_and(|job| job.formed));
+        let uplink = formed.and_then(|at| self.uplinks.get(at));
+        uplink.map_or(self.config.boot, |uplink| uplink.boot)
     }
 
     /// Who is told where to go on is told what has been summed until then.
@@ -472,10 +541,20 @@ impl Switch {
     }
 
     /// Segments that each member may have in flight, so that those of all members fit in the receive buffer.
-    fn window(&self, job: &Job) -> u16 {
+    fn window(&self, job_at: usize, job: &Job) -> u16 {
         let datagram = job.layout.full_packet_len() + DATAGRAM_OVERHEAD_BYTES;
         let members = usize::from(job.member_count().max(job.workers).max(1));
-        (self.config.recv_buffer_bytes / (datagram * members)).clamp(1, usize::from(u16::MAX)) as u16
+        let own =
+            (self.config.recv_buffer_bytes / (datagram * members)).clamp(1, usize::from(u16::MAX)) as u16;
+        // What members have in flight is in flight to the parent as well.
+        self.uplinks.get(job_at).filter(|_| job.formed).map_or(own, |uplink| own.min(uplink.window.max(1)))
+    }
+}
+
+impl Switch {
+    /// Queues a control packet that is no answer.
+    pub(super) fn send_control(&mut self, to: &Endpoint, packet: &ControlRepr<'_>, padding_len: u16) {
+        queue(&mut self.outbox, &mut self.counters, to, packet, padding_len);
     }
 }
 

@@ -39,6 +39,43 @@ pub enum Event {
         /// The round that it goes on from.
         round: Round,
     },
+    /// A parent does not answer any more: there are no sums until it does.
+    ParentLost {
+        /// The job.
+        job: u32,
+        /// The parent.
+        parent: SocketAddrV4,
+    },
+    /// It answers again.
+    ParentFound {
+        /// The job.
+        job: u32,
+        /// The parent.
+        parent: SocketAddrV4,
+    },
+    /// The next of the parents is tried.
+    ParentChosen {
+        /// The job.
+        job: u32,
+        /// The parent.
+        parent: SocketAddrV4,
+    },
+    /// The parent does not let this switch join.
+    ParentRefused {
+        /// The job.
+        job: u32,
+        /// The parent.
+        parent: SocketAddrV4,
+        /// The field or resource that is the reason.
+        status: Status,
+        /// What it should have been, see [`Status`].
+        expected: u32,
+    },
+    /// The parent does not know this switch: its members have to join again.
+    JobForgotten {
+        /// The job.
+        job: u32,
+    },
     /// A member was admitted.
     Joined {
         /// The job.
@@ -107,6 +144,8 @@ pub enum Departure {
     Silent,
     /// Another process joined from its address.
     Restarted,
+    /// The parent has forgotten this switch.
+    Forgotten,
 }
 
 impl fmt::Display for Event {
@@ -120,6 +159,17 @@ impl fmt::Display for Event {
             Self::JobResumed { job, members, round } => {
                 write!(f, "job {job} resumed at round {round}: {members} members")
             }
+            Self::ParentLost { job, parent } => write!(f, "job {job}: the parent {parent} does not answer"),
+            Self::ParentFound { job, parent } => write!(f, "job {job}: the parent {parent} answers again"),
+            Self::ParentChosen { job, parent } => write!(f, "job {job}: trying the parent {parent}"),
+            Self::ParentRefused { job, parent, status, expected } => {
+                write!(
+                    f,
+                    "job {job}: refused by the parent {parent}: {} (expected {expected})",
+                    status.name()
+                )
+            }
+            Self::JobForgotten { job } => write!(f, "job {job}: forgotten by the parent, members join again"),
             Self::Joined { job, member, address, round } => {
                 write!(f, "member {member} of job {job} joined from {address} at round {round}")
             }
@@ -130,6 +180,7 @@ impl fmt::Display for Event {
                 let why = match why {
                     Departure::Leave => "left",
                     Departure::Silent => "expelled, its lease ran out",
+                    Departure::Forgotten => "has to join again",
                     Departure::Restarted => "replaced, another process joined from its address",
                 };
                 write!(f, "member {member} of job {job} at {address} {why}")

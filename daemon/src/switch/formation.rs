@@ -4,15 +4,15 @@
 //! which sums they have. The job goes on under round numbers that no packet of the earlier run can name. If
 //! some members lack the last sum, those who hold it send it once more: that round is replayed, not summed.
 
-use iswitch_protocol::wire::{ResumeRepr, Standing};
+use iswitch_protocol::wire::{JoinRepr, Kind, ResumeRepr, Standing};
 use iswitch_protocol::{Round, history};
 
 use super::aggregator::Slot;
-use super::job::{Job, OpenRound};
+use super::job::{Job, OpenRound, Replay};
 
 /// Rounds between the latest that a member knows of and the first of a resumed job, at least: the number of
-/// its next round may lie one behind that of others.
-const RESUME_GAP_ROUNDS: u32 = 2;
+/// its next round may lie one behind that of others, and one round may be replayed.
+const RESUME_GAP_ROUNDS: u32 = 3;
 /// Further rounds, drawn with the boot id: runs of the switch that follow each other do not meet in one round.
 const RESUME_GAP_DRAWN: u64 = 256;
 
@@ -113,14 +113,56 @@ impl Lineage {
     }
 }
 
+/// Where the parent says that a job below it stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Granted {
+    /// The run of the topmost switch.
+    pub(crate) boot: u64,
+    pub(crate) standing: Standing,
+    pub(crate) round: Round,
+    pub(crate) history: u64,
+}
+
+/// Where the members of a job go on.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    /// The next round that is summed, and the history before it.
+    next: Round,
+    latest: u64,
+    /// History of those who await the last sum in the round before that, and from where it comes.
+    awaiting: Option<(u64, Replay)>,
+}
+
 impl Job {
     /// Whether all have joined that the job waits for: the workers it was declared with, or if it comes back,
-    /// as many members as it had.
+    /// those that it had.
     pub(crate) fn is_gathered(&self) -> bool {
-        match self.resumes().map(|resume| u32::from(resume.members)).max() {
-            Some(members) => u32::from(self.member_count()) >= members.min(self.max_members()),
-            None => self.weight() >= u32::from(self.workers),
+        let (members, weight) = (u32::from(self.member_count()), self.weight());
+        let had = |count: fn(&ResumeRepr) -> u16| self.resumes().map(count).max().map_or(0, u32::from);
+        if !self.is_resumed() {
+            self.has_parent || weight >= u32::from(self.workers)
+        } else if self.has_parent {
+            members >= had(|resume| resume.members).min(self.max_members())
+        } else {
+            weight >= had(|resume| resume.weight)
         }
+    }
+
+    /// Whether those who have come may go on without the rest. Switches that lost sight of each other must not
+    /// go on in two places.
+    pub(crate) fn may_go_on_without_the_rest(&self) -> bool {
+        let had = self.resumes().map(|resume| u32::from(resume.weight)).max().unwrap_or(0);
+        let is_alone = self.members().all(|(_, member)| member.kind == Kind::Worker);
+        self.is_resumed() && (is_alone || 2 * self.weight() > had)
+    }
+
+    /// Whether a Join from a member's address is of the same process, or of a switch that has started anew and comes
+    /// back in time to go on.
+    pub(crate) fn is_known(&self, id: usize, join: &JoinRepr) -> bool {
+        let Some(member) = self.member(id) else { return false };
+        let resumes_at = join.resume.and_then(|resume| self.chronicle.round_after(resume.history));
+        let comes_back = || resumes_at.is_some_and(|round| self.formed && !round.is_before(member.start));
+        member.instance == join.instance || member.kind == Kind::Switch && comes_back()
     }
 
     /// Whether any member was one before.
@@ -128,18 +170,41 @@ impl Job {
         self.resumes().next().is_some()
     }
 
-    /// Completes the job: from now on rounds end.
-    pub(crate) fn form(&mut self, slots: &mut [Slot]) {
+    /// Completes the job, as the parent has granted it if there is one: from now on rounds end.
+    pub(crate) fn form(&mut self, slots: &mut [Slot], granted: Option<Granted>) {
         self.formed = true;
-        if let Some(lineage) = Lineage::of(self) {
+        let lineage = Lineage::of(self);
+        if let Some(granted) = granted {
+            self.chronicle.boot = granted.boot;
+            self.sends_replay_up = granted.standing == Standing::Supplies;
+        }
+        let plan = match (granted, lineage) {
+            (Some(granted), lineage) => Some(self.plan_as_granted(granted, lineage)),
+            (None, lineage) => lineage.map(|lineage| self.plan(lineage, self.unused_round())),
+        };
+        if let Some(plan) = plan {
             slots.fill(Slot::EMPTY);
-            self.restart_at(self.unused_round());
-            self.resume(lineage);
+            self.carry_out(plan);
         }
         self.refresh_thresholds();
     }
 
-    /// A round that no packet of an earlier run of the switch can name.
+    /// What a member switch tells of the members below it.
+    pub(crate) fn resume_of_all(&self) -> Option<ResumeRepr> {
+        let lineage = Lineage::of(self)?;
+        let holder = self.resumes().find(|resume| lineage.holds_last(resume));
+        let latest = |a: Round, b: Round| if a.is_before(b) { b } else { a };
+        Some(ResumeRepr {
+            round: self.resumes().map(|resume| resume.round).reduce(latest)?,
+            members: 0,
+            weight: self.resumes().map(|resume| resume.weight).max()?,
+            threshold: 0,
+            history: lineage.latest,
+            previous: holder.map_or(0, |resume| resume.previous),
+        })
+    }
+
+    /// A round that no packet of an earlier run of the switch can name, nor the one before it.
     fn unused_round(&self) -> Round {
         let gap = RESUME_GAP_ROUNDS + (self.chronicle.boot % RESUME_GAP_DRAWN) as u32;
         self.resumes()
@@ -147,31 +212,67 @@ impl Job {
             .fold(self.base, |latest, round| if latest.is_before(round) { round } else { latest })
     }
 
-    fn resume(&mut self, lineage: Lineage) {
-        let (latest, base) = (lineage.latest, self.base);
-        let awaited = lineage.behind.filter(|_| self.resumes().any(|resume| lineage.is_behind(resume)));
-        // Without somebody to supply there is no round to replay.
-        let first = if awaited.is_some() { base.next() } else { base };
+    fn plan(&self, lineage: Lineage, next: Round) -> Plan {
+        let Lineage { latest, behind } = lineage;
+        let is_unused = |round: Round| self.resumes().all(|resume| resume.round.is_before(round));
+        let awaiting = behind
+            .filter(|_| self.resumes().any(|resume| lineage.is_behind(resume)) && is_unused(next.previous()))
+            .map(|behind| (behind, Replay::Here));
+        Plan { next, latest, awaiting }
+    }
+
+    fn plan_as_granted(&self, granted: Granted, lineage: Option<Lineage>) -> Plan {
+        let Granted { standing, round, history, .. } = granted;
+        let following = round.next();
+        match (standing, lineage) {
+            (Standing::Resumed, Some(lineage)) => self.plan(lineage, round),
+            (Standing::Supplies, Some(Lineage { latest, behind: Some(behind) })) => {
+                Plan { next: following, latest, awaiting: Some((behind, Replay::Here)) }
+            }
+            (Standing::Awaits, Some(Lineage { latest: own, .. })) => {
+                Plan { next: following, latest: history, awaiting: Some((own, Replay::Above)) }
+            }
+            (Standing::Supplies | Standing::Awaits, _) => {
+                Plan { next: following, latest: history, awaiting: None }
+            }
+            (Standing::Fresh | Standing::Resumed, _) => Plan { next: round, latest: history, awaiting: None },
+        }
+    }
+
+    fn carry_out(&mut self, plan: Plan) {
+        let Plan { next, latest, awaiting } = plan;
+        let replayed = next.previous();
         let mut suppliers = 0;
         for (id, member) in self.members_mut() {
-            (member.standing, member.start) = match &member.resume {
-                Some(resume) if awaited.is_some() && lineage.is_behind(resume) => (Standing::Awaits, base),
-                Some(resume) if awaited.is_some() && lineage.holds_last(resume) => {
+            (member.standing, member.start) = match (&member.resume, awaiting) {
+                (Some(resume), Some((behind, _))) if resume.history == behind => (Standing::Awaits, replayed),
+                (Some(resume), Some((behind, Replay::Here)))
+                    if resume.history == latest && resume.previous == behind =>
+                {
                     suppliers |= 1 << id;
-                    (Standing::Supplies, base)
+                    (Standing::Supplies, replayed)
                 }
-                Some(resume) if resume.history == latest => (Standing::Resumed, first),
-                _ => (Standing::Fresh, first),
+                (Some(resume), _) if resume.history == latest => (Standing::Resumed, next),
+                _ => (Standing::Fresh, next),
             };
             member.history = latest;
         }
         let pinned = self.resumes().map(|resume| resume.threshold).find(|threshold| *threshold > 0);
         self.pinned_threshold = pinned;
-        let before = awaited.unwrap_or(latest);
-        let replayed = awaited.map(|_| latest);
-        self.chronicle = Chronicle { at: base, before, earlier: None, replayed, ..self.chronicle };
-        if awaited.is_some() {
-            self.open(OpenRound { round: base, participants: suppliers, threshold: 1, replayed: true });
+        if let Some((behind, replay)) = awaiting {
+            self.restart_at(replayed);
+            self.chronicle = Chronicle {
+                at: replayed,
+                before: behind,
+                earlier: None,
+                replayed: Some(latest),
+                ..self.chronicle
+            };
+            self.open(OpenRound { round: replayed, participants: suppliers, threshold: 1, replay });
+        } else {
+            self.restart_at(next);
+            self.chronicle =
+                Chronicle { at: next, before: latest, earlier: None, replayed: None, ..self.chronicle };
         }
     }
 
@@ -187,14 +288,32 @@ impl Job {
             let Some(open) = self.open_round(round).copied().filter(|open| open.participants == 0) else {
                 continue;
             };
-            let waiting = self.members().filter(|(_, member)| open.replayed && member.awaits(round));
-            let participants = waiting.fold(0, |bits, (id, _)| bits | 1 << id);
-            if participants == 0 {
-                self.base = round.next();
-            } else {
-                self.rounds[round.parity()] = OpenRound { participants, replayed: false, ..open };
+            let is_awaited = self.awaiting(round) != 0;
+            match open.replay {
+                Replay::Here if is_awaited => self.sum_anew(round),
+                Replay::Above if is_awaited => {}
+                _ => self.base = round.next(),
             }
         }
+    }
+
+    /// A round that was to be replayed has lost those who could: those who wait for it contribute to it.
+    pub(crate) fn sum_anew(&mut self, round: Round) {
+        let participants = self.awaiting(round);
+        let threshold = self.threshold_among(participants);
+        self.rounds[round.parity()] = OpenRound { round, participants, threshold, replay: Replay::Not };
+    }
+
+    /// The parent awaits contributions to a round that it was to supply: all who could supply it are gone.
+    pub(crate) fn sum_anew_if_replayed_above(&mut self, round: Round) {
+        if self.open_round(round).is_some_and(|open| open.replay == Replay::Above) {
+            self.sum_anew(round);
+        }
+    }
+
+    fn awaiting(&self, round: Round) -> u64 {
+        let waiting = self.members().filter(|(_, member)| member.awaits(round));
+        waiting.fold(0, |bits, (id, _)| bits | 1 << id)
     }
 
     /// The standing of a member that joins a job under way, and its first round.
@@ -213,7 +332,7 @@ impl Job {
     ) -> (Standing, Round, u64) {
         let Some(member) = self.member(id) else { return (Standing::Fresh, self.base, 0) };
         let admitted = (member.standing, member.start, member.history);
-        let is_replaying = self.open_round(member.start).is_some_and(|open| open.replayed);
+        let is_replaying = self.open_round(member.start).is_some_and(|open| open.replay != Replay::Not);
         if !self.formed || is_replaying {
             return admitted;
         }

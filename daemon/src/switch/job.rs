@@ -27,6 +27,10 @@ pub(crate) struct Job {
     /// What its members have summed.
     pub(crate) chronicle: Chronicle,
     pub(crate) halted: bool,
+    /// Whether the sums of its members are contributions to those of a parent switch.
+    pub(crate) has_parent: bool,
+    /// Whether a sum that members supply is for the parent's other members too.
+    pub(crate) sends_replay_up: bool,
     members: [Option<Member>; MAX_MEMBERS],
     /// Bit i: member i exists.
     active: u64,
@@ -50,8 +54,20 @@ pub(crate) struct OpenRound {
     pub(crate) participants: u64,
     /// How many of them it takes.
     pub(crate) threshold: u16,
-    /// Whether its packets are finished sums, which members that hold them supply to those who lack them.
-    pub(crate) replayed: bool,
+    /// Whether its packets are finished sums, sent to those who lack them.
+    pub(crate) replay: Replay,
+}
+
+/// Who sends the sum of a round that some have and others lack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Replay {
+    /// The round is summed like any other.
+    #[default]
+    Not,
+    /// Members of this switch.
+    Here,
+    /// Others, by way of the parent.
+    Above,
 }
 
 impl Job {
@@ -73,6 +89,8 @@ impl Job {
             created,
             chronicle: Chronicle::begin(boot, id, base),
             halted: false,
+            has_parent: false,
+            sends_replay_up: false,
             members: [None; MAX_MEMBERS],
             active: 0,
             pinned_threshold: None,
@@ -190,7 +208,7 @@ impl Job {
         self.threshold_among(self.active)
     }
 
-    fn threshold_among(&self, participants: u64) -> u16 {
+    pub(super) fn threshold_among(&self, participants: u64) -> u16 {
         let count = participants.count_ones() as u16;
         let waiting_for = if self.formed { 0 } else { self.workers };
         self.pinned_threshold.unwrap_or_else(|| count.max(waiting_for).max(1))
@@ -201,7 +219,7 @@ impl Job {
     pub(crate) fn refresh_thresholds(&mut self) {
         if self.pinned_threshold.is_none() {
             for parity in 0..2 {
-                if !self.rounds[parity].replayed {
+                if self.rounds[parity].replay == Replay::Not {
                     self.rounds[parity].threshold = self.threshold_among(self.rounds[parity].participants);
                 }
             }
@@ -227,7 +245,7 @@ impl Job {
             .members()
             .filter(|(_, member)| !round.is_before(member.start))
             .fold(0, |bits, (id, _)| bits | 1 << id);
-        OpenRound { round, participants, threshold: self.threshold_among(participants), replayed: false }
+        OpenRound { round, participants, threshold: self.threshold_among(participants), replay: Replay::Not }
     }
 
     /// Opens a round: fixes who takes part and how many it takes.
@@ -247,9 +265,15 @@ impl Job {
         self.newest.unwrap_or(self.base)
     }
 
+    /// The first round that none of the job's packets in flight can name. Below a member switch there may be one
+    /// round more than here.
+    pub(crate) fn round_after_reset(&self) -> Round {
+        let next = self.newest.map_or(self.base, Round::next);
+        if self.height() > 1 { next.next() } else { next }
+    }
+
     /// Forgets all rounds; the job goes on with a round that none of its packets in flight can name.
-    pub(crate) fn reset(&mut self, slots: &mut [Slot]) {
-        let base = self.newest.map_or(self.base, Round::next);
+    pub(crate) fn reset(&mut self, base: Round, slots: &mut [Slot]) {
         self.restart_at(base);
         self.halted = false;
         self.chronicle = self.chronicle.reset(self.id, base);
@@ -269,9 +293,20 @@ impl Job {
         self.rounds = [OpenRound::default(); 2];
     }
 
+    /// Whether what the members have summed goes to the parent instead of back to them.
+    pub(crate) fn goes_up(&self, round: Round) -> bool {
+        let is_replayed_here = || self.open_round(round).is_some_and(|open| open.replay == Replay::Here);
+        self.has_parent && (self.sends_replay_up || !is_replayed_here())
+    }
+
+    /// Levels of switches below and including this one.
+    pub(crate) fn height(&self) -> u8 {
+        self.members().map(|(_, member)| member.height).max().unwrap_or(0).saturating_add(1)
+    }
+
     /// Contributions that one packet of a member may claim.
     pub(crate) fn max_weight(&self, id: usize, round: Round) -> u16 {
-        if self.open_round(round).is_some_and(|open| open.replayed) {
+        if self.open_round(round).is_some_and(|open| open.replay == Replay::Here) {
             return u16::MAX;
         }
         match self.members[id].map(|member| member.kind) {

@@ -15,6 +15,8 @@ pub(crate) struct Member {
     pub(crate) kind: Kind,
     /// Workers that it stands for.
     pub(crate) weight: u16,
+    /// Levels of switches below and including it.
+    pub(crate) height: u8,
     /// Its Join, which the notice that the job is complete repeats.
     pub(crate) join_request: u32,
     /// What it had summed before, if anything.
@@ -28,8 +30,8 @@ pub(crate) struct Member {
     pub(crate) start: Round,
     pub(crate) admitted: Instant,
     pub(crate) last_heard: Instant,
-    /// Id of its last Reset, which must not be done twice when it is repeated.
-    pub(crate) last_reset: Option<u32>,
+    /// Id of its last Reset, which must not be done twice when it is repeated, and the job's base then.
+    pub(crate) last_reset: Option<(u32, Round)>,
 }
 
 impl Member {

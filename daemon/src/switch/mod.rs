@@ -14,6 +14,7 @@ mod arena;
 mod control;
 mod event;
 mod formation;
+mod hierarchy;
 mod job;
 mod membership;
 mod output;
@@ -33,6 +34,8 @@ pub use aggregator::NonFinite;
 use aggregator::{Aggregation, Slot, Verdict};
 use arena::Arena;
 pub use event::{Departure, Event};
+use hierarchy::Uplink;
+pub use hierarchy::Uplinks;
 use job::Job;
 use membership::{Directory, MemberAt};
 use output::Outbox;
@@ -55,6 +58,8 @@ pub struct Config {
     pub recv_buffer_bytes: usize,
     /// What to do with NaN and infinities.
     pub non_finite: NonFinite,
+    /// The way to the parent, if this switch has one.
+    pub uplinks: Option<Uplinks>,
 }
 
 impl Default for Config {
@@ -65,6 +70,7 @@ impl Default for Config {
             memory_bytes: 256 << 20,
             recv_buffer_bytes: 212_992,
             non_finite: NonFinite::default(),
+            uplinks: None,
         }
     }
 }
@@ -79,6 +85,8 @@ pub struct Switch {
     now: Instant,
     deadline: Option<Instant>,
     jobs: Vec<Option<Job>>,
+    /// One for each job that there may be; none without a parent.
+    uplinks: Vec<Uplink>,
     directory: Directory,
     slots: Arena<Slot>,
     sums: Arena<f32>,
@@ -99,6 +107,7 @@ enum Lent {
     Control,
     Results,
     Answers,
+    Partials,
 }
 
 impl Switch {
@@ -106,11 +115,14 @@ impl Switch {
     pub fn new(config: Config) -> Self {
         let mut jobs = Vec::with_capacity(MAX_JOBS);
         jobs.resize_with(MAX_JOBS, || None);
+        let ports = config.uplinks.map_or(0, |uplinks| uplinks.ports.min(MAX_JOBS as u8));
+        let uplink = |at| config.uplinks.map(|uplinks| Uplink::new(&uplinks, at, config.boot));
         Self {
             config,
             now: Instant::default(),
             deadline: None,
             jobs,
+            uplinks: (0..ports).filter_map(uplink).collect(),
             directory: Directory::new(),
             slots: Arena::new(config.memory_bytes / BYTES_PER_SLOT, Slot::EMPTY),
             sums: Arena::new(config.memory_bytes / size_of::<f32>(), 0.0),
@@ -136,6 +148,9 @@ impl Switch {
         self.advance(now);
         // An empty payload is one datagram, though chunks() finds none in it.
         let stride = stride.max(1);
+        if let Some(job_at) = self.uplink_at(from) {
+            return self.handle_from_parent(from, job_at, class, payload, stride);
+        }
         match class {
             Class::Control if payload.is_empty() => self.handle_control(from, payload),
             Class::Control => payload.chunks(stride).for_each(|bytes| self.handle_control(from, bytes)),
@@ -157,6 +172,7 @@ impl Switch {
             self.expire_leases();
             self.form_overdue_jobs();
         }
+        self.tend_uplinks();
     }
 
     /// The next datagrams to send.
@@ -164,6 +180,7 @@ impl Switch {
         match self.lent {
             Lent::Results => self.outbox.results.clear(),
             Lent::Answers => self.outbox.answers.clear(),
+            Lent::Partials => self.outbox.partials.clear(),
             Lent::Nothing | Lent::Control => {}
         }
         self.lent = self.next_to_lend();
@@ -176,6 +193,10 @@ impl Switch {
             Lent::Answers => {
                 self.counters.data_sent += self.outbox.answers_len();
                 Some(self.outbox.answers())
+            }
+            Lent::Partials => {
+                self.counters.data_sent += self.outbox.partials_len();
+                Some(self.outbox.partials())
             }
             Lent::Results => {
                 let job = self.jobs[self.outbox.results_job].as_ref()?;
@@ -191,6 +212,9 @@ impl Switch {
         }
         // Results before answers, and both before the long ranges that refill them.
         for _ in 0..2 {
+            if !self.outbox.partials.is_empty() {
+                return Lent::Partials;
+            }
             if !self.outbox.results.is_empty() {
                 return Lent::Results;
             }
@@ -206,7 +230,7 @@ impl Switch {
 
     /// When [`Self::handle_timeout`] is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.deadline
+        self.deadline.into_iter().chain(self.uplink_deadline()).min()
     }
 
     /// The next thing to log.
@@ -224,7 +248,8 @@ impl Switch {
 
     /// The jobs as they are. Allocates: for an operator's question, not for the packet path.
     pub fn jobs(&self) -> impl Iterator<Item = JobStatus> + '_ {
-        self.jobs.iter().flatten().map(|job| JobStatus::of(job, self.now))
+        let jobs = self.jobs.iter().enumerate().filter_map(|(at, job)| Some((at, job.as_ref()?)));
+        jobs.map(|(at, job)| JobStatus::of(job, self.uplinks.get(at), self.now))
     }
 
     fn handle_data(&mut self, from: &Endpoint, payload: &[u8], stride: usize) {
@@ -235,12 +260,13 @@ impl Switch {
             return self.refuse_data(from, 0, Status::UnknownMember, Round::default(), 0);
         };
         self.hear_from(at);
-        if !self.outbox.results.is_empty() || !self.outbox.answers.is_empty() {
+        if !self.outbox.is_drained() {
             // The driver has not drained what other members are owed: nothing may be mixed into that.
             return (0..datagrams).for_each(|_| self.counters.count_drop(DropReason::Busy));
         }
         self.outbox.results_job = at.job;
         self.outbox.answers_to = *from;
+        self.send_partials_of(at.job);
         let mut refused = None;
         for bytes in payload.chunks(stride) {
             if let Err(reason) = self.handle_contribution(at, bytes) {
@@ -262,11 +288,13 @@ impl Switch {
         let Some((mut aggregation, outbox)) = self.aggregation_and_outbox(at.job) else {
             return Err(DropReason::UnknownMember);
         };
-        match aggregation.contribute(at.member, &packet, non_finite, &mut outbox.results) {
+        let goes_up = aggregation.job.goes_up(packet.seg().round);
+        let batch = if goes_up { &mut outbox.partials } else { &mut outbox.results };
+        match aggregation.contribute(at.member, &packet, non_finite, batch) {
             Verdict::Summed => self.counters.contributions += 1,
             Verdict::Completed => {
                 self.counters.contributions += 1;
-                self.counters.results += 1;
+                *(if goes_up { &mut self.counters.partials } else { &mut self.counters.results }) += 1;
             }
             Verdict::Finished => {
                 let seg = packet.seg();
@@ -297,6 +325,13 @@ impl Switch {
         };
         let id = job.id;
         self.refuse_data(from, id, status, round, expected);
+    }
+
+    /// Partial sums that are made from now on are those of a job.
+    fn send_partials_of(&mut self, job_at: usize) {
+        if let Some(uplink) = self.uplinks.get(job_at) {
+            self.outbox.partials_to = uplink.parent();
+        }
     }
 
     fn job(&self, at: usize) -> Option<&Job> {

@@ -132,6 +132,9 @@ pub(crate) struct Outbox {
     /// Results for one member.
     pub(crate) answers: Batch,
     pub(crate) answers_to: Endpoint,
+    /// What members have summed, for the parent.
+    pub(crate) partials: Batch,
+    pub(crate) partials_to: Endpoint,
 }
 
 impl Outbox {
@@ -152,7 +155,14 @@ impl Outbox {
             results_job: 0,
             answers: Batch::new(),
             answers_to: nobody,
+            partials: Batch::new(),
+            partials_to: nobody,
         }
+    }
+
+    /// Whether nothing made of data waits to be sent.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.results.is_empty() && self.answers.is_empty() && self.partials.is_empty()
     }
 
     /// Queues a control packet, to be followed by `padding_len` zero bytes. False if there is no room.
@@ -188,6 +198,16 @@ impl Outbox {
         let recipients = Recipients::One(&self.answers_to);
         let Batch { bytes, stride, .. } = &self.answers;
         Transmit { class: Class::Data, payload: bytes, stride: *stride, recipients }
+    }
+
+    pub(crate) fn partials(&self) -> Transmit<'_> {
+        let recipients = Recipients::One(&self.partials_to);
+        let Batch { bytes, stride, .. } = &self.partials;
+        Transmit { class: Class::Data, payload: bytes, stride: *stride, recipients }
+    }
+
+    pub(crate) fn partials_len(&self) -> u64 {
+        self.partials.datagrams
     }
 
     pub(crate) fn results_len(&self) -> u64 {

@@ -136,6 +136,8 @@ pub struct Counters {
     pub contributions: u64,
     /// Segments completed.
     pub results: u64,
+    /// Segments whose contributions are complete, for the parent's sum.
+    pub partials: u64,
     /// Results sent again to one member.
     pub results_repeated: u64,
     /// Control packets handed to the ports.
@@ -169,6 +171,7 @@ impl Counters {
             ("data_received", self.data_received),
             ("contributions", self.contributions),
             ("results", self.results),
+            ("partials", self.partials),
             ("results_repeated", self.results_repeated),
             ("control_sent", self.control_sent),
             ("data_sent", self.data_sent),

@@ -17,6 +17,8 @@ use super::reason::DropReason;
 pub(super) enum Work {
     /// Send a member the results that it asked for.
     Repeat { at: MemberAt, wanted: Wanted, next: u32, end: u32 },
+    /// Send the parent the partial sums that it misses.
+    Resend { job: usize, wanted: Wanted, next: u32, end: u32 },
     /// Close the segments that wait for nobody any more, or all of them if forced.
     Close { job: usize, round: Round, next: u32, end: u32, force: bool },
 }
@@ -30,11 +32,21 @@ pub(super) struct Wanted {
 
 impl Work {
     pub(super) fn repeat(at: MemberAt, wanted: SegmentSetRepr<'_>) -> Self {
+        let range = wanted.range;
+        Self::Repeat { at, wanted: Wanted::of(wanted), next: range.first, end: range.first + range.count }
+    }
+
+    pub(super) fn resend(job: usize, wanted: SegmentSetRepr<'_>) -> Self {
+        let range = wanted.range;
+        Self::Resend { job, wanted: Wanted::of(wanted), next: range.first, end: range.first + range.count }
+    }
+}
+
+impl Wanted {
+    fn of(wanted: SegmentSetRepr<'_>) -> Self {
         let mut bitmap = [0; MAX_BITMAP_LEN_BYTES];
         bitmap[..wanted.bitmap.len()].copy_from_slice(wanted.bitmap);
-        let range = wanted.range;
-        let wanted = Wanted { range, bitmap };
-        Self::Repeat { at, wanted, next: range.first, end: range.first + range.count }
+        Self { range: wanted.range, bitmap }
     }
 }
 
@@ -56,12 +68,17 @@ impl Switch {
         while let Some(work) = self.work.front_mut().copied() {
             let (next, found) = match work {
                 Work::Repeat { at, wanted, next, .. } => self.repeat_results(at, &wanted, next),
+                Work::Resend { job, wanted, next, .. } => self.resend_partials(job, &wanted, next),
                 Work::Close { job, round, next, end, force } => {
                     self.close_segments(job, round, next..end, force)
                 }
             };
             let is_finished = match self.work.front_mut() {
-                Some(Work::Repeat { next: at, end, .. } | Work::Close { next: at, end, .. }) => {
+                Some(
+                    Work::Repeat { next: at, end, .. }
+                    | Work::Resend { next: at, end, .. }
+                    | Work::Close { next: at, end, .. },
+                ) => {
                     *at = next;
                     next >= *end
                 }
@@ -101,6 +118,27 @@ impl Switch {
         (stopped_at, !self.outbox.answers.is_empty())
     }
 
+    fn resend_partials(&mut self, job_at: usize, wanted: &Wanted, next: u32) -> (u32, bool) {
+        let RangeRepr { round, first, count } = wanted.range;
+        let wanted = SegmentSetRepr { range: wanted.range, bitmap: &wanted.bitmap };
+        let end = first + count;
+        self.send_partials_of(job_at);
+        let Some((mut aggregation, outbox)) = self.aggregation_and_outbox(job_at) else {
+            return (end, false);
+        };
+        let segments = aggregation.job.layout.segment_count();
+        let indices = wanted.indices().filter(|index| *index >= next && *index < segments);
+        let mut stopped_at = end;
+        for index in indices.filter_map(SegmentIndex::new) {
+            if !outbox.partials.has_room(aggregation.job.layout.packet_len(index)) {
+                stopped_at = index.get();
+                break;
+            }
+            aggregation.push_partial(round, index, &mut outbox.partials);
+        }
+        (stopped_at, !self.outbox.partials.is_empty())
+    }
+
     fn close_segments(
         &mut self,
         job: usize,
@@ -110,19 +148,22 @@ impl Switch {
     ) -> (u32, bool) {
         let end = range.end;
         self.outbox.results_job = job;
+        self.send_partials_of(job);
         let Some((mut aggregation, outbox)) = self.aggregation_and_outbox(job) else { return (end, false) };
         let end = end.min(aggregation.job.layout.segment_count());
+        let goes_up = aggregation.job.goes_up(round);
+        let batch = if goes_up { &mut outbox.partials } else { &mut outbox.results };
         let mut next = range.start;
+        let mut closed = 0;
         for index in (range.start..end).filter_map(SegmentIndex::new) {
-            if !outbox.results.has_room(aggregation.job.layout.packet_len(index)) {
+            if !batch.has_room(aggregation.job.layout.packet_len(index)) {
                 break;
             }
-            aggregation.close(round, index, force, &mut outbox.results);
+            closed += u64::from(aggregation.close(round, index, force, batch));
             next = index.get() + 1;
         }
         let next = if next >= end { range.end } else { next };
-        let closed = self.outbox.results_len();
-        self.counters.results += closed;
+        *(if goes_up { &mut self.counters.partials } else { &mut self.counters.results }) += closed;
         (next, closed > 0)
     }
 
@@ -147,13 +188,14 @@ impl Switch {
         self.report(Event::Left { job: id, member: at.member as u16, address: member.endpoint.peer, why });
         // A process that takes the place of its predecessor keeps the job.
         if members == 0 && why != Departure::Restarted {
-            self.end_job(at.job);
+            self.end_job(at.job, why);
         } else {
             self.close_finished(at.job);
+            self.declare_weight(at.job);
         }
     }
 
-    fn end_job(&mut self, job_at: usize) {
+    fn end_job(&mut self, job_at: usize, why: Departure) {
         let Some(job) = self.jobs[job_at].take() else { return };
         // The next job's rounds lie beyond all that packets of this one can still name.
         let after = job.newest().unwrap_or(job.base).next();
@@ -163,6 +205,7 @@ impl Switch {
         self.slots.give_back(&job.slots);
         self.sums.give_back(&job.sums);
         self.report(Event::JobEnded { job: job.id });
+        self.release_uplink(job_at, job.id, why == Departure::Forgotten);
     }
 
     pub(super) fn hear_from(&mut self, at: MemberAt) {
@@ -172,7 +215,7 @@ impl Switch {
         }
     }
 
-    fn lease(&self) -> Duration {
+    pub(super) fn lease(&self) -> Duration {
         Duration::from_millis(u64::from(self.config.lease_ms))
     }
 
@@ -198,8 +241,11 @@ impl Switch {
     pub(super) fn form_overdue_jobs(&mut self) {
         for job_at in 0..self.jobs.len() {
             let Some(job) = self.job(job_at) else { continue };
-            if !job.formed && job.is_resumed() && self.now.since(job.created) > self.lease() {
-                self.form_job(job_at, None);
+            let is_overdue = !job.formed && self.now.since(job.created) > self.lease();
+            if is_overdue && job.has_parent {
+                self.declare_to_parent(job_at);
+            } else if is_overdue && job.may_go_on_without_the_rest() {
+                self.form_job(job_at, None, None);
             }
         }
     }

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use iswitch_protocol::Instant;
 
+use super::hierarchy::Uplink;
 use super::job::Job;
 
 /// A job as it is.
@@ -30,6 +31,10 @@ pub struct JobStatus {
     pub halted: bool,
     /// The latest round, if any has begun.
     pub round: Option<u32>,
+    /// The switch above this one, if the job goes up to one.
+    pub parent: Option<SocketAddrV4>,
+    /// Whether that does not answer: there are no sums until it does.
+    pub parent_lost: bool,
     /// Its members.
     pub members: Vec<MemberStatus>,
 }
@@ -51,7 +56,7 @@ pub struct MemberStatus {
 }
 
 impl JobStatus {
-    pub(super) fn of(job: &Job, now: Instant) -> Self {
+    pub(super) fn of(job: &Job, uplink: Option<&Uplink>, now: Instant) -> Self {
         let members = job.members().map(|(id, member)| MemberStatus {
             id: id as u16,
             address: member.endpoint.peer,
@@ -72,6 +77,8 @@ impl JobStatus {
             threshold_pinned: job.pinned_threshold.is_some(),
             halted: job.halted,
             round: job.newest().map(iswitch_protocol::Round::get),
+            parent: uplink.map(|uplink| uplink.parent().peer),
+            parent_lost: uplink.is_some_and(|uplink| uplink.is_lost),
             members: members.collect(),
         }
     }

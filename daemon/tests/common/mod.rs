@@ -49,6 +49,7 @@ pub(crate) fn join(workers: u16) -> JoinRepr {
         kind: Kind::Worker,
         weight: 1,
         rank: 0,
+        height: 0,
         query: false,
         resume: None,
         instance: 1,

@@ -19,7 +19,7 @@ use crate::wire::WireError;
 /// Bytes of the fields that all control packets share.
 pub const HEADER_LEN_BYTES: usize = 12;
 /// Bytes of a Join before padding.
-pub const JOIN_LEN_BYTES: usize = 56;
+pub const JOIN_LEN_BYTES: usize = 60;
 /// Bytes of a range of segments: round, first, count.
 pub const RANGE_LEN_BYTES: usize = 12;
 /// Bytes of an Ack without the bitmap of a Help answer.
@@ -45,13 +45,15 @@ mod field {
         pub(in super::super) const INSTANCE: Range<usize> = 24..28;
         pub(in super::super) const RANK: Range<usize> = 28..30;
         pub(in super::super) const FLAGS: usize = 30;
-        pub(in super::super) const RESERVED: usize = 31;
-        pub(in super::super) const RESUME: Range<usize> = 32..56;
+        pub(in super::super) const HEIGHT: usize = 31;
+        pub(in super::super) const RESUME: Range<usize> = 32..60;
         pub(in super::super) const ROUND: Range<usize> = 32..36;
         pub(in super::super) const MEMBERS: Range<usize> = 36..38;
         pub(in super::super) const THRESHOLD: Range<usize> = 38..40;
         pub(in super::super) const HISTORY: Range<usize> = 40..48;
         pub(in super::super) const PREVIOUS: Range<usize> = 48..56;
+        pub(in super::super) const RESUME_WEIGHT: Range<usize> = 56..58;
+        pub(in super::super) const RESUME_RESERVED: Range<usize> = 58..60;
     }
 
     pub(super) const THRESHOLD: Range<usize> = 12..14;
@@ -218,11 +220,13 @@ pub enum Status {
     SegOutOfRange = 19,
     /// There is no such job to ask about.
     UnknownJob = 20,
+    /// Switches above each other in a circle, or in more levels than are allowed; `expected` is their number.
+    TooManyLevels = 21,
 }
 
 impl Status {
     /// All of them, in the order of their codes.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Success,
         Self::Malformed,
         Self::WrongVersion,
@@ -244,6 +248,7 @@ impl Status {
         Self::BadWeight,
         Self::SegOutOfRange,
         Self::UnknownJob,
+        Self::TooManyLevels,
     ];
 
     /// The status of a code.
@@ -275,6 +280,7 @@ impl Status {
             Self::BadWeight => "contribution count of a worker",
             Self::SegOutOfRange => "segment index out of range",
             Self::UnknownJob => "unknown job",
+            Self::TooManyLevels => "levels of switches",
         }
     }
 }
@@ -384,6 +390,8 @@ pub struct JoinRepr {
     pub instance: u32,
     /// Place of the member in sums whose order is fixed.
     pub rank: u16,
+    /// Levels of switches below and including the member: zero for a worker.
+    pub height: u8,
     /// Only asks about the job: nobody is admitted.
     pub query: bool,
     /// What the member has summed before, if it has.
@@ -398,8 +406,10 @@ pub struct JoinRepr {
 pub struct ResumeRepr {
     /// Number of its next round, as far as it knows.
     pub round: Round,
-    /// Members that the switch had.
+    /// Members that the switch had; zero if the member does not know.
     pub members: u16,
+    /// Workers that the whole job had.
+    pub weight: u16,
     /// The threshold H, if it was pinned; otherwise zero.
     pub threshold: u16,
     /// The sums that it has, see [`crate::history`]. Never zero.
@@ -602,7 +612,7 @@ fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
         _ => return Err(WireError::BadValue),
     };
     let flags = buffer[join::FLAGS];
-    if flags & !(JOIN_QUERY | JOIN_RESUME) != 0 || buffer[join::RESERVED] != 0 {
+    if flags & !(JOIN_QUERY | JOIN_RESUME) != 0 {
         return Err(WireError::BadValue);
     }
     Ok(JoinRepr {
@@ -614,6 +624,7 @@ fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
         weight: u16_at(buffer, join::WEIGHT),
         instance: u32_at(buffer, join::INSTANCE),
         rank: u16_at(buffer, join::RANK),
+        height: buffer[join::HEIGHT],
         query: flags & JOIN_QUERY != 0,
         resume: parse_resume(buffer, flags & JOIN_RESUME != 0)?,
         padding_len: padding(buffer, JOIN_LEN_BYTES)?,
@@ -628,12 +639,13 @@ fn parse_resume(buffer: &[u8], resumes: bool) -> Result<Option<ResumeRepr>, Wire
         return if is_clear { Ok(None) } else { Err(WireError::BadValue) };
     }
     let history = u64_at(buffer, join::HISTORY);
-    if history == 0 {
+    if history == 0 || u16_at(buffer, join::RESUME_RESERVED) != 0 {
         return Err(WireError::BadValue);
     }
     Ok(Some(ResumeRepr {
         round: round_at(buffer, join::ROUND)?,
         members: u16_at(buffer, join::MEMBERS),
+        weight: u16_at(buffer, join::RESUME_WEIGHT),
         threshold: u16_at(buffer, join::THRESHOLD),
         history,
         previous: u64_at(buffer, join::PREVIOUS),
@@ -650,11 +662,13 @@ fn emit_join(buffer: &mut [u8], join: &JoinRepr) {
     put_u16(buffer, at::WEIGHT, join.weight);
     put_u32(buffer, at::INSTANCE, join.instance);
     put_u16(buffer, at::RANK, join.rank);
+    buffer[at::HEIGHT] = join.height;
     buffer[at::FLAGS] = if join.query { JOIN_QUERY } else { 0 };
     if let Some(resume) = &join.resume {
         buffer[at::FLAGS] |= JOIN_RESUME;
         put_u32(buffer, at::ROUND, resume.round.get());
         put_u16(buffer, at::MEMBERS, resume.members);
+        put_u16(buffer, at::RESUME_WEIGHT, resume.weight);
         put_u16(buffer, at::THRESHOLD, resume.threshold);
         put_u64(buffer, at::HISTORY, resume.history);
         put_u64(buffer, at::PREVIOUS, resume.previous);
@@ -809,10 +823,11 @@ mod tests {
     }
 
     fn resume() -> impl Strategy<Value = ResumeRepr> {
-        (round(), any::<u16>(), any::<u16>(), 1..=u64::MAX, any::<u64>()).prop_map(
-            |(round, members, threshold, history, previous)| ResumeRepr {
+        (round(), any::<u16>(), any::<u16>(), any::<u16>(), 1..=u64::MAX, any::<u64>()).prop_map(
+            |(round, members, weight, threshold, history, previous)| ResumeRepr {
                 round,
                 members,
+                weight,
                 threshold,
                 history,
                 previous,
@@ -824,11 +839,11 @@ mod tests {
         let mode = prop_oneof![Just(Mode::Synchronous), Just(Mode::Asynchronous)];
         let kind = prop_oneof![Just(Kind::Worker), Just(Kind::Switch)];
         let declared = (any::<u32>(), any::<u16>(), any::<u16>(), mode, kind);
-        let own = (any::<u16>(), any::<u32>(), any::<u16>(), any::<bool>());
+        let own = (any::<u16>(), any::<u32>(), any::<u16>(), any::<u8>(), any::<bool>());
         (declared, own, proptest::option::of(resume()), 0u16..2000).prop_map(
             |(declared, own, resume, padding_len)| {
                 let (gradient_len, segment_floats, workers, mode, kind) = declared;
-                let (weight, instance, rank, query) = own;
+                let (weight, instance, rank, height, query) = own;
                 JoinRepr {
                     gradient_len,
                     segment_floats,
@@ -838,6 +853,7 @@ mod tests {
                     weight,
                     instance,
                     rank,
+                    height,
                     query,
                     resume,
                     padding_len,
@@ -920,6 +936,7 @@ mod tests {
             weight: 1,
             instance: 1,
             rank: 0,
+            height: 0,
             query: false,
             resume: None,
             padding_len: 0,
@@ -927,7 +944,7 @@ mod tests {
         let mut buffer = [0; 64];
         let len = ControlRepr { job: 1, request: 2, body: ControlBody::Join(join) }.emit(&mut buffer);
         assert!(parse(&buffer[..len]).is_ok());
-        for at in field::join::RESUME.chain([field::join::RESERVED]) {
+        for at in field::join::RESUME {
             let mut bad = buffer;
             bad[at] = 1;
             assert_eq!(parse(&bad[..len]), Err(WireError::BadValue), "byte {at}");

@@ -75,6 +75,7 @@ impl JoinOptions {
             kind: Kind::Worker,
             weight: 1,
             rank: 0,
+            height: 0,
             query: false,
             resume: None,
             instance,

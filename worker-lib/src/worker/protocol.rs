@@ -43,8 +43,10 @@ pub struct Membership {
     pub boot: u64,
     /// Silence after which the switch expels a member.
     pub lease: Duration,
-    /// Members of the job.
+    /// Members of the switch in the job.
     pub members: u16,
+    /// Workers in the whole job.
+    pub weight: u16,
     /// Where the member stands.
     pub standing: Standing,
     /// What has been summed before `start`, or with it where the member supplies or awaits that sum.
@@ -61,6 +63,7 @@ impl Membership {
             boot: ack.boot,
             lease: Duration::from_millis(u64::from(ack.lease_ms)),
             members: ack.members,
+            weight: ack.weight,
             standing: ack.standing,
             history: ack.history,
         }
@@ -245,6 +248,7 @@ impl WorkerProtocol {
         (self.history != 0).then_some(ResumeRepr {
             round: self.next_round,
             members: self.membership.members,
+            weight: self.membership.weight,
             threshold: self.pinned_threshold,
             history: self.history,
             previous: self.previous,
@@ -522,6 +526,7 @@ impl WorkerProtocol {
         }
         if ack.status == Status::Success {
             self.membership.members = ack.members;
+            self.membership.weight = ack.weight;
             self.pinned_threshold = if ack.pinned { ack.threshold } else { 0 };
         }
         match (ack.status, ack.action) {

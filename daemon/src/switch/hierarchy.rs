@@ -1,0 +1,510 @@
+//! A switch below another: for its parent it is a member that stands for all of its own.
+//!
+//! Each job has an uplink of its own, because a member is told by the port it sends from. When the members of
+//! a segment are complete, what they have summed goes up as one contribution; the parent's result comes
+//! down and goes to all of them. The partial sum is kept until then. Lost packets are found by the workers: the
+//! Help of one makes the switch ask its parent, if it has no result itself.
+//!
+//! A job is complete when the parent says so. If the parent forgets this switch, the switch forgets its own
+//! members: they come back with their histories, and the topmost switch decides where the job goes on.
+
+use core::net::{Ipv4Addr, SocketAddrV4};
+use core::time::Duration;
+
+use iswitch_protocol::limits::{MAX_BITMAP_LEN_BYTES, MAX_MEMBERS, MAX_PARENTS};
+use iswitch_protocol::wire::control::{JOIN_LEN_BYTES, RangeRepr, SegmentSetRepr};
+use iswitch_protocol::wire::{
+    AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Kind, Status,
+    WireError,
+};
+use iswitch_protocol::{Instant, Round, SegmentIndex};
+
+use super::Switch;
+use super::event::{Departure, Event};
+use super::formation::Granted;
+use super::membership::MemberAt;
+use super::output::{Endpoint, PortId};
+use super::reason::DropReason;
+use super::recovery::Work;
+
+const FIRST_JOIN_RETRY: Duration = Duration::from_millis(20);
+const LAST_JOIN_RETRY: Duration = Duration::from_millis(500);
+/// Signs of life in a lease; the parent is lost when several of them are not answered.
+const HEARTBEATS_PER_LEASE: u32 = 8;
+const MISSED_HEARTBEATS: u32 = 3;
+/// Pause between two questions for the same segments: many workers may wait for them.
+const ASK_INTERVAL: Duration = Duration::from_millis(2);
+
+/// The parents that a switch may have, and the ports that lead to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Uplinks {
+    parents: [Option<SocketAddrV4>; MAX_PARENTS],
+    /// The first of the ports. Each has an address that is the same after a restart.
+    pub first_port: PortId,
+    /// Number of ports, and so of jobs.
+    pub ports: u8,
+}
+
+impl Uplinks {
+    /// Up to [`MAX_PARENTS`] parents; the one with the lowest address is tried first, as in the paper. `None` if
+    /// there are too many of them, or none, or no ports.
+    pub fn new(parents: &[SocketAddrV4], first_port: PortId, ports: u8) -> Option<Self> {
+        if parents.is_empty() || parents.len() > MAX_PARENTS || ports == 0 {
+            return None;
+        }
+        let mut sorted = [None; MAX_PARENTS];
+        for (place, parent) in sorted.iter_mut().zip(parents) {
+            *place = Some(*parent);
+        }
+        sorted[..parents.len()].sort_unstable();
+        Some(Self { parents: sorted, first_port, ports })
+    }
+
+    fn parent(&self, at: usize) -> Option<SocketAddrV4> {
+        let count = self.parents.iter().flatten().count();
+        self.parents[at % count.max(1)]
+    }
+
+    fn has_choice(&self) -> bool {
+        self.parents.iter().flatten().count() > 1
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// There is no job, or it waits for its own members.
+    Idle,
+    Joining {
+        retry: Duration,
+    },
+    Member,
+}
+
+/// The way to the parent of one job.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Uplink {
+    parent: Endpoint,
+    /// Which of the parents that is.
+    choice: usize,
+    /// The job that used it last: one that comes back gets the same port.
+    job: Option<u32>,
+    phase: Phase,
+    join_request: u32,
+    next_request: u32,
+    /// Tells the parent that this switch has started anew.
+    instance: u32,
+    /// The run of the topmost switch.
+    pub(super) boot: u64,
+    /// The one before: what still comes from it is of no interest.
+    past_boot: u64,
+    pub(super) window: u16,
+    /// Workers in the whole job.
+    pub(super) weight: u16,
+    lease: Duration,
+    /// When the next Join or heartbeat is due.
+    due: Instant,
+    /// When this parent was tried first.
+    since: Instant,
+    last_heard: Instant,
+    last_asked: (RangeRepr, Instant),
+    pub(super) is_lost: bool,
+}
+
+impl Uplink {
+    pub(super) fn new(uplinks: &Uplinks, at: u8, boot: u64) -> Self {
+        let unspecified = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
+        let port = PortId(uplinks.first_port.0 + at);
+        let peer = uplinks.parent(0).unwrap_or(unspecified);
+        let parent = Endpoint { port, peer, local: unspecified, peer_mac: [0; 6], local_mac: [0; 6] };
+        let nothing = RangeRepr { round: Round::default(), first: 0, count: 0 };
+        Self {
+            parent,
+            choice: 0,
+            job: None,
+            phase: Phase::Idle,
+            join_request: 0,
+            next_request: 1,
+            instance: boot as u32,
+            boot: 0,
+            past_boot: 0,
+            window: 0,
+            weight: 0,
+            lease: Duration::ZERO,
+            due: Instant::default(),
+            since: Instant::default(),
+            last_heard: Instant::default(),
+            last_asked: (nothing, Instant::default()),
+            is_lost: false,
+        }
+    }
+
+    pub(super) fn parent(&self) -> Endpoint {
+        self.parent
+    }
+
+    fn take_request(&mut self) -> u32 {
+        let request = self.next_request;
+        self.next_request = request.wrapping_add(1).max(1);
+        request
+    }
+
+    fn heartbeat_interval(&self) -> Duration {
+        (self.lease / HEARTBEATS_PER_LEASE).max(Duration::from_millis(1))
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        (self.phase != Phase::Idle).then_some(self.due)
+    }
+}
+
+impl Switch {
+    /// A place for a new job: with a parent, the one that it had before.
+    pub(super) fn free_place(&self, id: u32) -> Option<usize> {
+        let places = if self.uplinks.is_empty() { self.jobs.len() } else { self.uplinks.len() };
+        let is_free = |at: &usize| self.jobs[*at].is_none();
+        let had = (0..self.uplinks.len()).find(|at| is_free(at) && self.uplinks[*at].job == Some(id));
+        had.or_else(|| (0..places).find(is_free))
+    }
+
+    /// The job whose uplink a packet came in by.
+    pub(super) fn uplink_at(&self, from: &Endpoint) -> Option<usize> {
+        let first = self.config.uplinks.as_ref()?.first_port.0;
+        let at = usize::from(from.port.0.checked_sub(first)?);
+        (at < self.uplinks.len()).then_some(at)
+    }
+
+    pub(super) fn uplink_deadline(&self) -> Option<Instant> {
+        self.uplinks.iter().filter_map(Uplink::deadline).min()
+    }
+
+    /// Members have come or gone: as soon as they are all there, the parent is told.
+    pub(super) fn declare_to_parent(&mut self, job_at: usize) {
+        let now = self.now;
+        let Some(job) = self.jobs[job_at].as_ref() else { return };
+        let (id, is_gathered) = (job.id, job.is_gathered());
+        let Some(uplink) = self.uplinks.get_mut(job_at) else { return };
+        if uplink.phase == Phase::Idle && is_gathered {
+            uplink.job = Some(id);
+            uplink.join_request = uplink.take_request();
+            uplink.since = now;
+            uplink.last_heard = now;
+        }
+        if uplink.phase != Phase::Idle || is_gathered {
+            if uplink.phase != Phase::Member {
+                uplink.phase = Phase::Joining { retry: FIRST_JOIN_RETRY };
+                uplink.due = now.plus(FIRST_JOIN_RETRY);
+            }
+            self.join_parent(job_at);
+        }
+    }
+
+    /// The parent knows of how many workers its sums can hold.
+    pub(super) fn declare_weight(&mut self, job_at: usize) {
+        if self.uplinks.get(job_at).is_some_and(|uplink| uplink.phase != Phase::Idle) {
+            self.join_parent(job_at);
+        }
+    }
+
+    fn join_parent(&mut self, job_at: usize) {
+        let (Some(job), Some(uplink)) = (self.jobs[job_at].as_ref(), self.uplinks.get(job_at)) else {
+            return;
+        };
+        let packet_len = job.layout.full_packet_len();
+        let join = JoinRepr {
+            gradient_len: job.layout.gradient_len(),
+            segment_floats: job.layout.segment_floats(),
+            workers: job.workers,
+            mode: job.mode,
+            kind: Kind::Switch,
+            weight: job.weight().min(u32::from(u16::MAX)) as u16,
+            instance: uplink.instance,
+            rank: 0,
+            height: job.height(),
+            query: false,
+            resume: job.resume_of_all(),
+            padding_len: 0,
+        };
+        let packet = ControlRepr { job: job.id, request: uplink.join_request, body: ControlBody::Join(join) };
+        let (to, padding_len) = (uplink.parent, packet_len.saturating_sub(JOIN_LEN_BYTES) as u16);
+        self.send_control(&to, &packet, padding_len);
+    }
+
+    /// Lets time pass on the uplinks.
+    pub(super) fn tend_uplinks(&mut self) {
+        for job_at in 0..self.uplinks.len() {
+            let now = self.now;
+            let uplink = &mut self.uplinks[job_at];
+            if uplink.deadline().is_none_or(|due| due > now) {
+                continue;
+            }
+            match uplink.phase {
+                Phase::Idle => {}
+                Phase::Joining { retry } => {
+                    let retry = (retry * 2).min(LAST_JOIN_RETRY);
+                    uplink.phase = Phase::Joining { retry };
+                    uplink.due = now.plus(retry);
+                    self.reconsider_parent(job_at);
+                    self.join_parent(job_at);
+                }
+                Phase::Member => {
+                    uplink.due = now.plus(uplink.heartbeat_interval());
+                    self.ask_for_life(job_at);
+                }
+            }
+        }
+    }
+
+    /// Who does not answer, or has nothing to go on with for a lease, may not be the parent that others have.
+    fn reconsider_parent(&mut self, job_at: usize) {
+        let (now, lease) = (self.now, self.lease());
+        let is_resumed = self.job(job_at).is_some_and(super::job::Job::is_resumed);
+        let Some(uplinks) = self.config.uplinks else { return };
+        let uplink = &mut self.uplinks[job_at];
+        let is_silent = now.since(uplink.last_heard) > lease;
+        if uplinks.has_choice() && now.since(uplink.since) > lease && (is_silent || is_resumed) {
+            self.change_parent(job_at);
+        }
+    }
+
+    fn change_parent(&mut self, job_at: usize) {
+        let Some(uplinks) = self.config.uplinks else { return };
+        let uplink = &mut self.uplinks[job_at];
+        uplink.choice += 1;
+        if let Some(peer) = uplinks.parent(uplink.choice) {
+            uplink.parent.peer = peer;
+        }
+        uplink.since = self.now;
+        uplink.last_heard = self.now;
+        let (job, parent) = (uplink.job.unwrap_or(0), uplink.parent.peer);
+        self.report(Event::ParentChosen { job, parent });
+    }
+
+    /// Keeps the lease at the parent, and sees whether the parent is there.
+    fn ask_for_life(&mut self, job_at: usize) {
+        let now = self.now;
+        let Some(id) = self.job(job_at).map(|job| job.id) else { return };
+        let uplink = &mut self.uplinks[job_at];
+        let silent = now.since(uplink.last_heard);
+        let (to, request) = (uplink.parent, uplink.take_request());
+        let is_lost = silent > uplink.heartbeat_interval() * MISSED_HEARTBEATS;
+        let is_news = is_lost && !core::mem::replace(&mut uplink.is_lost, is_lost);
+        let is_gone = silent > uplink.lease;
+        if is_news {
+            self.report(Event::ParentLost { job: id, parent: to.peer });
+        }
+        if is_gone && self.config.uplinks.is_some_and(|uplinks| uplinks.has_choice()) {
+            self.change_parent(job_at);
+            return self.forget_members(job_at);
+        }
+        let range = RangeRepr { round: Round::default(), first: 0, count: 0 };
+        let body = ControlBody::Help(SegmentSetRepr { range, bitmap: &[] });
+        self.send_control(&to, &ControlRepr { job: id, request, body }, 0);
+    }
+
+    /// Takes in what came from the parent.
+    pub(super) fn handle_from_parent(
+        &mut self,
+        from: &Endpoint,
+        job_at: usize,
+        class: Class,
+        payload: &[u8],
+        stride: usize,
+    ) {
+        let uplink = &mut self.uplinks[job_at];
+        if uplink.phase == Phase::Idle || from.peer != uplink.parent.peer || self.jobs[job_at].is_none() {
+            return self.counters.count_drop(DropReason::UnknownMember);
+        }
+        uplink.last_heard = self.now;
+        if core::mem::take(&mut uplink.is_lost) {
+            let (job, parent) = (uplink.job.unwrap_or(0), uplink.parent.peer);
+            self.report(Event::ParentFound { job, parent });
+        }
+        match class {
+            Class::Control => {
+                payload.chunks(stride).for_each(|bytes| self.handle_parent_control(job_at, bytes));
+            }
+            Class::Data => self.handle_parent_results(job_at, payload, stride),
+        }
+    }
+
+    fn handle_parent_results(&mut self, job_at: usize, payload: &[u8], stride: usize) {
+        if !self.outbox.is_drained() {
+            return self.counters.count_drop(DropReason::Busy);
+        }
+        self.outbox.results_job = job_at;
+        for bytes in payload.chunks(stride) {
+            let packet = match DataPacket::new_checked(bytes) {
+                Ok(packet) => packet,
+                Err(error) => {
+                    self.counters.count_drop(DropReason::Wire(error));
+                    continue;
+                }
+            };
+            let Some((mut aggregation, outbox)) = self.aggregation_and_outbox(job_at) else { return };
+            if !aggregation.job.formed || !aggregation.finish(&packet) {
+                self.counters.count_drop(DropReason::Late);
+                continue;
+            }
+            if outbox.results.has_room(bytes.len()) {
+                let seg = packet.seg();
+                aggregation.push_result(seg.round, seg.index, &mut outbox.results);
+            }
+            self.counters.results += 1;
+        }
+    }
+
+    fn handle_parent_control(&mut self, job_at: usize, bytes: &[u8]) {
+        let parsed = ControlPacket::new_checked(bytes).and_then(|packet| ControlRepr::parse(&packet));
+        let repr = match parsed {
+            Ok(repr) => repr,
+            Err(error) => return self.counters.count_drop(DropReason::Wire(error)),
+        };
+        match repr.body {
+            ControlBody::Ack(ack) if ack.action == Action::Join => {
+                self.handle_join_answer(job_at, repr.request, &ack);
+            }
+            ControlBody::Ack(ack) => self.handle_parent_ack(job_at, &ack),
+            ControlBody::Reset { round } => self.reset_from_parent(job_at, round),
+            ControlBody::Halt => self.halt_job(job_at),
+            _ => self.counters.count_drop(DropReason::Wire(WireError::UnknownAction)),
+        }
+    }
+
+    fn handle_join_answer(&mut self, job_at: usize, request: u32, ack: &AckRepr<'_>) {
+        let now = self.now;
+        let uplink = &mut self.uplinks[job_at];
+        if request != uplink.join_request {
+            return;
+        }
+        if ack.status != Status::Success {
+            let (job, parent) = (uplink.job.unwrap_or(0), uplink.parent.peer);
+            let Phase::Joining { .. } = uplink.phase else { return };
+            uplink.due = now.plus(LAST_JOIN_RETRY);
+            let (status, expected) = (ack.status, ack.expected);
+            return self.report(Event::ParentRefused { job, parent, status, expected });
+        }
+        (uplink.window, uplink.weight) = (ack.window, ack.weight);
+        uplink.lease = Duration::from_millis(u64::from(ack.lease_ms));
+        if !ack.formed || uplink.phase == Phase::Member {
+            return;
+        }
+        if uplink.boot != ack.boot {
+            (uplink.past_boot, uplink.boot) = (uplink.boot, ack.boot);
+        }
+        uplink.phase = Phase::Member;
+        uplink.due = now.plus(uplink.heartbeat_interval());
+        let AckRepr { boot, standing, round, history, .. } = *ack;
+        if self.job(job_at).is_some_and(|job| !job.formed) {
+            self.form_job(job_at, None, Some(Granted { boot, standing, round, history }));
+        }
+    }
+
+    fn handle_parent_ack(&mut self, job_at: usize, ack: &AckRepr<'_>) {
+        let Some(job) = self.job(job_at) else { return };
+        let uplink = &self.uplinks[job_at];
+        if uplink.phase != Phase::Member || ack.boot == uplink.past_boot {
+            return;
+        }
+        let is_behind = ack.status == Status::StaleRound && job.current_round().is_before(ack.round);
+        if ack.boot != uplink.boot || ack.status == Status::UnknownMember || is_behind {
+            return self.forget_members(job_at);
+        }
+        if ack.status == Status::Halted {
+            return self.halt_job(job_at);
+        }
+        if ack.status == Status::Success {
+            (self.uplinks[job_at].window, self.uplinks[job_at].weight) = (ack.window, ack.weight);
+            if let Some(missing) = ack.missing {
+                self.resend_to_parent(job_at, missing);
+            }
+        }
+    }
+
+    /// The parent misses partial sums. If it awaits those of a round that was to be replayed, nobody can replay it.
+    fn resend_to_parent(&mut self, job_at: usize, missing: SegmentSetRepr<'_>) {
+        if missing.indices().next().is_none() {
+            return;
+        }
+        if let Some(job) = self.jobs[job_at].as_mut() {
+            job.sum_anew_if_replayed_above(missing.range.round);
+        }
+        self.queue_work(Work::resend(job_at, missing));
+    }
+
+    /// A member asks for results that only the parent can have.
+    pub(super) fn ask_parent(&mut self, job_at: usize, wanted: SegmentSetRepr<'_>) {
+        let now = self.now;
+        let range = wanted.range;
+        let Some(uplink) = self.uplinks.get(job_at).filter(|uplink| uplink.phase == Phase::Member) else {
+            return;
+        };
+        let (asked, at) = uplink.last_asked;
+        if asked == range && now.since(at) < ASK_INTERVAL {
+            return;
+        }
+        let mut bitmap = [0u8; MAX_BITMAP_LEN_BYTES];
+        let Some(aggregation) = self.aggregation(job_at) else { return };
+        let id = aggregation.job.id;
+        let mut any = false;
+        for index in wanted.indices().filter_map(SegmentIndex::new) {
+            if aggregation.awaits_parent(range.round, index) {
+                let bit = index.get() - range.first;
+                bitmap[bit as usize / 8] |= 1 << (bit % 8);
+                any = true;
+            }
+        }
+        if any {
+            let uplink = &mut self.uplinks[job_at];
+            uplink.last_asked = (range, now);
+            let (to, request) = (uplink.parent, uplink.take_request());
+            let set = SegmentSetRepr { range, bitmap: &bitmap[..wanted.bitmap.len()] };
+            self.send_control(&to, &ControlRepr { job: id, request, body: ControlBody::Help(set) }, 0);
+        }
+    }
+
+    /// Passes a request for the whole job on to the parent, whose notice then carries it out.
+    pub(super) fn pass_to_parent(&mut self, job_at: usize, body: ControlBody<'_>) {
+        let Some(job) = self.job(job_at).map(|job| job.id) else { return };
+        let Some(uplink) = self.uplinks.get_mut(job_at).filter(|uplink| uplink.phase == Phase::Member) else {
+            return;
+        };
+        let (to, request) = (uplink.parent, uplink.take_request());
+        self.send_control(&to, &ControlRepr { job, request, body }, 0);
+    }
+
+    fn reset_from_parent(&mut self, job_at: usize, round: Round) {
+        let Some(job) = self.job(job_at).filter(|job| job.formed) else { return };
+        if !job.current_round().is_before(round) {
+            return;
+        }
+        self.reset_job(job_at, round);
+    }
+
+    /// The parent has forgotten this switch: so does this switch its members, and all join anew.
+    fn forget_members(&mut self, job_at: usize) {
+        let Some(id) = self.job(job_at).map(|job| job.id) else { return };
+        self.report(Event::JobForgotten { job: id });
+        for member in 0..MAX_MEMBERS {
+            if let Some(endpoint) = self.job(job_at).and_then(|job| job.member(member)).map(|it| it.endpoint)
+            {
+                self.refuse_data(&endpoint, id, Status::UnknownMember, Round::default(), 0);
+                self.remove_member(MemberAt { job: job_at, member }, Departure::Forgotten);
+            }
+        }
+    }
+
+    /// A job has ended: the parent hears of it, unless the same members are about to come back.
+    pub(super) fn release_uplink(&mut self, job_at: usize, id: u32, comes_back: bool) {
+        let Some(uplink) = self.uplinks.get_mut(job_at) else { return };
+        let phase = core::mem::replace(&mut uplink.phase, Phase::Idle);
+        uplink.is_lost = false;
+        uplink.instance = uplink.instance.wrapping_add(1);
+        let to = uplink.parent;
+        if !comes_back {
+            uplink.job = None;
+            if phase != Phase::Idle {
+                self.send_control(&to, &ControlRepr { job: id, request: 0, body: ControlBody::Leave }, 0);
+            }
+        }
+    }
+}
