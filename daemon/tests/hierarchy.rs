@@ -108,8 +108,8 @@ impl Tree {
         Instant::from_nanos(self.now_ms * 1_000_000)
     }
 
-    fn join(&mut self, rack: usize, place: u8, resume: Option<ResumeRepr>) {
-        let join = JoinRepr { resume, ..join(4) };
+    fn join(&mut self, rack: usize, place: u8, resume: impl Into<Option<ResumeRepr>>) {
+        let join = JoinRepr { resume: resume.into(), ..join(4) };
         self.send(rack, place, Class::Control, &control(JOB, 1, ControlBody::Join(join)));
     }
 
@@ -275,8 +275,8 @@ fn sum_of_all(round: u32) -> Got {
     Got::Result { index: 0, round, contributions: 4, first: ALL }
 }
 
-fn resume(round: u32, history: u64, previous: u64) -> Option<ResumeRepr> {
-    Some(ResumeRepr { round: Round::new(round), members: 2, weight: 4, threshold: 0, history, previous })
+fn resume(round: u32, history: u64, previous: u64) -> ResumeRepr {
+    ResumeRepr { round: Round::new(round), members: 2, weight: 4, threshold: 0, history, previous }
 }
 
 #[test]
