@@ -101,7 +101,7 @@ fn join_status(error: &JoinError) -> IswitchStatus {
         JoinError::Layout(_) | JoinError::PathMtu { .. } => IswitchStatus::InvalidArgument,
         JoinError::NoAnswer { .. } => IswitchStatus::SwitchLost,
         JoinError::Refused { .. } => IswitchStatus::Refused,
-        JoinError::WorkersMissing { .. } => IswitchStatus::Stalled,
+        JoinError::WorkersMissing { .. } | JoinError::State(_) => IswitchStatus::Stalled,
         JoinError::Io(_) => IswitchStatus::Io,
     }
 }

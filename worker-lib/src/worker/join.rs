@@ -8,6 +8,8 @@ use iswitch_protocol::segment::LayoutError;
 use iswitch_protocol::wire::control::JOIN_LEN_BYTES;
 use iswitch_protocol::wire::{Classifier, JoinRepr, Kind, Mode, Status};
 
+use super::state::StateError;
+
 /// What a worker asks for when it joins. Start from [`JoinOptions::new`].
 #[derive(Clone, Debug)]
 pub struct JoinOptions {
@@ -32,6 +34,10 @@ pub struct JoinOptions {
     pub recv_buffer_bytes: usize,
     /// Move several packets in one system call where the kernel can.
     pub offload: bool,
+    /// Give the learner's state to workers that join late, see [`Worker::publish_state`](super::Worker::publish_state).
+    pub shares_state: bool,
+    /// Worker to get that state from; `None` takes the one that the switch names.
+    pub peer: Option<SocketAddrV4>,
     /// How long to wait for the switch to answer.
     pub connect_timeout: Duration,
     /// How long to wait for the other workers to join; `None` for ever.
@@ -57,6 +63,8 @@ impl JoinOptions {
             data_tos,
             recv_buffer_bytes: 8 << 20,
             offload: true,
+            shares_state: false,
+            peer: None,
             connect_timeout: Duration::from_secs(10),
             workers_timeout: None,
             switch_timeout: Duration::from_secs(10),
@@ -151,6 +159,9 @@ pub enum JoinError {
         /// How long was waited.
         waited: Duration,
     },
+    /// The job runs, but no other worker gave its state.
+    #[error(transparent)]
+    State(#[from] StateError),
     /// The socket failed.
     #[error("socket: {0}")]
     Io(#[from] std::io::Error),

@@ -7,8 +7,10 @@ mod bitmap;
 mod join;
 pub mod protocol;
 pub mod session;
+mod state;
 mod timer;
 mod udp;
 
 pub use join::{JoinError, JoinOptions};
+pub use state::StateError;
 pub use udp::Worker;

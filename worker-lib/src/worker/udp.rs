@@ -1,7 +1,7 @@
 //! The blocking worker: drives the protocol over a UDP socket.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, SocketAddrV4};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -18,6 +18,7 @@ use iswitch_socket::{Options, UdpSocket};
 use super::join::{JoinError, JoinOptions};
 use super::protocol::{Failure, Finished, Membership, WorkerCounters};
 use super::session::{HEARTBEATS_PER_LEASE, JoinProgress, Session, SessionConfig, heartbeat};
+use super::state::{ReadyPeer, StateServer};
 use crate::aggregate::{AggregateError, AggregatorStats, GradientAggregator, Round, check_vector};
 
 const FIRST_RETRY: Duration = Duration::from_millis(20);
@@ -43,6 +44,8 @@ pub struct Worker {
     session: Session,
     options: JoinOptions,
     send_buffer: Vec<u8>,
+    /// Where newcomers fetch the learner's state, if this worker shares it.
+    state: Option<StateServer>,
     leaves_on_drop: bool,
     _heartbeat: Heartbeat,
 }
@@ -58,6 +61,30 @@ struct Link {
 }
 
 impl Link {
+    fn open(options: &JoinOptions) -> io::Result<Self> {
+        let buffers = options.recv_buffer_bytes;
+        let socket = UdpSocket::bind(
+            options.local,
+            &Options { recv_buffer_bytes: buffers, send_buffer_bytes: buffers, offload: options.offload },
+        )?;
+        socket.connect(options.switch)?;
+        socket.set_nonblocking(true)?;
+        let classifier =
+            Classifier { control_tos: options.control_tos, data_tos: options.data_tos, udp_port: 0 };
+        Ok(Self {
+            socket: Arc::new(socket),
+            classifier,
+            epoch: std::time::Instant::now(),
+            recv_buffer: vec![0; MAX_SUPERFRAME_LEN_BYTES],
+            last_heard: Instant::default(),
+        })
+    }
+
+    /// The address that the switch knows this worker by, but for address translation on the way.
+    fn address(&self) -> io::Result<SocketAddrV4> {
+        self.socket.local_addr()
+    }
+
     fn now(&self) -> Instant {
         Instant::from_nanos(self.epoch.elapsed().as_nanos() as u64)
     }
@@ -107,23 +134,29 @@ fn is_transient(error: &io::Error) -> bool {
 impl Worker {
     /// Joins a job and waits until all its workers have.
     pub fn join(options: JoinOptions) -> Result<Self, JoinError> {
-        let layout = VectorLayout::new(options.gradient_len, options.segment_floats)?;
-        let buffers = options.recv_buffer_bytes;
-        let socket = UdpSocket::bind(
-            options.local,
-            &Options { recv_buffer_bytes: buffers, send_buffer_bytes: buffers, offload: options.offload },
-        )?;
-        socket.connect(options.switch)?;
-        socket.set_nonblocking(true)?;
-        let classifier =
-            Classifier { control_tos: options.control_tos, data_tos: options.data_tos, udp_port: 0 };
-        let mut link = Link {
-            socket: Arc::new(socket),
-            classifier,
-            epoch: std::time::Instant::now(),
-            recv_buffer: vec![0; MAX_SUPERFRAME_LEN_BYTES],
-            last_heard: Instant::default(),
+        let link = Link::open(&options)?;
+        Self::join_by(options, link)
+    }
+
+    /// Joins a job like [`Self::join`]. If the job has already begun, the state of another worker's learner comes
+    /// with it: what that worker gave to [`Self::publish_state`] before the round that this one starts with.
+    ///
+    /// To be used as well by a worker that has missed rounds: it drops the old [`Worker`] first.
+    pub fn join_with_state(mut options: JoinOptions) -> Result<(Self, Option<Vec<u8>>), JoinError> {
+        options.shares_state = true;
+        let mut link = Link::open(&options)?;
+        let query = Query { link: &mut link, options: &options }.run()?;
+        let Some(peer) = options.peer.or(query) else {
+            return Ok((Self::join_by(options, link)?, None));
         };
+        let ready = ReadyPeer::prepare(peer, options.job)?;
+        let worker = Self::join_by(options, link)?;
+        let state = ready.fetch(worker.session.round().get())?;
+        Ok((worker, Some(state)))
+    }
+
+    fn join_by(options: JoinOptions, mut link: Link) -> Result<Self, JoinError> {
+        let layout = VectorLayout::new(options.gradient_len, options.segment_floats)?;
         let config = SessionConfig {
             job: options.job,
             layout,
@@ -132,13 +165,26 @@ impl Worker {
             // A thread does that, because the caller computes for long between rounds.
             heartbeats: false,
         };
+        // Others may ask for the state as soon as the switch names this worker.
+        let state =
+            options.shares_state.then(|| StateServer::start(link.address()?, options.job)).transpose()?;
         let mut session = Session::new(config, link.now());
         let mut send_buffer = Vec::with_capacity(MAX_SUPERFRAME_LEN_BYTES);
         Joining { link: &mut link, options: &options, buffer: &mut send_buffer }.run(&mut session)?;
         let membership = session.membership().copied().expect("who has joined is a member");
         tracing::debug!(member = membership.member, window = membership.window, "joined");
         let heartbeat = Heartbeat::start(&link, options.job, membership.lease)?;
-        Ok(Self { link, session, options, send_buffer, leaves_on_drop: true, _heartbeat: heartbeat })
+        Ok(Self { link, session, options, send_buffer, state, leaves_on_drop: true, _heartbeat: heartbeat })
+    }
+
+    /// To be called before each round by a worker that shares its state: if somebody is about to join, `state` is
+    /// asked for all that a replica of the learner needs before that round. It must not be empty.
+    ///
+    /// Costs nothing as long as nobody joins.
+    pub fn publish_state(&self, state: impl FnOnce() -> Vec<u8>) {
+        if let Some(server) = &self.state {
+            server.publish(self.session.round().get(), state);
+        }
     }
 
     /// What the switch told when it last admitted the worker.
@@ -374,8 +420,60 @@ fn acknowledged(class: Class, bytes: &[u8], id: u32) -> Option<Status> {
     parse_ack(class, bytes).filter(|(request, _)| *request == id).map(|(_, ack)| ack.status)
 }
 
-/// Id of the short Join that finds out whether a long one was too long for the path.
+/// Id of Joins that only ask: they are answered like others, but by themselves.
 const PROBE_REQUEST: u32 = u32::MAX;
+
+/// Asks the switch about a job without joining it.
+struct Query<'a> {
+    link: &'a mut Link,
+    options: &'a JoinOptions,
+}
+
+/// What the switch tells of a job.
+struct JobAnswer {
+    status: Status,
+    expected: u32,
+    /// A worker of the job, if the job has begun.
+    peer: Option<SocketAddrV4>,
+}
+
+impl Query<'_> {
+    /// A worker of the job, if the job has begun.
+    fn run(&mut self) -> Result<Option<SocketAddrV4>, JoinError> {
+        let query = JoinRepr { query: true, padding_len: 0, ..self.options.repr(instance()) };
+        let packet = encode(self.options.job, PROBE_REQUEST, ControlBody::Join(query));
+        let begin = self.link.now();
+        let mut retry = FIRST_RETRY;
+        while self.link.now().since(begin) < self.options.connect_timeout {
+            self.link.send(Class::Control, &packet, packet.len())?;
+            match self.await_answer(retry)? {
+                Some(JobAnswer { status: Status::Success, peer, .. }) => return Ok(peer),
+                Some(JobAnswer { status: Status::UnknownJob, .. }) => return Ok(None),
+                Some(JobAnswer { status, expected, .. }) => {
+                    let reason = self.options.refusal(status, expected);
+                    return Err(JoinError::Refused { status, reason });
+                }
+                None => retry = (retry * 2).min(LAST_RETRY),
+            }
+        }
+        let JoinOptions { switch, connect_timeout: waited, .. } = *self.options;
+        Err(JoinError::NoAnswer { switch, waited, detail: String::new() })
+    }
+
+    fn await_answer(&mut self, patience: Duration) -> io::Result<Option<JobAnswer>> {
+        let deadline = self.link.now().plus(patience);
+        while self.link.wait(deadline)? {
+            let Some((class, len, stride)) = self.link.receive()? else { continue };
+            let mut datagrams = self.link.recv_buffer[..len].chunks(stride.max(1));
+            let ours = |bytes| parse_ack(class, bytes).filter(|(id, _)| *id == PROBE_REQUEST);
+            if let Some((_, ack)) = datagrams.find_map(ours) {
+                let peer = ack.peer.filter(|_| ack.formed);
+                return Ok(Some(JobAnswer { status: ack.status, expected: ack.expected, peer }));
+            }
+        }
+        Ok(None)
+    }
+}
 
 /// The first part of a worker's life: until the switch has answered, and until all workers are there.
 struct Joining<'a> {
