@@ -87,7 +87,8 @@ struct Settings {
     /// Silence after which a member is expelled, in milliseconds [default: 10000]
     #[arg(long, value_name = "MS")]
     lease_ms: Option<u32>,
-    /// Memory for the sums of all jobs, in MiB; a job takes twice its vector [default: 256]
+    /// Memory for the sums of all jobs, in MiB; a job takes twice its vector, and with --ordered once more for
+    /// each of its workers (64 if it declares none) [default: 256]
     #[arg(long, value_name = "MIB")]
     memory_mib: Option<u32>,
     /// Receive and send buffer to ask for on each port, in bytes [default: 16777216]
@@ -96,6 +97,9 @@ struct Settings {
     /// What to do with contributions that hold NaN or infinities [default: refuse]
     #[arg(long, value_name = "WHAT")]
     non_finite: Option<NonFinite>,
+    /// Add in the order of the workers' ranks: the same gradients give the same bits in any order of arrival
+    #[arg(long, num_args = 0, default_missing_value = "true")]
+    ordered: Option<bool>,
     /// Look for packets this long before blocking, in microseconds; costs a core [default: 0]
     #[arg(long, value_name = "US")]
     spin_us: Option<u32>,
@@ -293,6 +297,7 @@ impl Settings {
             memory_mib: self.memory_mib.or(other.memory_mib),
             recv_buffer_bytes: self.recv_buffer_bytes.or(other.recv_buffer_bytes),
             non_finite: self.non_finite.or(other.non_finite),
+            ordered: self.ordered.or(other.ordered),
             spin_us: self.spin_us.or(other.spin_us),
             control_socket: self.control_socket.or(other.control_socket),
             log_format: self.log_format.or(other.log_format),
@@ -351,6 +356,7 @@ impl Settings {
             lease_ms: self.lease_ms.unwrap_or(DEFAULT_LEASE_MS),
             memory_bytes: (self.memory_mib.unwrap_or(DEFAULT_MEMORY_MIB) as usize) << 20,
             non_finite,
+            ordered: self.ordered.unwrap_or(false),
             ..switch::Config::default()
         };
         Ok(Config {
@@ -426,6 +432,18 @@ mod tests {
         assert_eq!(config.switch.memory_bytes, 3 << 20);
         assert_eq!(config.classifier.data_tos, 32);
         assert!(!config.offload && config.ingress_rule);
+    }
+
+    #[test]
+    fn sums_are_ordered_on_request() {
+        for (arguments, file, ordered) in [
+            (&["--config", "FILE"][..], "", false),
+            (&["--config", "FILE"], "ordered = true", true),
+            (&["--config", "FILE", "--ordered"], "ordered = false", true),
+        ] {
+            let arguments = [arguments, &["--udp", "127.0.0.1:0"]].concat();
+            assert_eq!(resolve(&arguments, file).unwrap().switch.ordered, ordered, "{arguments:?} {file}");
+        }
     }
 
     #[test]
@@ -510,11 +528,13 @@ mod tests {
         let config = resolve(&["--config", "FILE"], &all).unwrap();
         assert_eq!(config.classifier, Classifier::default());
         assert_eq!(config.buffer_bytes, DEFAULT_RECV_BUFFER_BYTES);
+        assert!(!config.switch.ordered);
         for key in [
             "parent",
             "uplink_port",
             "uplink_jobs",
             "udp_port",
+            "ordered",
             "spin_us",
             "control_socket",
             "log_format",

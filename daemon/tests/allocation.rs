@@ -5,6 +5,7 @@ mod common;
 use std::alloc::System;
 
 use common::{Harness, JOB, control, data, endpoint, join, range};
+use iswitch_daemon::switch::Config;
 use iswitch_protocol::wire::control::SegmentSetRepr;
 use iswitch_protocol::wire::{Class, ControlBody};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -46,11 +47,16 @@ fn life() -> Vec<(u8, Class, Vec<u8>)> {
 #[test]
 fn nothing_is_allocated_after_start() {
     let packets = life();
-    let mut harness = Harness::new();
+    for ordered in [false, true] {
+        live(&packets, Harness::with(Config { memory_bytes: 1 << 20, ordered, ..Config::default() }));
+    }
+}
+
+fn live(packets: &[(u8, Class, Vec<u8>)], mut harness: Harness) {
     let mut sent = 0;
     let region = Region::new(ALLOCATOR);
     for _ in 0..3 {
-        for (host, class, bytes) in &packets {
+        for (host, class, bytes) in packets {
             harness.now_ms += 1;
             let now = harness.now();
             harness.switch.handle_datagrams(now, &endpoint(*host), *class, bytes, bytes.len());

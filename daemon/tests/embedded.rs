@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
 use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
+use iswitch_daemon::switch::Config;
 use iswitch_protocol::limits::{DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, MAX_SUPERFRAME_LEN_BYTES};
 use iswitch_protocol::wire::{
     AckRepr, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Kind, Mode, Status, emit_seg,
@@ -23,16 +24,24 @@ struct Member {
 
 impl Member {
     fn connect(switch: SocketAddrV4) -> Self {
-        let socket = UdpSocket::bind(LOCALHOST, &Options::default()).unwrap();
+        Self::connect_from(LOCALHOST, switch)
+    }
+
+    fn connect_from(local: SocketAddrV4, switch: SocketAddrV4) -> Self {
+        let socket = UdpSocket::bind(local, &Options::default()).unwrap();
         socket.connect(switch).unwrap();
         Self { socket }
     }
 
     fn send_join(&self, instance: u32) {
+        self.send_join_of(instance, 2);
+    }
+
+    fn send_join_of(&self, instance: u32, workers: u16) {
         let join = JoinRepr {
             gradient_len: (FLOATS * SEGMENTS) as u32,
             segment_floats: FLOATS as u16,
-            workers: 2,
+            workers,
             mode: Mode::Synchronous,
             kind: Kind::Worker,
             weight: 1,
@@ -78,6 +87,10 @@ impl Member {
 
     /// Receives the results of all segments and checks that each float is `value`.
     fn expect(&self, round: Round, value: f32) {
+        self.expect_of(round, value, 2);
+    }
+
+    fn expect_of(&self, round: Round, value: f32, contributions: u16) {
         let mut buffer = vec![0; MAX_SUPERFRAME_LEN_BYTES];
         let mut seen = [false; SEGMENTS];
         while seen.contains(&false) {
@@ -90,7 +103,7 @@ impl Member {
             assert_eq!(received.tos, Some(DEFAULT_DATA_TOS));
             for bytes in buffer[..received.len].chunks(received.stride) {
                 let packet = DataPacket::new_checked(bytes).unwrap();
-                assert_eq!((packet.seg().round, packet.seg().contributions), (round, 2));
+                assert_eq!((packet.seg().round, packet.seg().contributions), (round, contributions));
                 assert!(packet.floats().all(|float| float.to_bits() == value.to_bits()));
                 seen[packet.seg().index.get() as usize] = true;
             }
@@ -131,6 +144,32 @@ fn two_members_get_the_sum() {
     // The results, two Acks, and the notice to the member that had to wait.
     assert_eq!(port.get("sent_datagrams"), 2 * snapshot.traffic.get("results") + 3);
     assert_eq!(port.get("send_errors") + port.get("send_full") + port.get("receive_errors"), 0);
+}
+
+#[test]
+fn ordered_sums_have_the_same_bits_in_any_order_of_arrival() {
+    let config = Config { ordered: true, ..Config::default() };
+    let options = EmbeddedOptions { config, ..EmbeddedOptions::default() };
+    let switch = EmbeddedSwitch::start(LOCALHOST, &options).unwrap();
+    // Whoever joins first, addresses decide where ranks are equal.
+    let members = [3, 2, 1].map(|host| {
+        let local = SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, host), 0);
+        Member::connect_from(local, switch.address())
+    });
+    for member in &members {
+        member.send_join_of(1, 3);
+    }
+    let rounds = members.each_ref().map(|member| member.ack(|ack| ack.round));
+    let mut round = rounds[0];
+    for arrival in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        for at in arrival {
+            members[at].contribute(round, [1.0, -1e8, 1e8][at]);
+        }
+        for member in &members {
+            member.expect_of(round, 1e8 - 1e8 + 1.0, 3);
+        }
+        round = round.next();
+    }
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! The hot loop: adding the floats of a packet to a sum.
 //!
 //! Arithmetic is one contract with the RTL: IEEE 754 binary32, round to nearest even, subnormals kept, in
-//! order of arrival, every NaN canonical. A first contribution is +0.0 + x, which turns -0.0 into +0.0 as an
-//! adder fed with a cleared buffer would. Rust neither reorders nor fuses these operations.
+//! order of arrival unless a fixed order is asked for, every NaN canonical. A first contribution is +0.0 + x,
+//! which turns -0.0 into +0.0 as an adder fed with a cleared buffer would. Rust neither reorders nor fuses these
+//! operations.
 //!
 //! Payloads are little-endian floats at any alignment. The loops have no branch, so they become SIMD.
 
@@ -31,6 +32,21 @@ pub fn accumulate_into(sum: &mut [f32], payload: &[u8], packet: &mut [u8]) {
     for ((sum, word), out) in sum.iter_mut().zip(words(payload)).zip(packet) {
         *sum = canonical(*sum + f32::from_le_bytes(*word));
         *out = sum.to_le_bytes();
+    }
+}
+
+/// Keeps the floats of a packet as they are, to be added later.
+pub fn store(floats: &mut [f32], payload: &[u8]) {
+    for (float, word) in floats.iter_mut().zip(words(payload)) {
+        *float = f32::from_le_bytes(*word);
+    }
+}
+
+/// Adds what was kept: `sum[i] += floats[i]`. From a sum of +0.0 on, that gives the bits of [`overwrite`] and
+/// [`accumulate`].
+pub fn add(sum: &mut [f32], floats: &[f32]) {
+    for (sum, x) in sum.iter_mut().zip(floats) {
+        *sum = canonical(*sum + *x);
     }
 }
 
@@ -116,6 +132,13 @@ mod tests {
             accumulate_into(&mut finished, &second[offset..], &mut packet);
             let mut copied = vec![0; a.len() * 4];
             copy_into(&sum, &mut copied);
+            let mut kept = [vec![0.0; a.len()], vec![0.0; a.len()]];
+            let mut added = vec![0.0; a.len()];
+            for (kept, payload) in kept.iter_mut().zip([&first, &second]) {
+                store(kept, &payload[offset..]);
+                add(&mut added, kept);
+            }
+            prop_assert_eq!(bits(&sum), bits(&added));
             prop_assert_eq!(bits(&sum), bits(&finished));
             prop_assert_eq!(&packet, &copied);
             prop_assert_eq!(&packet, &bytes(&sum));

@@ -189,22 +189,36 @@ impl Aggregation<'_> {
             slot.state = self.completed(seg.round);
         }
         *self.slot_mut(seg.round, seg.index) = slot;
-        let sum = self.sum_mut(seg.round, seg.index);
         let send_now = is_last && batch.has_room(SEG_LEN_BYTES + payload.len());
-        match (is_first, send_now) {
-            (true, false) => accumulate::overwrite(sum, payload),
-            (false, false) => accumulate::accumulate(sum, payload),
-            (true, true) => {
-                accumulate::overwrite(sum, payload);
-                let packet = batch.push(Seg { contributions, ..seg }, payload.len());
-                accumulate::copy_into(sum, packet);
+        if self.job.order.is_some() {
+            self.keep(member, seg.index, payload);
+            if is_last {
+                self.sum_kept(seg.round, seg.index, slot.contributors);
             }
-            (false, true) => {
-                let packet = batch.push(Seg { contributions, ..seg }, payload.len());
-                accumulate::accumulate_into(sum, payload, packet);
+            if send_now {
+                self.push_sum(seg.round, seg.index, batch);
             }
+        } else {
+            let total = Seg { contributions, ..seg };
+            self.sum_on_arrival(total, payload, is_first, send_now.then_some(batch));
         }
         if is_last { Verdict::Completed } else { Verdict::Summed }
+    }
+
+    /// Adds a contribution to the sum, and puts that into the batch if there is one.
+    fn sum_on_arrival(&mut self, seg: Seg, payload: &[u8], is_first: bool, batch: Option<&mut Batch>) {
+        let sum = self.sum_mut(seg.round, seg.index);
+        match (is_first, batch) {
+            (true, None) => accumulate::overwrite(sum, payload),
+            (false, None) => accumulate::accumulate(sum, payload),
+            (true, Some(batch)) => {
+                accumulate::overwrite(sum, payload);
+                accumulate::copy_into(sum, batch.push(seg, payload.len()));
+            }
+            (false, Some(batch)) => {
+                accumulate::accumulate_into(sum, payload, batch.push(seg, payload.len()));
+            }
+        }
     }
 
     fn is_complete(&self, slot: &Slot, open: &OpenRound) -> bool {
@@ -234,6 +248,7 @@ impl Aggregation<'_> {
             return false;
         }
         self.slot_mut(round, index).state = self.completed(round);
+        self.sum_kept(round, index, slot.contributors);
         self.push_sum(round, index, batch);
         true
     }

@@ -13,8 +13,9 @@ use iswitch_protocol::{Round, SegmentIndex, VectorLayout};
 use super::Switch;
 use super::event::{Departure, Event};
 use super::formation::Granted;
-use super::job::Job;
+use super::job::{self, Job};
 use super::membership::{Member, MemberAt};
+use super::order::{MemberOrder, SUM_VECTORS};
 use super::output::{Endpoint, Outbox};
 use super::reason::{Counters, DropReason};
 use super::recovery::Work;
@@ -211,6 +212,7 @@ impl Switch {
             standing,
             history: job.chronicle.before(start),
             instance: join.instance,
+            rank: join.rank,
             start,
             admitted: now,
             last_heard: now,
@@ -250,7 +252,9 @@ impl Switch {
         let room_kib = (self.sums.largest_gap() * size_of::<f32>() / 1024) as u32;
         let no_capacity = (Status::NoCapacity, room_kib);
         let slots = self.slots.take(2 * layout.segment_count() as usize).ok_or(no_capacity)?;
-        let Some(sums) = self.sums.take(2 * layout.gradient_len() as usize) else {
+        let kept_vectors = if self.config.ordered { job::max_members(join.workers) as usize } else { 0 };
+        let vectors = SUM_VECTORS + kept_vectors;
+        let Some(sums) = self.sums.take(layout.gradient_len() as usize * vectors) else {
             self.slots.give_back(&slots);
             return Err(no_capacity.into());
         };
@@ -258,6 +262,7 @@ impl Switch {
         let start = (self.config.boot, self.next_base);
         let mut job = Job::new(id, join, layout, start, self.now, slots, sums);
         job.has_parent = !self.uplinks.is_empty();
+        job.order = self.config.ordered.then(MemberOrder::new);
         self.jobs[at] = Some(job);
         let JoinRepr { gradient_len, workers, .. } = *join;
         self.report(Event::JobCreated { job: id, gradient_len, workers });

@@ -10,6 +10,7 @@ use iswitch_protocol::{Instant, Round, VectorLayout};
 use super::aggregator::Slot;
 use super::formation::Chronicle;
 use super::membership::Member;
+use super::order::MemberOrder;
 use super::output::Endpoint;
 
 /// A job. Its slots and sums lie in the switch's arenas.
@@ -42,6 +43,8 @@ pub(crate) struct Job {
     newest: Option<Round>,
     /// The two rounds that can be alive at once, by parity.
     pub(crate) rounds: [OpenRound; 2],
+    /// In an ordered job, the order in which contributions are added.
+    pub(crate) order: Option<MemberOrder>,
     pub(crate) slots: Range<usize>,
     pub(crate) sums: Range<usize>,
 }
@@ -68,6 +71,11 @@ pub(crate) enum Replay {
     Here,
     /// Others, by way of the parent.
     Above,
+}
+
+/// Members of a job that declared so many workers, at most. It has no place for those of another run.
+pub(crate) fn max_members(workers: u16) -> u32 {
+    if workers > 0 { u32::from(workers) } else { MAX_MEMBERS as u32 }
 }
 
 impl Job {
@@ -97,6 +105,7 @@ impl Job {
             base,
             newest: None,
             rounds: [OpenRound::default(); 2],
+            order: None,
             slots,
             sums,
         }
@@ -147,9 +156,9 @@ impl Job {
         self.members().map(|(_, member)| u32::from(member.weight)).sum()
     }
 
-    /// Members that the job may have. One that declared its workers has no place for those of another run.
+    /// Members that the job may have.
     pub(crate) fn max_members(&self) -> u32 {
-        if self.workers > 0 { u32::from(self.workers) } else { MAX_MEMBERS as u32 }
+        max_members(self.workers)
     }
 
     /// The id that the next member would get.
@@ -181,11 +190,15 @@ impl Job {
 
     /// Admits a member.
     pub(crate) fn admit(&mut self, id: usize, member: Member) {
+        if let Some(order) = &mut self.order {
+            order.insert(id, &member);
+        }
         self.members[id] = Some(member);
         self.active |= 1 << id;
         for parity in 0..2 {
             if !self.formed && self.is_open(parity) {
                 self.rounds[parity].participants |= 1 << id;
+                self.fix_order(parity);
             }
         }
         self.refresh_thresholds();
@@ -248,11 +261,19 @@ impl Job {
         OpenRound { round, participants, threshold: self.threshold_among(participants), replay: Replay::Not }
     }
 
-    /// Opens a round: fixes who takes part and how many it takes.
+    /// Opens a round: fixes who takes part, how many it takes and in which order they are added.
     pub(crate) fn open(&mut self, open: OpenRound) {
-        self.rounds[open.round.parity()] = open;
+        let parity = open.round.parity();
+        self.rounds[parity] = open;
+        self.fix_order(parity);
         self.newest = Some(open.round);
         self.chronicle.advance(open.round);
+    }
+
+    fn fix_order(&mut self, parity: usize) {
+        if let Some(order) = &mut self.order {
+            order.fix(parity);
+        }
     }
 
     /// The latest round that was opened.

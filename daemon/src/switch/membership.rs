@@ -26,6 +26,8 @@ pub(crate) struct Member {
     pub(crate) history: u64,
     /// Tells a restarted process from a repeated Join.
     pub(crate) instance: u32,
+    /// Its place in ordered sums.
+    pub(crate) rank: u16,
     /// The first round it takes part in.
     pub(crate) start: Round,
     pub(crate) admitted: Instant,

@@ -17,6 +17,7 @@ mod formation;
 mod hierarchy;
 mod job;
 mod membership;
+mod order;
 mod output;
 mod reason;
 mod recovery;
@@ -52,7 +53,8 @@ pub struct Config {
     pub boot: u64,
     /// Silence after which a member is expelled, in milliseconds.
     pub lease_ms: u32,
-    /// Memory for the sums of all jobs, in bytes. A job takes twice its vector.
+    /// Memory for the sums of all jobs, in bytes. A job takes twice its vector, and if sums are ordered once
+    /// more for each member that it may have.
     pub memory_bytes: usize,
     /// Receive buffer that the port really has, in bytes: what bounds the window.
     pub recv_buffer_bytes: usize,
@@ -60,6 +62,9 @@ pub struct Config {
     pub non_finite: NonFinite,
     /// The way to the parent, if this switch has one.
     pub uplinks: Option<Uplinks>,
+    /// Whether to add contributions in the order of the members' ranks, so that the same contributions give the
+    /// same bits in whatever order they arrive.
+    pub ordered: bool,
 }
 
 impl Default for Config {
@@ -71,6 +76,7 @@ impl Default for Config {
             recv_buffer_bytes: 212_992,
             non_finite: NonFinite::default(),
             uplinks: None,
+            ordered: false,
         }
     }
 }
