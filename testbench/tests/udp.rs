@@ -20,3 +20,16 @@ fn four_processes_aggregate_through_the_daemon() {
     assert_eq!(daemon.drops("unknown_member"), 0);
     daemon.stop();
 }
+
+#[test]
+fn ordered_sums_are_exact_too() {
+    if !programs("ordered_sums_are_exact_too", &["setpriv"]) {
+        return;
+    }
+    let _alone = alone();
+    let daemon = Daemon::on_loopback(&["--ordered"]);
+    let results = Group::here(4, daemon.address(), "--floats 10119 --rounds 200").results(SOON);
+    assert_eq!(total(&results, "rounds"), 4 * 200);
+    report(&format!("udp: 4 workers, 10119 floats --ordered: {}", times(&results)));
+    daemon.stop();
+}

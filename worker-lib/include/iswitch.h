@@ -50,6 +50,8 @@ typedef struct iswitch_join_options {
   uint16_t segment_floats;
   // Floats in the vector.
   uint32_t gradient_len;
+  // Place of this worker where the switch adds in a fixed order (iswitchd --ordered).
+  uint16_t rank;
   // How long to wait for the switch to answer a Join, in milliseconds.
   uint32_t connect_timeout_ms;
   // How long to wait for the other workers to join, in milliseconds; 0: for ever.

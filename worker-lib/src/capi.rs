@@ -57,6 +57,8 @@ pub struct IswitchJoinOptions {
     pub segment_floats: u16,
     /// Floats in the vector.
     pub gradient_len: u32,
+    /// Place of this worker where the switch adds in a fixed order (iswitchd --ordered).
+    pub rank: u16,
     /// How long to wait for the switch to answer a Join, in milliseconds.
     pub connect_timeout_ms: u32,
     /// How long to wait for the other workers to join, in milliseconds; 0: for ever.
@@ -139,6 +141,7 @@ pub unsafe extern "C" fn iswitch_join_options_init(options: *mut IswitchJoinOpti
         workers: 0,
         segment_floats: defaults.segment_floats,
         gradient_len: 0,
+        rank: defaults.rank,
         connect_timeout_ms: defaults.connect_timeout.as_millis() as u32,
         workers_timeout_ms: 0,
         round_timeout_ms: 0,
@@ -178,6 +181,7 @@ pub unsafe extern "C" fn iswitch_join(
         let mut join = JoinOptions::new(switch, options.workers, options.gradient_len);
         join.job = options.job;
         join.segment_floats = options.segment_floats;
+        join.rank = options.rank;
         join.connect_timeout = Duration::from_millis(u64::from(options.connect_timeout_ms));
         join.workers_timeout = milliseconds(options.workers_timeout_ms);
         join.round_timeout = milliseconds(options.round_timeout_ms);

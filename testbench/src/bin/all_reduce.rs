@@ -123,6 +123,7 @@ fn from_launcher(variables: [&str; 2], option: &str) -> anyhow::Result<u16> {
 fn run(cli: &Cli, place: Place) -> anyhow::Result<Result<Outcome, WrongSum>> {
     let mut options = JoinOptions::new(cli.switch, place.workers, cli.floats);
     options.job = cli.job;
+    options.rank = place.rank;
     options.segment_floats = cli.segment_floats;
     options.offload = !cli.no_offload;
     options.workers_timeout = Some(Duration::from_secs(60));

@@ -22,6 +22,9 @@ pub struct JoinOptions {
     /// Workers that the job starts with: no sum is delivered before as many have joined. Zero: as many as
     /// there are, for a job that workers may join and leave at any time.
     pub workers: u16,
+    /// Place of this worker where the switch adds in a fixed order (`iswitchd --ordered`): runs give the same bits if
+    /// each worker has the same rank in all of them, and no other has it.
+    pub rank: u16,
     /// Floats in the vector, the same on all workers.
     pub gradient_len: u32,
     /// Floats in a packet, the same on all workers; 366 fill an MTU of 1500 bytes.
@@ -57,6 +60,7 @@ impl JoinOptions {
             local: SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0),
             job: 0,
             workers,
+            rank: 0,
             gradient_len,
             segment_floats: DEFAULT_SEGMENT_FLOATS,
             control_tos,
@@ -82,7 +86,7 @@ impl JoinOptions {
             mode: Mode::Synchronous,
             kind: Kind::Worker,
             weight: 1,
-            rank: 0,
+            rank: self.rank,
             height: 0,
             query: false,
             resume: None,
@@ -104,7 +108,9 @@ impl JoinOptions {
             Status::ForeignJob => format!("{} is a member of job {expected}", self.local),
             Status::NoCapacity => {
                 let needed_kib = u64::from(self.gradient_len) * 2 * size_of::<f32>() as u64 / 1024;
-                format!("the job needs {needed_kib} KiB, the switch has {expected} KiB left")
+                format!(
+                    "the job needs {needed_kib} KiB, more with ordered sums, the switch has {expected} KiB left"
+                )
             }
             _ => name.to_owned(),
         }

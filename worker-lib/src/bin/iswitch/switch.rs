@@ -16,16 +16,18 @@ pub(crate) fn start_embedded_switch() -> anyhow::Result<EmbeddedSwitch> {
     Ok(EmbeddedSwitch::start(any_port, &EmbeddedOptions::default())?)
 }
 
-/// Joins `job` at `switch` as one of `workers` that aggregate vectors of `gradient_len` floats.
+/// Joins `job` at `switch` as worker `rank` of `workers` that aggregate vectors of `gradient_len` floats.
 pub(crate) fn join(
     switch: SocketAddrV4,
     job: u32,
-    workers: usize,
+    (rank, workers): (usize, usize),
     gradient_len: usize,
     workers_timeout: Option<Duration>,
 ) -> anyhow::Result<Box<dyn GradientAggregator>> {
     let workers = u16::try_from(workers).context("--workers does not fit in 16 bits")?;
     let gradient_len = u32::try_from(gradient_len).context("the network has more than 2^32 parameters")?;
-    let options = JoinOptions { job, workers_timeout, ..JoinOptions::new(switch, workers, gradient_len) };
+    let rank = u16::try_from(rank).context("--rank does not fit in 16 bits")?;
+    let options =
+        JoinOptions { job, rank, workers_timeout, ..JoinOptions::new(switch, workers, gradient_len) };
     Ok(Box::new(Worker::join(options)?))
 }

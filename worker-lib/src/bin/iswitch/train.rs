@@ -232,7 +232,7 @@ impl PpoArgs {
         let aggregator: Box<dyn GradientAggregator> = match switch {
             Some(switch) => {
                 let siblings = self.supervised.then_some(switch::SIBLINGS_TIMEOUT);
-                switch::join(switch, self.job, place.workers, gradient_len, siblings)?
+                switch::join(switch, self.job, (place.rank, place.workers), gradient_len, siblings)?
             }
             None => Box::new(Loopback::alone(gradient_len)),
         };
