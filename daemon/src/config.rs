@@ -16,6 +16,7 @@ use serde::Deserialize;
 use crate::switch;
 
 const DEFAULT_LEASE_MS: u32 = 10_000;
+const DEFAULT_SLOW_MS: u32 = 1000;
 const DEFAULT_MEMORY_MIB: u32 = 256;
 const DEFAULT_RECV_BUFFER_BYTES: usize = 16 << 20;
 const DEFAULT_UPLINK_PORT: u16 = 7721;
@@ -24,6 +25,7 @@ const DEFAULT_UPLINK_JOBS: u8 = 8;
 const MAX_PORTS: usize = 256;
 
 const LEASE_MS: RangeInclusive<u64> = 100..=3_600_000;
+const SLOW_MS: RangeInclusive<u64> = 100..=3_600_000;
 const MEMORY_MIB: RangeInclusive<u64> = 1..=1 << 20;
 const RECV_BUFFER_BYTES: RangeInclusive<u64> = 4096..=1 << 30;
 const SPIN_US: RangeInclusive<u64> = 0..=1_000_000;
@@ -87,6 +89,9 @@ struct Settings {
     /// Silence after which a member is expelled, in milliseconds [default: 10000]
     #[arg(long, value_name = "MS")]
     lease_ms: Option<u32>,
+    /// Warn when a round has waited so long for a worker while others are done, in milliseconds [default: 1000]
+    #[arg(long, value_name = "MS")]
+    slow_ms: Option<u32>,
     /// Memory for the sums of all jobs, in MiB; a job takes twice its vector, and with --ordered once more for
     /// each of its workers (64 if it declares none) [default: 256]
     #[arg(long, value_name = "MIB")]
@@ -259,6 +264,7 @@ impl Settings {
         range("uplink_port", self.uplink_port.map(u64::from), UDP_PORT)?;
         range("uplink_jobs", self.uplink_jobs.map(u64::from), UPLINK_JOBS)?;
         range("lease_ms", self.lease_ms.map(u64::from), LEASE_MS)?;
+        range("slow_ms", self.slow_ms.map(u64::from), SLOW_MS)?;
         range("memory_mib", self.memory_mib.map(u64::from), MEMORY_MIB)?;
         range("recv_buffer_bytes", self.recv_buffer_bytes.map(|bytes| bytes as u64), RECV_BUFFER_BYTES)?;
         range("spin_us", self.spin_us.map(u64::from), SPIN_US)?;
@@ -294,6 +300,7 @@ impl Settings {
             control_tos: self.control_tos.or(other.control_tos),
             data_tos: self.data_tos.or(other.data_tos),
             lease_ms: self.lease_ms.or(other.lease_ms),
+            slow_ms: self.slow_ms.or(other.slow_ms),
             memory_mib: self.memory_mib.or(other.memory_mib),
             recv_buffer_bytes: self.recv_buffer_bytes.or(other.recv_buffer_bytes),
             non_finite: self.non_finite.or(other.non_finite),
@@ -354,6 +361,7 @@ impl Settings {
         };
         let switch = switch::Config {
             lease_ms: self.lease_ms.unwrap_or(DEFAULT_LEASE_MS),
+            slow_ms: self.slow_ms.unwrap_or(DEFAULT_SLOW_MS),
             memory_bytes: (self.memory_mib.unwrap_or(DEFAULT_MEMORY_MIB) as usize) << 20,
             non_finite,
             ordered: self.ordered.unwrap_or(false),
@@ -463,6 +471,7 @@ mod tests {
     fn values_out_of_range_are_named() {
         let cases = [
             ("lease_ms = 5", "FILE: lease_ms is 5, expected 100 to 3600000"),
+            ("slow_ms = 99", "FILE: slow_ms is 99, expected 100 to 3600000"),
             ("memory_mib = 0", "FILE: memory_mib is 0, expected 1 to 1048576"),
             ("recv_buffer_bytes = 1", "FILE: recv_buffer_bytes is 1, expected 4096 to 1073741824"),
             ("spin_us = 2000000", "FILE: spin_us is 2000000, expected 0 to 1000000"),
@@ -516,6 +525,7 @@ mod tests {
         let text = include_str!("../dist/iswitchd.toml");
         let config = resolve(&["--config", "FILE"], text).unwrap();
         assert_eq!(config.switch.lease_ms, DEFAULT_LEASE_MS);
+        assert_eq!(config.switch.slow_ms, DEFAULT_SLOW_MS);
         // Without its comment signs every line is a setting that holds its default.
         let all: String = text.lines().map(|line| line.strip_prefix("#= ").unwrap_or(line)).fold(
             String::new(),
@@ -534,6 +544,7 @@ mod tests {
             "uplink_port",
             "uplink_jobs",
             "udp_port",
+            "slow_ms",
             "ordered",
             "spin_us",
             "control_socket",

@@ -18,6 +18,8 @@ use serde_json::{Value, json};
 
 use crate::runtime::Handle;
 use crate::snapshot::Snapshot;
+use crate::switch::JobStatus;
+use crate::table;
 
 /// How long a client may take to ask, and to read the answer.
 pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -46,7 +48,7 @@ pub enum ControlSocketError {
 /// What a client may ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Request {
-    /// Version, uptime, ports, number of jobs and members
+    /// Version, uptime, ports, number of jobs and members, workers that a round waits for
     Status,
     /// Everything that is counted, by the switch and by each port
     Counters,
@@ -63,6 +65,20 @@ impl Request {
             Self::Status => "status",
             Self::Counters => "counters",
             Self::Jobs => "jobs",
+        }
+    }
+
+    /// The answer for people.
+    pub fn text(self, answer: Value) -> String {
+        match (self, answer) {
+            (Self::Status, Value::Object(mut status)) => {
+                let waiting = status.remove("waiting");
+                let waiting = waiting.as_ref().and_then(Value::as_array).into_iter().flatten();
+                let mut text = table::render(&Value::Object(status));
+                waiting.for_each(|member| text.push_str(&waiting_line(member)));
+                text
+            }
+            (_, answer) => table::render(&answer),
         }
     }
 
@@ -100,7 +116,34 @@ fn status(snapshot: &Snapshot) -> Value {
         "results": snapshot.traffic.get("results"),
         "dropped": snapshot.drops.total(),
         "ports": ports.collect::<Vec<_>>(),
+        "waiting": snapshot.jobs.iter().flat_map(waiting).collect::<Vec<_>>(),
     })
+}
+
+/// The members that the oldest unfinished round of a job waits for.
+fn waiting(job: &JobStatus) -> impl Iterator<Item = Value> {
+    let round = job.waiting.iter();
+    let members = round.flat_map(|round| round.members.iter().map(move |member| (round, member)));
+    members.map(|(round, member)| {
+        json!({
+            "job": job.job,
+            "round": round.round,
+            "member": member.member,
+            "address": member.address,
+            "waited_ms": round.waited_ms,
+            "missing_segments": member.missing_segments,
+            "segments": round.segments,
+        })
+    })
+}
+
+fn waiting_line(member: &Value) -> String {
+    let seconds = member["waited_ms"].as_f64().unwrap_or(0.0) / 1000.0;
+    let address = member["address"].as_str().unwrap_or("-");
+    format!(
+        "job {} is waiting for member {} ({address}) for {seconds:.1} s: {} of {} segments\n",
+        member["job"], member["member"], member["missing_segments"], member["segments"]
+    )
 }
 
 /// A listening control socket. Dropping it ends its thread and removes its file.
@@ -249,6 +292,19 @@ mod tests {
             assert_eq!(counters["drops"]["unknown_member"], 0);
             assert_eq!(ask(path, Request::Jobs).unwrap(), json!([]));
         });
+    }
+
+    #[test]
+    fn members_that_a_round_waits_for_are_named() {
+        let answer = json!({
+            "jobs": 1,
+            "waiting": [{
+                "job": 5, "round": 12, "member": 2, "address": "10.9.0.3:5000", "waited_ms": 1234,
+                "missing_segments": 17, "segments": 28,
+            }],
+        });
+        let line = "job 5 is waiting for member 2 (10.9.0.3:5000) for 1.2 s: 17 of 28 segments";
+        assert_eq!(Request::Status.text(answer), format!("jobs  1\n{line}\n"));
     }
 
     #[test]

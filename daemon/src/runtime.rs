@@ -220,6 +220,8 @@ impl Runtime {
             self.events_left -= 1;
             match event {
                 Event::JoinRefused { .. }
+                | Event::Slow { .. }
+                | Event::Recovered { .. }
                 | Event::EventsLost { .. }
                 | Event::ParentLost { .. }
                 | Event::ParentRefused { .. }

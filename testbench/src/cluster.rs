@@ -68,8 +68,20 @@ impl Daemon {
     /// # Panics
     /// If iswitchctl fails.
     pub fn counters(&self) -> Value {
+        self.ask("counters")
+    }
+
+    /// What `iswitchctl status` tells.
+    ///
+    /// # Panics
+    /// If iswitchctl fails.
+    pub fn status(&self) -> Value {
+        self.ask("status")
+    }
+
+    fn ask(&self, request: &str) -> Value {
         let mut command = command(binaries::iswitchctl());
-        command.args(["counters", "--json", "--socket"]).arg(self.directory.path().join("control"));
+        command.args([request, "--json", "--socket"]).arg(self.directory.path().join("control"));
         serde_json::from_str(&run(&mut command)).expect("iswitchctl prints JSON")
     }
 
@@ -170,7 +182,15 @@ impl Group {
     /// # Panics
     /// If that is not possible.
     pub fn kill(&mut self, rank: usize) {
-        self.0[rank].signal(Signal::KILL);
+        self.signal(rank, Signal::KILL);
+    }
+
+    /// Sends a signal to one of them.
+    ///
+    /// # Panics
+    /// If that is not possible.
+    pub fn signal(&mut self, rank: usize, signal: Signal) {
+        self.0[rank].signal(signal);
     }
 
     /// Waits until all have checked all their sums, and returns their results by rank.

@@ -1,6 +1,7 @@
 //! The daemon over UDP on the loop-back interface: needs no privilege.
 
 use iswitch_testbench::cluster::{Daemon, Group, SOON, times, total};
+use iswitch_testbench::process::Signal;
 use iswitch_testbench::requirements::{alone, programs, report};
 
 #[test]
@@ -31,5 +32,26 @@ fn ordered_sums_are_exact_too() {
     let results = Group::here(4, daemon.address(), "--floats 10119 --rounds 200").results(SOON);
     assert_eq!(total(&results, "rounds"), 4 * 200);
     report(&format!("udp: 4 workers, 10119 floats --ordered: {}", times(&results)));
+    daemon.stop();
+}
+
+#[test]
+fn a_worker_that_stands_still_is_named() {
+    if !programs("a_worker_that_stands_still_is_named", &["setpriv"]) {
+        return;
+    }
+    let _alone = alone();
+    let mut daemon = Daemon::on_loopback(&["--slow-ms", "200", "--lease-ms", "60000"]);
+    let mut group = Group::here(3, daemon.address(), "--rounds 1000000");
+    daemon.wait_for_results();
+    group.signal(1, Signal::STOP);
+    daemon.process.wait_for("is waiting for member", SOON);
+    let status = daemon.status();
+    let waiting = status["waiting"].as_array().expect("a list");
+    assert_eq!(waiting.len(), 1, "{status}");
+    assert!(waiting[0]["missing_segments"].as_u64() > Some(0), "{status}");
+    group.signal(1, Signal::CONT);
+    daemon.process.wait_for("no longer wait for member", SOON);
+    drop(group);
     daemon.stop();
 }

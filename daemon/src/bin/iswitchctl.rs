@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use clap::Parser;
 use iswitch_daemon::config::default_control_socket;
 use iswitch_daemon::control_socket::{Request, ask};
-use iswitch_daemon::table;
 
 /// Shows what a running iswitchd is doing.
 #[derive(Parser)]
@@ -32,7 +31,7 @@ fn main() -> ExitCode {
     };
     match ask(&path, cli.request) {
         Ok(answer) => {
-            let text = if cli.json { format!("{answer}\n") } else { table::render(&answer) };
+            let text = if cli.json { format!("{answer}\n") } else { cli.request.text(answer) };
             // Whoever closed the pipe has read enough.
             let _ = io::stdout().write_all(text.as_bytes());
             ExitCode::SUCCESS

@@ -7,7 +7,7 @@
 
 use iswitch_protocol::limits::SEG_LEN_BYTES;
 use iswitch_protocol::wire::DataPacket;
-use iswitch_protocol::{Round, Seg, SegmentIndex};
+use iswitch_protocol::{Instant, Round, Seg, SegmentIndex};
 
 use super::accumulate;
 use super::job::{Job, OpenRound, Replay};
@@ -55,6 +55,12 @@ impl Slot {
     fn is_partial(&self, round: Round) -> bool {
         self.state == SlotState::Partial && self.round == round
     }
+
+    /// Members that an open round waits for in this segment; none if nobody has contributed to it yet.
+    pub(crate) fn missing(&self, open: &OpenRound) -> u64 {
+        let is_open = self.state == SlotState::Open && self.round == open.round;
+        if is_open { open.participants & !self.contributors } else { 0 }
+    }
 }
 
 /// What became of a contribution.
@@ -84,6 +90,7 @@ pub(crate) struct Aggregation<'a> {
     pub(crate) job: &'a mut Job,
     pub(crate) slots: &'a mut [Slot],
     pub(crate) sums: &'a mut [f32],
+    pub(crate) now: Instant,
 }
 
 impl Aggregation<'_> {
@@ -111,7 +118,7 @@ impl Aggregation<'_> {
         }
         if matches!(admission, Admission::First(_)) {
             if self.job.open_round(seg.round).is_none() {
-                self.job.open(open);
+                self.job.open(open, self.now);
             }
             let fresh = Slot { round: seg.round, state: SlotState::Open, ..Slot::EMPTY };
             *self.slot_mut(seg.round, seg.index) = fresh;
@@ -291,7 +298,7 @@ impl Aggregation<'_> {
         }
         if self.job.open_round(round).is_none() {
             let open = self.job.prospective_round(round);
-            self.job.open(open);
+            self.job.open(open, self.now);
         }
         let contributors = if is_current { slot.contributors } else { 0 };
         *self.slot_mut(round, index) = Slot { contributors, round, contributions, state: SlotState::Done };

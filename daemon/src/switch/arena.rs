@@ -42,6 +42,10 @@ impl<T: Copy> Arena<T> {
         self.gaps().map(|gap| gap.len()).max().unwrap_or(0)
     }
 
+    pub(crate) fn region(&self, region: &Range<usize>) -> &[T] {
+        &self.items[region.clone()]
+    }
+
     pub(crate) fn region_mut(&mut self, region: &Range<usize>) -> &mut [T] {
         &mut self.items[region.clone()]
     }

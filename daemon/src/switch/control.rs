@@ -217,12 +217,13 @@ impl Switch {
             admitted: now,
             last_heard: now,
             last_reset: None,
+            held_up: None,
         };
         job.admit(id, member);
         let job_id = job.id;
         let at = MemberAt { job: job_at, member: id };
         self.directory.insert(from, at);
-        self.expect_lease_end();
+        self.expect_tick();
         self.report(Event::Joined { job: job_id, member: id as u16, address: from.peer, round: start });
         self.gather(job_at, Some(id));
         Ok(at)
@@ -232,7 +233,7 @@ impl Switch {
     pub(super) fn form_job(&mut self, job_at: usize, last: Option<usize>, granted: Option<Granted>) {
         let Some(job) = self.jobs[job_at].as_mut() else { return };
         let slots = job.slots.clone();
-        job.form(self.slots.region_mut(&slots), granted);
+        job.form(self.slots.region_mut(&slots), granted, self.now);
         let (id, members) = (job.id, job.member_count());
         if job.is_resumed() {
             let round = job.base;

@@ -4,7 +4,10 @@ use core::fmt;
 use core::net::SocketAddrV4;
 
 use iswitch_protocol::Round;
+use iswitch_protocol::limits::MAX_PENDING_EVENTS;
 use iswitch_protocol::wire::Status;
+
+use super::ring::Ring;
 
 /// Something that an operator wants to know. Packets are counted, not reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +112,33 @@ pub enum Event {
         /// Why it is gone.
         why: Departure,
     },
+    /// A round has waited for a member for longer than [`Config::slow_ms`](super::Config::slow_ms), while others
+    /// have given what it can take. Not repeated before [`Self::Recovered`].
+    Slow {
+        /// The job.
+        job: u32,
+        /// The member's id.
+        member: u16,
+        /// Its address.
+        address: SocketAddrV4,
+        /// The round.
+        round: Round,
+        /// Time since the round's first contribution, in milliseconds.
+        waited_ms: u64,
+        /// Segments to which others have contributed and this member has not.
+        missing_segments: u32,
+        /// Segments of the vector.
+        segments: u32,
+    },
+    /// Rounds no longer wait for a member that was slow.
+    Recovered {
+        /// The job.
+        job: u32,
+        /// The member's id.
+        member: u16,
+        /// Its address.
+        address: SocketAddrV4,
+    },
     /// The threshold H was set, from the next round on.
     ThresholdSet {
         /// The job.
@@ -185,6 +215,14 @@ impl fmt::Display for Event {
                 };
                 write!(f, "member {member} of job {job} at {address} {why}")
             }
+            Self::Slow { job, member, address, round, waited_ms, missing_segments, segments } => {
+                let seconds = *waited_ms as f64 / 1000.0;
+                write!(f, "round {round} of job {job} is waiting for member {member} ({address}) ")?;
+                write!(f, "for {seconds:.1} s: {missing_segments} of {segments} segments")
+            }
+            Self::Recovered { job, member, address } => {
+                write!(f, "rounds of job {job} no longer wait for member {member} ({address})")
+            }
             Self::ThresholdSet { job, threshold: 0 } => {
                 write!(f, "threshold H of job {job} follows its members")
             }
@@ -193,5 +231,31 @@ impl fmt::Display for Event {
             Self::Halted { job } => write!(f, "job {job} halted"),
             Self::EventsLost { count } => write!(f, "{count} events were not recorded"),
         }
+    }
+}
+
+/// Events that wait to be logged. Those for which there is no room are counted.
+#[derive(Debug)]
+pub(crate) struct EventQueue {
+    events: Ring<Event>,
+    lost: u32,
+}
+
+impl EventQueue {
+    pub(crate) fn new() -> Self {
+        Self { events: Ring::with_capacity(MAX_PENDING_EVENTS), lost: 0 }
+    }
+
+    pub(crate) fn push(&mut self, event: Event) {
+        if self.events.push(event).is_err() {
+            self.lost += 1;
+        }
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Event> {
+        self.events.pop().or_else(|| {
+            let count = core::mem::take(&mut self.lost);
+            (count > 0).then_some(Event::EventsLost { count })
+        })
     }
 }

@@ -5,7 +5,7 @@
 //! some members lack the last sum, those who hold it send it once more: that round is replayed, not summed.
 
 use iswitch_protocol::wire::{JoinRepr, Kind, ResumeRepr, Standing};
-use iswitch_protocol::{Round, history};
+use iswitch_protocol::{Instant, Round, history};
 
 use super::aggregator::Slot;
 use super::job::{Job, OpenRound, Replay};
@@ -171,7 +171,7 @@ impl Job {
     }
 
     /// Completes the job, as the parent has granted it if there is one: from now on rounds end.
-    pub(crate) fn form(&mut self, slots: &mut [Slot], granted: Option<Granted>) {
+    pub(crate) fn form(&mut self, slots: &mut [Slot], granted: Option<Granted>, now: Instant) {
         self.formed = true;
         let lineage = Lineage::of(self);
         if let Some(granted) = granted {
@@ -184,7 +184,7 @@ impl Job {
         };
         if let Some(plan) = plan {
             slots.fill(Slot::EMPTY);
-            self.carry_out(plan);
+            self.carry_out(plan, now);
         }
         self.refresh_thresholds();
     }
@@ -239,7 +239,7 @@ impl Job {
         }
     }
 
-    fn carry_out(&mut self, plan: Plan) {
+    fn carry_out(&mut self, plan: Plan, now: Instant) {
         let Plan { next, latest, awaiting } = plan;
         let replayed = next.previous();
         let mut suppliers = 0;
@@ -268,7 +268,8 @@ impl Job {
                 replayed: Some(latest),
                 ..self.chronicle
             };
-            self.open(OpenRound { round: replayed, participants: suppliers, threshold: 1, replay });
+            let open = OpenRound { round: replayed, participants: suppliers, threshold: 1, replay };
+            self.open(open, now);
         } else {
             self.restart_at(next);
             self.chronicle =

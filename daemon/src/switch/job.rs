@@ -2,6 +2,7 @@
 
 use core::net::SocketAddrV4;
 use core::ops::Range;
+use core::time::Duration;
 
 use iswitch_protocol::limits::MAX_MEMBERS;
 use iswitch_protocol::wire::{JoinRepr, Kind, Mode, Standing, Status};
@@ -43,6 +44,8 @@ pub(crate) struct Job {
     newest: Option<Round>,
     /// The two rounds that can be alive at once, by parity.
     pub(crate) rounds: [OpenRound; 2],
+    /// When the first contribution to each of them came.
+    opened: [Instant; 2],
     /// In an ordered job, the order in which contributions are added.
     pub(crate) order: Option<MemberOrder>,
     pub(crate) slots: Range<usize>,
@@ -105,6 +108,7 @@ impl Job {
             base,
             newest: None,
             rounds: [OpenRound::default(); 2],
+            opened: [created; 2],
             order: None,
             slots,
             sums,
@@ -262,9 +266,10 @@ impl Job {
     }
 
     /// Opens a round: fixes who takes part, how many it takes and in which order they are added.
-    pub(crate) fn open(&mut self, open: OpenRound) {
+    pub(crate) fn open(&mut self, open: OpenRound, now: Instant) {
         let parity = open.round.parity();
         self.rounds[parity] = open;
+        self.opened[parity] = now;
         self.fix_order(parity);
         self.newest = Some(open.round);
         self.chronicle.advance(open.round);
@@ -274,6 +279,24 @@ impl Job {
         if let Some(order) = &mut self.order {
             order.fix(parity);
         }
+    }
+
+    /// When the first contribution to an open round came.
+    pub(crate) fn opened(&self, round: Round) -> Instant {
+        self.opened[round.parity()]
+    }
+
+    /// Lets the open rounds begin so much later: the switch slept and could not hear what they wait for.
+    pub(crate) fn postpone_rounds(&mut self, slept: Duration) {
+        for opened in &mut self.opened {
+            *opened = opened.plus(slept);
+        }
+    }
+
+    /// The rounds that are open, the older one first.
+    pub(crate) fn open_rounds(&self) -> impl Iterator<Item = &OpenRound> {
+        let rounds = self.newest.map(|newest| [newest.previous(), newest]);
+        rounds.into_iter().flatten().filter_map(|round| self.open_round(round))
     }
 
     /// The latest round that was opened.

@@ -34,6 +34,8 @@ pub(crate) struct Member {
     pub(crate) last_heard: Instant,
     /// Id of its last Reset, which must not be done twice when it is repeated, and the job's base then.
     pub(crate) last_reset: Option<(u32, Round)>,
+    /// The latest round that was reported to wait for it, until another one has not.
+    pub(crate) held_up: Option<Round>,
 }
 
 impl Member {

@@ -23,17 +23,19 @@ mod reason;
 mod recovery;
 mod ring;
 mod status;
+mod waiting;
 
 use alloc::vec::Vec;
 
 pub use iswitch_protocol::Instant;
-use iswitch_protocol::limits::{MAX_JOBS, MAX_PENDING_EVENTS, MAX_PENDING_RANGES};
+use iswitch_protocol::limits::{MAX_JOBS, MAX_PENDING_RANGES};
 use iswitch_protocol::wire::{Class, DataPacket, Status, WireError};
 use iswitch_protocol::{Round, SegmentIndex};
 
 pub use aggregator::NonFinite;
 use aggregator::{Aggregation, Slot, Verdict};
 use arena::Arena;
+use event::EventQueue;
 pub use event::{Departure, Event};
 use hierarchy::Uplink;
 pub use hierarchy::Uplinks;
@@ -44,7 +46,7 @@ pub use output::{Endpoint, PortId, Transmit};
 pub use reason::{Counters, DropReason};
 use recovery::Work;
 use ring::Ring;
-pub use status::{JobStatus, MemberStatus};
+pub use status::{AwaitedStatus, JobStatus, MemberStatus, WaitingStatus};
 
 /// What the driver decides.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +55,8 @@ pub struct Config {
     pub boot: u64,
     /// Silence after which a member is expelled, in milliseconds.
     pub lease_ms: u32,
+    /// How long a round may wait for a member, while others are done, before that is reported, in milliseconds.
+    pub slow_ms: u32,
     /// Memory for the sums of all jobs, in bytes. A job takes twice its vector, and if sums are ordered once
     /// more for each member that it may have.
     pub memory_bytes: usize,
@@ -72,6 +76,7 @@ impl Default for Config {
         Self {
             boot: 0,
             lease_ms: 10_000,
+            slow_ms: 1000,
             memory_bytes: 256 << 20,
             recv_buffer_bytes: 212_992,
             non_finite: NonFinite::default(),
@@ -100,8 +105,7 @@ pub struct Switch {
     /// What the last [`Self::poll_transmit`] lent out.
     lent: Lent,
     work: Ring<Work>,
-    events: Ring<Event>,
-    events_lost: u32,
+    events: EventQueue,
     counters: Counters,
     /// Where the rounds of the next job start.
     next_base: Round,
@@ -135,8 +139,7 @@ impl Switch {
             outbox: Outbox::new(),
             lent: Lent::Nothing,
             work: Ring::with_capacity(MAX_PENDING_RANGES),
-            events: Ring::with_capacity(MAX_PENDING_EVENTS),
-            events_lost: 0,
+            events: EventQueue::new(),
             counters: Counters::default(),
             next_base: Round::default(),
         }
@@ -171,12 +174,14 @@ impl Switch {
         self.counters.count_drop(DropReason::Wire(error));
     }
 
-    /// Lets time pass: expels the members whose lease ran out, completes jobs that wait in vain.
+    /// Lets time pass: expels the members whose lease ran out, completes jobs that wait in vain, reports the
+    /// members that rounds wait for.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.advance(now);
         if self.deadline.is_some_and(|deadline| deadline <= self.now) {
             self.expire_leases();
             self.form_overdue_jobs();
+            self.watch_rounds();
         }
         self.tend_uplinks();
     }
@@ -241,10 +246,7 @@ impl Switch {
 
     /// The next thing to log.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop().or_else(|| {
-            let count = core::mem::take(&mut self.events_lost);
-            (count > 0).then_some(Event::EventsLost { count })
-        })
+        self.events.pop()
     }
 
     /// What was counted since the start.
@@ -255,7 +257,9 @@ impl Switch {
     /// The jobs as they are. Allocates: for an operator's question, not for the packet path.
     pub fn jobs(&self) -> impl Iterator<Item = JobStatus> + '_ {
         let jobs = self.jobs.iter().enumerate().filter_map(|(at, job)| Some((at, job.as_ref()?)));
-        jobs.map(|(at, job)| JobStatus::of(job, self.uplinks.get(at), self.now))
+        jobs.map(|(at, job)| {
+            JobStatus::of(job, self.slots.region(&job.slots), self.uplinks.get(at), self.now)
+        })
     }
 
     fn handle_data(&mut self, from: &Endpoint, payload: &[u8], stride: usize) {
@@ -357,12 +361,10 @@ impl Switch {
         let (slots, sums) = (job.slots.clone(), job.sums.clone());
         let slots = self.slots.region_mut(&slots);
         let sums = self.sums.region_mut(&sums);
-        Some((Aggregation { job, slots, sums }, &mut self.outbox))
+        Some((Aggregation { job, slots, sums, now: self.now }, &mut self.outbox))
     }
 
     fn report(&mut self, event: Event) {
-        if self.events.push(event).is_err() {
-            self.events_lost += 1;
-        }
+        self.events.push(event);
     }
 }

@@ -50,8 +50,9 @@ impl Wanted {
     }
 }
 
-/// A driver that is alive calls at least this many times in a lease, so a longer silence is its own.
-const TICKS_PER_LEASE: u32 = 4;
+/// A driver that is alive calls at least this many times in a lease, and in the time after which a member is
+/// slow, so a longer silence is its own.
+const TICKS_PER_LIMIT: u32 = 4;
 
 impl Switch {
     pub(super) fn queue_work(&mut self, work: Work) {
@@ -220,19 +221,22 @@ impl Switch {
     }
 
     /// Sees to it that the switch wakes up while there are members.
-    pub(super) fn expect_lease_end(&mut self) {
-        let tick = self.now.plus(self.lease() / TICKS_PER_LEASE);
+    pub(super) fn expect_tick(&mut self) {
+        let tick = self.now.plus(self.lease().min(self.patience()) / TICKS_PER_LIMIT);
         self.deadline = Some(self.deadline.map_or(tick, |deadline| deadline.min(tick)));
     }
 
     /// Takes over the driver's clock. A step back is ignored. If the driver slept through much of a lease,
-    /// members could not be heard: their leases are extended by as much.
+    /// members could not be heard: their leases are extended by as much, and what rounds wait for likewise.
     pub(super) fn advance(&mut self, now: Instant) {
         let slept = now.since(self.now);
         if slept > self.lease() / 2 {
             for (_, member) in self.jobs.iter_mut().flatten().flat_map(Job::members_mut) {
                 member.last_heard = member.last_heard.plus(slept);
             }
+        }
+        if slept > self.patience() / 2 {
+            self.jobs.iter_mut().flatten().for_each(|job| job.postpone_rounds(slept));
         }
         self.now = self.now.max(now);
     }
@@ -261,7 +265,7 @@ impl Switch {
             }
         }
         if self.jobs.iter().any(Option::is_some) {
-            self.expect_lease_end();
+            self.expect_tick();
         }
     }
 

@@ -6,8 +6,10 @@ use alloc::vec::Vec;
 
 use iswitch_protocol::Instant;
 
+use super::aggregator::Slot;
 use super::hierarchy::Uplink;
 use super::job::Job;
+use super::waiting::Waiting;
 
 /// A job as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +39,34 @@ pub struct JobStatus {
     pub parent_lost: bool,
     /// Its members.
     pub members: Vec<MemberStatus>,
+    /// What the oldest unfinished round waits for; none if it waits for nobody.
+    pub waiting: Option<WaitingStatus>,
+}
+
+/// A round that waits for members.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "std", derive(serde::Serialize))]
+pub struct WaitingStatus {
+    /// The round.
+    pub round: u32,
+    /// Time since its first contribution, in milliseconds.
+    pub waited_ms: u64,
+    /// Segments of the vector.
+    pub segments: u32,
+    /// The members that it waits for.
+    pub members: Vec<AwaitedStatus>,
+}
+
+/// A member that a round waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "std", derive(serde::Serialize))]
+pub struct AwaitedStatus {
+    /// The member's id.
+    pub member: u16,
+    /// Its address.
+    pub address: SocketAddrV4,
+    /// Segments to which others have contributed and this member has not.
+    pub missing_segments: u32,
 }
 
 /// A member as it is (figure 9 of the paper).
@@ -56,7 +86,7 @@ pub struct MemberStatus {
 }
 
 impl JobStatus {
-    pub(super) fn of(job: &Job, uplink: Option<&Uplink>, now: Instant) -> Self {
+    pub(super) fn of(job: &Job, slots: &[Slot], uplink: Option<&Uplink>, now: Instant) -> Self {
         let members = job.members().map(|(id, member)| MemberStatus {
             id: id as u16,
             address: member.endpoint.peer,
@@ -79,6 +109,24 @@ impl JobStatus {
             round: job.newest().map(iswitch_protocol::Round::get),
             parent: uplink.map(|uplink| uplink.parent().peer),
             parent_lost: uplink.is_some_and(|uplink| uplink.is_lost),
+            members: members.collect(),
+            waiting: Waiting::of(job, slots).map(|waiting| WaitingStatus::of(&waiting, job, now)),
+        }
+    }
+}
+
+impl WaitingStatus {
+    fn of(waiting: &Waiting<'_>, job: &Job, now: Instant) -> Self {
+        let awaited = job.members().filter(|(id, _)| waiting.is_for(*id));
+        let members = awaited.map(|(id, member)| AwaitedStatus {
+            member: id as u16,
+            address: member.endpoint.peer,
+            missing_segments: waiting.segments_without(id),
+        });
+        Self {
+            round: waiting.open.round.get(),
+            waited_ms: now.since(waiting.since).as_millis() as u64,
+            segments: waiting.segments(),
             members: members.collect(),
         }
     }
