@@ -48,7 +48,10 @@ pub enum AggregateError {
         silent: Duration,
     },
     /// The other workers did not contribute for as long as the caller was willing to wait.
-    #[error("round {round} is not complete after {waited:?}: {missing} segments wait for other workers")]
+    #[error(
+        "round {round} is not complete after {waited:?}: {missing} segments wait for {}",
+        if *.parent_lost { "the parent of the switch, which does not answer it" } else { "other workers" }
+    )]
     Stalled {
         /// The round.
         round: u32,
@@ -56,6 +59,8 @@ pub enum AggregateError {
         waited: Duration,
         /// Segments without a result.
         missing: usize,
+        /// Whether the switch has lost its parent, without which there are no sums.
+        parent_lost: bool,
     },
     /// The switch no longer knows this worker, because its lease ran out or the switch was restarted, and does not
     /// take it back.

@@ -133,6 +133,8 @@ pub struct WorkerProtocol {
     membership: Membership,
     /// Boot ids that were valid before: what still arrives from those runs is of no interest.
     past_boots: [u64; 2],
+    /// Whether the switch has lost its parent.
+    is_orphaned: bool,
     /// The threshold H if a member has pinned it, otherwise zero.
     pinned_threshold: u16,
     next_round: Round,
@@ -196,6 +198,7 @@ impl WorkerProtocol {
             layout,
             membership,
             past_boots: [membership.boot; 2],
+            is_orphaned: false,
             pinned_threshold: 0,
             next_round: membership.start,
             history: membership.history,
@@ -258,6 +261,11 @@ impl WorkerProtocol {
     /// The round that comes next, or is under way.
     pub(crate) fn next_round(&self) -> Round {
         self.next_round
+    }
+
+    /// Whether the switch has lost its parent, as it said when it last answered.
+    pub fn is_orphaned(&self) -> bool {
+        self.is_orphaned
     }
 
     /// What the switch told when the worker joined.
@@ -527,6 +535,7 @@ impl WorkerProtocol {
         if ack.status == Status::Success {
             self.membership.members = ack.members;
             self.membership.weight = ack.weight;
+            self.is_orphaned = ack.orphaned;
             self.pinned_threshold = if ack.pinned { ack.threshold } else { 0 };
         }
         match (ack.status, ack.action) {

@@ -162,6 +162,11 @@ impl Session {
         self.protocol.as_ref().map_or_else(Round::default, WorkerProtocol::next_round)
     }
 
+    /// Whether the switch has lost its parent, without which there are no sums.
+    pub fn is_orphaned(&self) -> bool {
+        self.protocol.as_ref().is_some_and(WorkerProtocol::is_orphaned)
+    }
+
     /// Segments without a result in the round under way.
     pub fn remaining(&self) -> usize {
         self.protocol.as_ref().map_or(0, WorkerProtocol::remaining)

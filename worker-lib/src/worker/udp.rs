@@ -313,8 +313,9 @@ impl Worker {
         let waited = now.since(begin);
         if self.options.round_timeout.is_some_and(|timeout| waited > timeout) {
             let (round, missing) = (self.session.round().get(), self.session.remaining());
+            let parent_lost = self.session.is_orphaned();
             self.session.abandon_round();
-            return Err(AggregateError::Stalled { round, waited, missing });
+            return Err(AggregateError::Stalled { round, waited, missing, parent_lost });
         }
         let deadline = self.session.poll_timeout().unwrap_or(now);
         if !self.link.wait(deadline)? {
