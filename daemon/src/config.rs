@@ -4,9 +4,12 @@ use std::fmt::Display;
 use std::net::SocketAddrV4;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Parser, ValueEnum};
+use iswitch_protocol::Key;
+use iswitch_protocol::key_file::{self, KeyFileError};
 use iswitch_protocol::limits::{
     DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, DEFAULT_PORT, MAX_JOBS, MAX_PARENTS, TOS_MASK,
 };
@@ -108,6 +111,10 @@ struct Settings {
     /// Look for packets this long before blocking, in microseconds; costs a core [default: 0]
     #[arg(long, value_name = "US")]
     spin_us: Option<u32>,
+    /// Require the key in this file, made by `iswitchctl keygen`, of a job, or without JOB= of all jobs that have
+    /// no other: who cannot prove to have it is not listened to. Repeatable
+    #[arg(long = "key-file", value_name = "[JOB=]PATH")]
+    key_files: Vec<KeyFile>,
     /// Socket for iswitchctl [default: /run/iswitchd.sock as root, otherwise iswitchd.sock in
     /// XDG_RUNTIME_DIR, or none]
     #[arg(long, value_name = "PATH")]
@@ -122,6 +129,42 @@ struct Settings {
     offload: Option<bool>,
     #[arg(skip)]
     ingress_rule: Option<bool>,
+}
+
+/// A file with a key, and the job that it is for; without one all that have no other.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(try_from = "String")]
+struct KeyFile {
+    job: Option<u32>,
+    path: PathBuf,
+}
+
+impl FromStr for KeyFile {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (job, path) = match text.split_once('=') {
+            Some((job, path)) => {
+                let number = job.parse().map_err(|_| {
+                    format!("job is {job:?}, expected a number from 0 to {} before the =", u32::MAX)
+                })?;
+                (Some(number), path)
+            }
+            None => (None, text),
+        };
+        if path.is_empty() {
+            return Err("path is \"\", expected that of a key file".to_owned());
+        }
+        Ok(Self { job, path: path.into() })
+    }
+}
+
+impl TryFrom<String> for KeyFile {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
 }
 
 /// What to do with contributions that hold NaN or infinities.
@@ -183,6 +226,8 @@ pub struct Config {
     pub ingress_rule: bool,
     /// How long to look for packets before blocking.
     pub spin: Duration,
+    /// Keys of jobs, and of all that have no other.
+    job_keys: Vec<(Option<u32>, Key)>,
     /// Socket for iswitchctl, if any.
     pub control_socket: Option<PathBuf>,
     /// Format of the log.
@@ -220,6 +265,14 @@ pub enum ConfigError {
         /// What it should be.
         expected: String,
     },
+    /// A key cannot be read.
+    #[error("cannot use key file {}: {source}", path.display())]
+    KeyFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: KeyFileError,
+    },
     /// Nothing to serve.
     #[error("there is nothing to serve: give at least one --udp ADDR:PORT or --port IFACE")]
     NoPorts,
@@ -242,6 +295,17 @@ impl Cli {
             settings = settings.or(file);
         }
         settings.resolve()
+    }
+}
+
+impl Config {
+    /// The keys of the jobs; `secret` is that of [`switch::Keys::new`].
+    pub fn keys(&self, secret: [u8; switch::SECRET_LEN_BYTES]) -> switch::Keys {
+        let mut keys = switch::Keys::new(secret);
+        for (job, key) in &self.job_keys {
+            keys.insert(*job, key.clone());
+        }
+        keys
     }
 }
 
@@ -285,6 +349,12 @@ impl Settings {
                 return Err(bad(place("port"), format!("{name:?} twice"), "each interface once"));
             }
         }
+        for (position, file) in self.key_files.iter().enumerate() {
+            if self.key_files[..position].iter().any(|other| other.job == file.job) {
+                let whose = file.job.map_or("all jobs".to_owned(), |job| format!("job {job}"));
+                return Err(bad(place("key_file"), format!("given twice for {whose}"), "one key"));
+            }
+        }
         Ok(())
     }
 
@@ -306,6 +376,7 @@ impl Settings {
             non_finite: self.non_finite.or(other.non_finite),
             ordered: self.ordered.or(other.ordered),
             spin_us: self.spin_us.or(other.spin_us),
+            key_files: if self.key_files.is_empty() { other.key_files } else { self.key_files },
             control_socket: self.control_socket.or(other.control_socket),
             log_format: self.log_format.or(other.log_format),
             log_level: self.log_level.or(other.log_level),
@@ -367,7 +438,12 @@ impl Settings {
             ordered: self.ordered.unwrap_or(false),
             ..switch::Config::default()
         };
+        let job_keys = self.key_files.iter().map(|KeyFile { job, path }| match key_file::read(path) {
+            Ok(key) => Ok((*job, key)),
+            Err(source) => Err(ConfigError::KeyFile { path: path.clone(), source }),
+        });
         Ok(Config {
+            job_keys: job_keys.collect::<Result<_, _>>()?,
             udp: self.udp,
             parents: self.parent,
             uplink_ports,
@@ -515,6 +591,30 @@ mod tests {
     }
 
     #[test]
+    fn keys_are_read_and_never_shown() {
+        use std::fs::{Permissions, set_permissions};
+        use std::os::unix::fs::PermissionsExt;
+
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("job.key");
+        key_file::create(&path).unwrap();
+        let (all, five) = (path.display().to_string(), format!("5={}", path.display()));
+        let serve = ["--udp", "127.0.0.1:0", "--key-file"];
+        let config = resolve(&[&serve[..], &[&all, "--key-file", &five]].concat(), "").unwrap();
+        let text = format!("{config:?} {:?}", config.keys([0; switch::SECRET_LEN_BYTES]));
+        assert!(text.contains("[(None, Key), (Some(5), Key)]"), "{text}");
+        assert!(text.contains("Keys { default: Some(Key), jobs: [5], .. }"), "{text}");
+        let twice = resolve(&[&serve[..], &[&five, "--key-file", &five]].concat(), "").unwrap_err();
+        assert_eq!(twice, "--key-file is given twice for job 5, expected one key");
+        let file = format!("udp = ['127.0.0.1:0']\nkey_files = ['five={all}']");
+        let text = file_error(&file);
+        assert!(text.contains("job is \"five\", expected a number from 0 to 4294967295"), "{text}");
+        set_permissions(&path, Permissions::from_mode(0o604)).unwrap();
+        let open = resolve(&[&serve[..], &[&all]].concat(), "").unwrap_err();
+        assert!(open.contains("job.key: the file's mode is 0604, expected no access for others"), "{open}");
+    }
+
+    #[test]
     fn missing_file_is_named() {
         let error = resolve(&["--config", "/nonexistent/iswitchd.toml"], "").unwrap_err();
         assert!(error.starts_with("cannot read /nonexistent/iswitchd.toml: No such file"), "{error}");
@@ -540,6 +640,7 @@ mod tests {
         assert_eq!(config.buffer_bytes, DEFAULT_RECV_BUFFER_BYTES);
         assert!(!config.switch.ordered);
         for key in [
+            "key_files",
             "parent",
             "uplink_port",
             "uplink_jobs",

@@ -11,7 +11,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 use crate::config::{Config, LogFormat, LogLevel};
 use crate::control_socket::ControlSocket;
-use crate::embedded::random_boot;
+use crate::embedded::{random_boot, random_secret};
 use crate::port::{PacketOptions, PacketPort, Port, UdpPort, remove_orphans};
 use crate::runtime::{Handle, Runtime};
 use crate::snapshot::Snapshot;
@@ -44,7 +44,8 @@ pub fn run(config: &Config) -> anyhow::Result<()> {
     let uplinks = Uplinks::new(&config.parents, PortId(ports.len() as u8), config.uplink_ports.1);
     open_uplinks(config, &mut ports)?;
     let switch = crate::switch::Config { boot: random_boot(), uplinks, ..config.switch };
-    let (runtime, handle) = Runtime::new(switch, ports, config.spin)?;
+    let keys = config.keys(random_secret()?);
+    let (runtime, handle) = Runtime::with_keys(switch, keys, ports, config.spin)?;
     let control = config.control_socket.as_deref();
     let control = control.map(|path| ControlSocket::start(path, handle.clone())).transpose()?;
     stop_on_signal(signals, handle)?;

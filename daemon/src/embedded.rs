@@ -13,7 +13,7 @@ use iswitch_socket::Options;
 use crate::port::{Port, UdpPort};
 use crate::runtime::{Handle, Runtime};
 use crate::snapshot::Snapshot;
-use crate::switch::{Config, PortId};
+use crate::switch::{Config, Keys, PortId, SECRET_LEN_BYTES};
 
 /// What an embedded switch is to be like.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,6 +42,14 @@ impl EmbeddedSwitch {
     /// # Errors
     /// Those of `bind(2)`, and of starting a thread.
     pub fn start(address: SocketAddrV4, options: &EmbeddedOptions) -> io::Result<Self> {
+        Self::start_with_keys(address, options, Keys::default())
+    }
+
+    /// The same with the keys of the jobs that have one, see [`random_secret`].
+    ///
+    /// # Errors
+    /// As for [`Self::start`].
+    pub fn start_with_keys(address: SocketAddrV4, options: &EmbeddedOptions, keys: Keys) -> io::Result<Self> {
         let port = UdpPort::bind(PortId(0), address, options.classifier, &options.socket)?;
         let address = port.address();
         let mut config = options.config;
@@ -49,7 +57,7 @@ impl EmbeddedSwitch {
             config.boot = random_boot();
         }
         let ports: Vec<Box<dyn Port>> = vec![Box::new(port)];
-        let (runtime, handle) = Runtime::new(config, ports, options.spin)?;
+        let (runtime, handle) = Runtime::with_keys(config, keys, ports, options.spin)?;
         let thread = std::thread::Builder::new().name("iswitch".to_owned()).spawn(move || {
             if let Err(error) = runtime.run() {
                 tracing::error!(%error, "the embedded switch has ended");
@@ -80,6 +88,16 @@ impl Drop for EmbeddedSwitch {
             let _ = thread.join();
         }
     }
+}
+
+/// The secret of [`Keys`], of this run.
+///
+/// # Errors
+/// If the system has no random numbers.
+pub fn random_secret() -> io::Result<[u8; SECRET_LEN_BYTES]> {
+    let mut secret = [0; SECRET_LEN_BYTES];
+    getrandom::fill(&mut secret)?;
+    Ok(secret)
 }
 
 /// A number that differs from one run to the next, not zero.

@@ -13,7 +13,7 @@ use iswitch_socket::PollSet;
 use crate::clock::MonotonicClock;
 use crate::port::Port;
 use crate::snapshot::{PortSnapshot, Snapshot};
-use crate::switch::{Config, Event, Switch};
+use crate::switch::{Config, Event, Keys, Switch};
 
 /// Receive calls on one port before the others have their turn.
 const RECEIVES_PER_TURN: usize = 64;
@@ -86,7 +86,17 @@ impl Runtime {
     ///
     /// `config.recv_buffer_bytes` is replaced by the smallest that a port really has. Before it blocks, the
     /// loop looks for packets again and again for `spin`, which shortens a round trip and costs a core.
-    pub fn new(mut config: Config, ports: Vec<Box<dyn Port>>, spin: Duration) -> io::Result<(Self, Handle)> {
+    pub fn new(config: Config, ports: Vec<Box<dyn Port>>, spin: Duration) -> io::Result<(Self, Handle)> {
+        Self::with_keys(config, Keys::default(), ports, spin)
+    }
+
+    /// The same with the keys of the jobs that have one.
+    pub fn with_keys(
+        mut config: Config,
+        keys: Keys,
+        ports: Vec<Box<dyn Port>>,
+        spin: Duration,
+    ) -> io::Result<(Self, Handle)> {
         if let Some(bytes) = ports.iter().map(|port| port.recv_buffer_bytes()).min() {
             config.recv_buffer_bytes = bytes;
         }
@@ -95,7 +105,7 @@ impl Runtime {
         waker.set_nonblocking(true)?;
         let (sender, commands) = channel();
         let runtime = Self {
-            switch: Switch::new(config),
+            switch: Switch::with_keys(config, keys),
             boot: config.boot,
             ports,
             clock: MonotonicClock::start(),

@@ -5,9 +5,12 @@ mod common;
 use std::alloc::System;
 
 use common::{Harness, JOB, control, data, endpoint, join, range};
-use iswitch_daemon::switch::Config;
+use iswitch_daemon::switch::{Config, Keys, Switch};
+use iswitch_protocol::auth::Direction;
+use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, TRAILER_LEN_BYTES};
 use iswitch_protocol::wire::control::SegmentSetRepr;
-use iswitch_protocol::wire::{Class, ControlBody};
+use iswitch_protocol::wire::{Class, ControlBody, ControlPacket, ControlRepr, JoinRepr, emit_seg};
+use iswitch_protocol::{Key, Round, Seg, SegmentIndex};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
@@ -36,12 +39,89 @@ fn life() -> Vec<(u8, Class, Vec<u8>)> {
     packets.push((1, Class::Control, vec![0; 3]));
     packets.push((1, Class::Control, control(JOB, 4, ControlBody::SetH { threshold: 2 })));
     packets.push((1, Class::Control, control(JOB, 5, ControlBody::Halt)));
-    let reset = ControlBody::Reset { round: iswitch_protocol::Round::new(0) };
+    let reset = ControlBody::Reset { round: Round::new(0) };
     packets.push((1, Class::Control, control(JOB, 6, reset)));
     for host in 1..=4 {
         packets.push((host, Class::Control, control(JOB, 7, ControlBody::Leave)));
     }
     packets
+}
+
+fn keyed_harness() -> (Harness, Key) {
+    let mut keys = Keys::new([1; 16]);
+    let key = Key::new(&[2; 32]).unwrap();
+    keys.insert(None, key.clone());
+    let mut harness = Harness::new();
+    harness.switch = Switch::with_keys(Config { memory_bytes: 1 << 20, ..Config::default() }, keys);
+    (harness, key)
+}
+
+/// Sends a signed control packet without allocating, and returns how much was sent back and the last Ack's history.
+fn send_signed(
+    harness: &mut Harness,
+    key: &Key,
+    host: u8,
+    (context, counter): (u64, u64),
+    body: ControlBody<'_>,
+) -> (usize, u64) {
+    let mut buffer = [0; 256];
+    let len = ControlRepr { job: JOB, request: 1, body }.emit(&mut buffer) + TRAILER_LEN_BYTES;
+    key.sign(Direction::ToSwitch, context, counter, &mut buffer[..len]);
+    harness.switch.handle_datagrams(harness.now(), &endpoint(host), Class::Control, &buffer[..len], len);
+    let (mut sent, mut history) = (0, 0);
+    while let Some(transmit) = harness.switch.poll_transmit() {
+        sent += 1;
+        let packet = ControlPacket::new_checked(transmit.payload);
+        if transmit.class == Class::Control
+            && let Ok(ControlRepr { body: ControlBody::Ack(ack), .. }) = ControlRepr::parse(&packet.unwrap())
+        {
+            history = ack.history;
+        }
+    }
+    while harness.switch.poll_event().is_some() {}
+    (sent, history)
+}
+
+/// Two members with a key join, sum a tagged segment, ask for it and leave. Returns how much was sent.
+fn keyed_life(harness: &mut Harness, key: &Key) -> usize {
+    let mut sessions = [0; 2];
+    let mut total = 0;
+    for (host, session) in (1..).zip(&mut sessions) {
+        let unproven = JoinRepr { tagged: true, ..join(2) };
+        let (sent, nonce) = send_signed(harness, key, host, (0, 1), ControlBody::Join(unproven));
+        *session = nonce;
+        let proven = ControlBody::Join(JoinRepr { nonce, ..unproven });
+        total += sent + send_signed(harness, key, host, (0, 2), proven).0;
+    }
+    let floats = [1.0f32, 2.0].map(f32::to_le_bytes);
+    for index in 0..3 {
+        for (host, session) in (1..).zip(sessions) {
+            let count = if index == 2 { 1 } else { 2 };
+            let mut packet = [0; 24];
+            let packet = &mut packet[..8 + 4 * count + DATA_TAG_LEN_BYTES];
+            let index = SegmentIndex::new(index).unwrap();
+            let room = emit_seg(packet, Seg { index, round: Round::default(), contributions: 1 });
+            room.as_chunks_mut().0.iter_mut().zip(floats).take(count).for_each(|(to, x)| *to = x);
+            key.contribution_key(session).sign(packet);
+            harness.switch.handle_datagrams(
+                harness.now(),
+                &endpoint(host),
+                Class::Data,
+                packet,
+                packet.len(),
+            );
+            while let Some(transmit) = harness.switch.poll_transmit() {
+                total += transmit.recipients().count();
+            }
+        }
+    }
+    let help = ControlBody::Help(SegmentSetRepr { range: range(0, 0, 3), bitmap: &[7] });
+    total += send_signed(harness, key, 1, (sessions[0], 3), help).0;
+    total += send_signed(harness, key, 1, (sessions[0] ^ 1, 4), ControlBody::Leave).0;
+    for (host, session) in (1..).zip(sessions) {
+        total += send_signed(harness, key, host, (session, 5), ControlBody::Leave).0;
+    }
+    total
 }
 
 #[test]
@@ -54,6 +134,7 @@ fn nothing_is_allocated_after_start() {
 
 fn live(packets: &[(u8, Class, Vec<u8>)], mut harness: Harness) {
     let mut sent = 0;
+    let (mut keyed, key) = keyed_harness();
     let region = Region::new(ALLOCATOR);
     for _ in 0..3 {
         for (host, class, bytes) in packets {
@@ -67,8 +148,12 @@ fn live(packets: &[(u8, Class, Vec<u8>)], mut harness: Harness) {
             harness.switch.handle_timeout(now);
         }
     }
+    let keyed_sent = keyed_life(&mut keyed, &key);
     let change = region.change();
     assert_eq!((change.allocations, change.reallocations), (0, 0));
     assert!(sent > 300, "the test did something: {sent} packets sent");
     assert_eq!(harness.switch.jobs().count(), 0);
+    // Two challenges, two grants and a notice; three results for two; a Help's Ack and results; two Leaves.
+    assert_eq!(keyed_sent, 5 + 6 + 2 + 2);
+    assert_eq!((keyed.counters().dropped(), keyed.switch.jobs().count()), (1, 0), "a forged packet");
 }

@@ -48,12 +48,14 @@ impl Member {
             rank: 0,
             height: 0,
             query: false,
+            tagged: false,
+            nonce: 0,
             resume: None,
             instance,
             padding_len: 0,
         };
         let repr = ControlRepr { job: JOB, request: 1, body: ControlBody::Join(join) };
-        let mut buffer = [0; 64];
+        let mut buffer = [0; 128];
         let len = repr.emit(&mut buffer);
         self.socket.send(DEFAULT_CONTROL_TOS, None, None, &buffer[..len], len).unwrap();
     }

@@ -35,8 +35,20 @@ pub const DEFAULT_SEGMENT_FLOATS: u16 = segment_floats_for_mtu(1500);
 pub const MAX_SEGMENT_FLOATS: u16 = segment_floats_for_mtu(9000);
 /// Bytes of the largest UDP payload that is ours.
 pub const MAX_PAYLOAD_LEN_BYTES: usize = SEG_LEN_BYTES + MAX_SEGMENT_FLOATS as usize * FLOAT_LEN_BYTES;
-/// Bytes of the largest control packet before padding.
-pub const MAX_CONTROL_LEN_BYTES: usize = 208;
+/// Bytes of the trailer of an authenticated control packet: a counter and a tag (requirement A-1).
+pub const TRAILER_LEN_BYTES: usize = 24;
+/// Bytes of the tag behind the floats of a data packet, where a job asks for it (requirement A-9).
+pub const DATA_TAG_LEN_BYTES: usize = 8;
+/// Floats in a tagged segment at an MTU of 1500 bytes.
+pub const DEFAULT_TAGGED_SEGMENT_FLOATS: u16 = tagged_segment_floats(DEFAULT_SEGMENT_FLOATS);
+/// Floats in a tagged segment at an MTU of 9000 bytes: the most that a job with tags may ask for.
+pub const MAX_TAGGED_SEGMENT_FLOATS: u16 = tagged_segment_floats(MAX_SEGMENT_FLOATS);
+/// Bytes of the shortest key.
+pub const MIN_KEY_LEN_BYTES: usize = 16;
+/// Bytes of the longest key: one block of SHA-256.
+pub const MAX_KEY_LEN_BYTES: usize = 64;
+/// Bytes of the largest control packet before padding, trailer included.
+pub const MAX_CONTROL_LEN_BYTES: usize = 232;
 /// Bytes that one offloaded send or receive may carry: the largest UDP payload of one IPv4 packet.
 pub const MAX_SUPERFRAME_LEN_BYTES: usize = 65_507;
 /// Datagrams that the kernel accepts in one offloaded send (`UDP_MAX_SEGMENTS` before Linux 6.9).
@@ -74,9 +86,15 @@ pub const fn segment_floats_for_mtu(mtu_bytes: u16) -> u16 {
     mtu_bytes.saturating_sub(overhead) / FLOAT_LEN_BYTES as u16
 }
 
+/// Floats that fit with a tag where `segment_floats` fit without.
+pub const fn tagged_segment_floats(segment_floats: u16) -> u16 {
+    segment_floats.saturating_sub((DATA_TAG_LEN_BYTES / FLOAT_LEN_BYTES) as u16)
+}
+
 const _: () = {
     assert!(INDEX_BITS + ROUND_BITS + CONTRIBUTIONS_BITS == 64);
     assert!(DEFAULT_SEGMENT_FLOATS == 366);
+    assert!(DATA_TAG_LEN_BYTES.is_multiple_of(FLOAT_LEN_BYTES));
     assert!(MAX_PAYLOAD_LEN_BYTES <= MAX_SUPERFRAME_LEN_BYTES);
     assert!(MAX_MEMBERS <= u64::BITS as usize);
     assert!(MAX_MEMBERS <= 1 << CONTRIBUTIONS_BITS);
@@ -85,7 +103,10 @@ const _: () = {
     assert!(DEFAULT_CONTROL_TOS & !TOS_MASK == 0 && DEFAULT_DATA_TOS & !TOS_MASK == 0);
     // A Help answer is an Ack with one bit for each segment of the range.
     assert!(
-        crate::wire::control::ACK_LEN_BYTES + crate::wire::control::RANGE_LEN_BYTES + MAX_BITMAP_LEN_BYTES
+        crate::wire::control::ACK_LEN_BYTES
+            + crate::wire::control::RANGE_LEN_BYTES
+            + MAX_BITMAP_LEN_BYTES
+            + TRAILER_LEN_BYTES
             <= MAX_CONTROL_LEN_BYTES
     );
 };

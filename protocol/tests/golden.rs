@@ -6,14 +6,15 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
 
-use iswitch_protocol::limits::DEFAULT_PORT;
+use iswitch_protocol::auth::Direction;
+use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, DEFAULT_PORT, TRAILER_LEN_BYTES};
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::frame::{HEADERS_LEN_BYTES, complete_udp_checksum};
 use iswitch_protocol::wire::{
     AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, DataPacket, FrameAddresses,
     JoinRepr, Kind, Mode, ResumeRepr, Standing, Status, emit_seg,
 };
-use iswitch_protocol::{Round, Seg, SegmentIndex};
+use iswitch_protocol::{Key, Round, Seg, SegmentIndex};
 use serde_json::{Value, json};
 
 fn directory() -> PathBuf {
@@ -91,6 +92,8 @@ fn control_meaning(bytes: &[u8]) -> Value {
             "rank": join.rank,
             "height": join.height,
             "query": join.query,
+            "tagged": join.tagged,
+            "nonce": join.nonce,
             "resume": join.resume.map(|resume| json!({
                 "round": resume.round.get(),
                 "members": resume.members,
@@ -202,6 +205,8 @@ fn join() -> JoinRepr {
         rank: 3,
         height: 0,
         query: false,
+        tagged: false,
+        nonce: 0,
         resume: None,
         padding_len: 0,
     }
@@ -251,10 +256,11 @@ fn control_packets() {
     let resume = Some(resume());
     let cases = [
         ("join", ControlBody::Join(join)),
-        ("join_padded", ControlBody::Join(JoinRepr { padding_len: 1412, ..join })),
+        ("join_padded", ControlBody::Join(JoinRepr { padding_len: 1404, ..join })),
         ("join_switch", ControlBody::Join(JoinRepr { kind: Kind::Switch, weight: 3, height: 1, ..join })),
         ("join_query", ControlBody::Join(JoinRepr { query: true, ..join })),
         ("join_resume", ControlBody::Join(JoinRepr { resume, ..join })),
+        ("join_nonce", ControlBody::Join(JoinRepr { tagged: true, nonce: NONCE, ..join })),
         ("leave", ControlBody::Leave),
         ("reset", ControlBody::Reset { round: Round::new(0) }),
         ("reset_notice", ControlBody::Reset { round: Round::new(10) }),
@@ -274,6 +280,47 @@ fn control_packets() {
     for (name, body) in cases {
         let bytes = control_packet(body);
         check(name, &bytes, &control_meaning(&bytes));
+    }
+}
+
+const NONCE: u64 = 0x0a0b_0c0d_0e0f_1011;
+
+/// The trailer is made with this key; data packets with the keys that are derived from it.
+#[test]
+fn authenticated_packets() {
+    let key = Key::from_hex(b"000102030405060708090a0b0c0d0e0f").unwrap();
+    let authenticity = |direction: Direction, context: u64, counter: u64| json!({ "direction": format!("{direction:?}"), "context": context, "counter": counter });
+    let challenge = AckRepr { status: Status::Challenge, history: NONCE, ..ack() };
+    let cases = [
+        ("authenticated_leave", ControlBody::Leave, Direction::ToSwitch, NONCE, 1_700_000_000_000_000_000),
+        (
+            "authenticated_challenge",
+            ControlBody::Ack(challenge),
+            Direction::ToMember,
+            0,
+            1_700_000_000_000_000_007,
+        ),
+        ("authenticated_halt_notice", ControlBody::Halt, Direction::ToMember, NONCE, 12),
+    ];
+    for (name, body, direction, context, counter) in cases {
+        let mut bytes = control_packet(body);
+        bytes.resize(bytes.len() + TRAILER_LEN_BYTES, 0);
+        key.sign(direction, context, counter, &mut bytes);
+        let mut meaning = control_meaning(&bytes);
+        meaning["trailer"] = authenticity(direction, context, counter);
+        check(name, &bytes, &meaning);
+    }
+    let cases = [
+        ("tagged_contribution", key.contribution_key(NONCE), json!({ "session": NONCE })),
+        ("tagged_result", key.result_key(ack().boot, 7), json!({ "boot": ack().boot, "job": 7 })),
+    ];
+    for (name, key, tag) in cases {
+        let mut bytes = data_packet(27, 1_000_000, 1, &[1.0, -2.5]);
+        bytes.extend([0; DATA_TAG_LEN_BYTES]);
+        key.sign(&mut bytes);
+        let mut meaning = data_meaning(key.verify(&bytes).unwrap());
+        meaning["tag"] = tag;
+        check(name, &bytes, &meaning);
     }
 }
 

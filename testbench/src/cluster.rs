@@ -1,6 +1,7 @@
 //! A daemon and its workers as processes of their own.
 
 use std::net::SocketAddrV4;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use iswitch_protocol::limits::DEFAULT_PORT;
@@ -158,8 +159,26 @@ impl Group {
         Self::start(commands, workers, switch, arguments)
     }
 
+    /// Those of some ranks of a job, in the namespace of the test.
+    ///
+    /// # Panics
+    /// If one cannot be started.
+    pub fn part(workers: usize, ranks: Range<usize>, switch: SocketAddrV4, arguments: &str) -> Self {
+        let commands = ranks.map(|rank| (rank, command(binaries::all_reduce())));
+        Self::start_ranks(commands, workers, switch, arguments)
+    }
+
     fn start(
         commands: impl Iterator<Item = std::process::Command>,
+        workers: usize,
+        switch: SocketAddrV4,
+        arguments: &str,
+    ) -> Self {
+        Self::start_ranks(commands.enumerate(), workers, switch, arguments)
+    }
+
+    fn start_ranks(
+        commands: impl Iterator<Item = (usize, std::process::Command)>,
         workers: usize,
         switch: SocketAddrV4,
         arguments: &str,
@@ -169,7 +188,7 @@ impl Group {
             command.args(place.split_whitespace()).args(arguments.split_whitespace());
             Process::spawn(&format!("all_reduce of rank {rank}"), &mut command)
         };
-        Self(commands.enumerate().map(spawn).collect())
+        Self(commands.map(spawn).collect())
     }
 
     /// Whether all of them are still at it.

@@ -156,11 +156,13 @@ impl Simulation {
             rank: 0,
             height: 0,
             query: false,
+            tagged: false,
+            nonce: 0,
             resume: None,
             instance: worker as u32,
             padding_len: 0,
         };
-        let mut buffer = [0; 64];
+        let mut buffer = [0; 128];
         let len = ControlRepr { job: JOB, request: 1, body: ControlBody::Join(join) }.emit(&mut buffer);
         self.switch.handle_datagrams(self.now, &endpoint(worker), Class::Control, &buffer[..len], len);
         let mut answer = None;

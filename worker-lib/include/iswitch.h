@@ -46,7 +46,7 @@ typedef struct iswitch_join_options {
   uint32_t job;
   // Workers that the job starts with; 0: as many as there are.
   uint16_t workers;
-  // Floats in a packet: 366 for an MTU of 1500 bytes.
+  // Floats in a packet: 366 for an MTU of 1500 bytes, 364 with `tag_data`.
   uint16_t segment_floats;
   // Floats in the vector.
   uint32_t gradient_len;
@@ -58,6 +58,10 @@ typedef struct iswitch_join_options {
   uint32_t workers_timeout_ms;
   // How long a round may take, in milliseconds; 0: for ever.
   uint32_t round_timeout_ms;
+  // File with the job's key, made by `iswitchctl keygen`; null: the job has none.
+  const char *key_file;
+  // Whether data packets are tagged with the key as well, the same on all workers; two floats less fit in each.
+  bool tag_data;
 } iswitch_join_options;
 
 // What one aggregation was.
@@ -83,7 +87,7 @@ void iswitch_join_options_init(struct iswitch_join_options *options);
 // Joins a job and waits until all its workers have. On success `*worker` must be given to `iswitch_leave`.
 //
 // # Safety
-// `options` is null or points to a struct whose `switch_address` is null or a string that ends with a zero byte;
+// `options` is null or points to a struct whose `switch_address` and `key_file` are null or end with a zero byte;
 // `worker` is null or points to writable memory for a pointer.
 enum iswitch_status iswitch_join(const struct iswitch_join_options *options,
                                  struct iswitch_worker **worker);

@@ -6,9 +6,13 @@
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, CString, OsStr, c_char};
+use std::os::unix::ffi::OsStrExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::time::Duration;
+
+use iswitch_protocol::key_file;
 
 use crate::aggregate::{AggregateError, GradientAggregator};
 use crate::worker::{JoinError, JoinOptions, Worker};
@@ -53,7 +57,7 @@ pub struct IswitchJoinOptions {
     pub job: u32,
     /// Workers that the job starts with; 0: as many as there are.
     pub workers: u16,
-    /// Floats in a packet: 366 for an MTU of 1500 bytes.
+    /// Floats in a packet: 366 for an MTU of 1500 bytes, 364 with `tag_data`.
     pub segment_floats: u16,
     /// Floats in the vector.
     pub gradient_len: u32,
@@ -65,6 +69,10 @@ pub struct IswitchJoinOptions {
     pub workers_timeout_ms: u32,
     /// How long a round may take, in milliseconds; 0: for ever.
     pub round_timeout_ms: u32,
+    /// File with the job's key, made by `iswitchctl keygen`; null: the job has none.
+    pub key_file: *const c_char,
+    /// Whether data packets are tagged with the key as well, the same on all workers; two floats less fit in each.
+    pub tag_data: bool,
 }
 
 /// What one aggregation was.
@@ -100,9 +108,11 @@ fn guarded(call: impl FnOnce() -> IswitchStatus) -> IswitchStatus {
 
 fn join_status(error: &JoinError) -> IswitchStatus {
     match error {
-        JoinError::Layout(_) | JoinError::PathMtu { .. } => IswitchStatus::InvalidArgument,
+        JoinError::Layout(_) | JoinError::PathMtu { .. } | JoinError::TagsWithoutKey => {
+            IswitchStatus::InvalidArgument
+        }
         JoinError::NoAnswer { .. } => IswitchStatus::SwitchLost,
-        JoinError::Refused { .. } => IswitchStatus::Refused,
+        JoinError::Refused { .. } | JoinError::KeyRefused { .. } => IswitchStatus::Refused,
         JoinError::WorkersMissing { .. } | JoinError::State(_) => IswitchStatus::Stalled,
         JoinError::Io(_) => IswitchStatus::Io,
     }
@@ -145,6 +155,8 @@ pub unsafe extern "C" fn iswitch_join_options_init(options: *mut IswitchJoinOpti
         connect_timeout_ms: defaults.connect_timeout.as_millis() as u32,
         workers_timeout_ms: 0,
         round_timeout_ms: 0,
+        key_file: std::ptr::null(),
+        tag_data: false,
     };
     if !options.is_null() {
         // SAFETY: not null, and the caller vouches for the memory.
@@ -155,7 +167,7 @@ pub unsafe extern "C" fn iswitch_join_options_init(options: *mut IswitchJoinOpti
 /// Joins a job and waits until all its workers have. On success `*worker` must be given to `iswitch_leave`.
 ///
 /// # Safety
-/// `options` is null or points to a struct whose `switch_address` is null or a string that ends with a zero byte;
+/// `options` is null or points to a struct whose `switch_address` and `key_file` are null or end with a zero byte;
 /// `worker` is null or points to writable memory for a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn iswitch_join(
@@ -185,6 +197,19 @@ pub unsafe extern "C" fn iswitch_join(
         join.connect_timeout = Duration::from_millis(u64::from(options.connect_timeout_ms));
         join.workers_timeout = milliseconds(options.workers_timeout_ms);
         join.round_timeout = milliseconds(options.round_timeout_ms);
+        join.tag_data = options.tag_data;
+        if !options.key_file.is_null() {
+            // SAFETY: not null, and the caller vouches that it ends with a zero byte.
+            let path = unsafe { CStr::from_ptr(options.key_file) };
+            let path = Path::new(OsStr::from_bytes(path.to_bytes()));
+            match key_file::read(path) {
+                Ok(key) => join.key = Some(key),
+                Err(error) => {
+                    let message = format!("key_file {}: {error}", path.display());
+                    return fail(IswitchStatus::InvalidArgument, &message);
+                }
+            }
+        }
         match Worker::join(join) {
             Ok(joined) => {
                 *out = Box::into_raw(Box::new(IswitchWorker(joined)));

@@ -20,4 +20,5 @@ pub mod env;
 pub mod nn;
 
 pub use aggregate::{AggregateError, AggregatorStats, GradientAggregator, Loopback, Round};
+pub use iswitch_protocol::{Key, key_file};
 pub use worker::{JoinError, JoinOptions, Worker};

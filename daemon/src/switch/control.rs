@@ -1,7 +1,9 @@
 //! The control plane: one function for each Action.
 
+use iswitch_protocol::auth::NO_SESSION;
 use iswitch_protocol::limits::{
-    DATAGRAM_OVERHEAD_BYTES, MAX_BITMAP_LEN_BYTES, MAX_HEIGHT, MAX_MEMBERS, PROTOCOL_VERSION,
+    DATAGRAM_OVERHEAD_BYTES, MAX_BITMAP_LEN_BYTES, MAX_HEIGHT, MAX_MEMBERS, MAX_TAGGED_SEGMENT_FLOATS,
+    PROTOCOL_VERSION,
 };
 use iswitch_protocol::wire::control::{ACK_LEN_BYTES, JOIN_LEN_BYTES, RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
@@ -11,6 +13,7 @@ use iswitch_protocol::wire::{
 use iswitch_protocol::{Round, SegmentIndex, VectorLayout};
 
 use super::Switch;
+use super::authentication::{Freshness, Seal};
 use super::event::{Departure, Event};
 use super::formation::Granted;
 use super::job::{self, Job};
@@ -39,12 +42,13 @@ impl From<(Status, u32)> for Refusal {
     }
 }
 
-/// The fields of a request that its Ack repeats.
+/// The fields of a request that its Ack repeats, and how that is authenticated.
 #[derive(Clone, Copy)]
 struct Request {
     job: u32,
     id: u32,
     action: Action,
+    seal: Seal,
 }
 
 impl Switch {
@@ -54,11 +58,12 @@ impl Switch {
             Ok(packet) => packet,
             Err(error) => return self.counters.count_drop(DropReason::Wire(error)),
         };
+        let Some(seal) = self.authenticate(from, &packet) else { return };
         let repr = match ControlRepr::parse(&packet) {
             Ok(repr) => repr,
-            Err(error) => return self.refuse_unparsed(from, &packet, error),
+            Err(error) => return self.refuse_unparsed(from, &packet, error, seal),
         };
-        let request = Request { job: repr.job, id: repr.request, action: repr.action() };
+        let request = Request { job: repr.job, id: repr.request, action: repr.action(), seal };
         if let ControlBody::Join(join) = &repr.body {
             return self.handle_join(from, request, join);
         }
@@ -89,20 +94,40 @@ impl Switch {
         }
     }
 
-    fn refuse_unparsed(&mut self, from: &Endpoint, packet: &ControlPacket<'_>, error: WireError) {
+    fn refuse_unparsed(&mut self, from: &Endpoint, packet: &ControlPacket<'_>, error: WireError, seal: Seal) {
         self.counters.count_drop(DropReason::Wire(error));
-        let action = Action::from_code(packet.action_code()).unwrap_or(Action::Ack);
-        let request = Request { job: packet.job(), id: packet.request(), action };
         let refusal = match error {
-            WireError::WrongVersion => (Status::WrongVersion, u32::from(PROTOCOL_VERSION)).into(),
-            _ => Status::Malformed.into(),
+            WireError::WrongVersion => (Status::WrongVersion, u32::from(PROTOCOL_VERSION)),
+            _ => (Status::Malformed, 0),
         };
-        self.refuse(from, request, &refusal);
+        self.refuse_packet(from, packet, refusal, seal);
+    }
+
+    /// Refuses a packet of which no more than the header was read: a status, and what was expected.
+    pub(super) fn refuse_packet(
+        &mut self,
+        from: &Endpoint,
+        packet: &ControlPacket<'_>,
+        refusal: (Status, u32),
+        seal: Seal,
+    ) {
+        let action = Action::from_code(packet.action_code()).unwrap_or(Action::Ack);
+        let request = Request { job: packet.job(), id: packet.request(), action, seal };
+        self.refuse(from, request, &refusal.into());
     }
 
     fn handle_join(&mut self, from: &Endpoint, request: Request, join: &JoinRepr) {
+        let freshness = self.check_fresh(from, request.seal, join);
+        match freshness {
+            Freshness::Repeated | Freshness::Proven { .. } => {}
+            Freshness::Unproven { nonce } => return self.challenge(from, request, nonce),
+            Freshness::Replayed => return self.counters.count_drop(DropReason::Replayed),
+        }
         let outcome =
             if join.query { self.query(request.job, join) } else { self.try_join(from, request, join) };
+        if let (Freshness::Proven { counter }, Ok(Some(at))) = (freshness, &outcome) {
+            self.open_session(*at, join.nonce, counter);
+        }
         match outcome {
             Ok(at) => self.grant_join(from, request, at, join),
             Err(refusal) => {
@@ -115,6 +140,12 @@ impl Switch {
                 self.refuse(from, request, &refusal);
             }
         }
+    }
+
+    /// Asks who wants to join to say so once more, with a number that no recorded Join can have.
+    fn challenge(&mut self, from: &Endpoint, request: Request, nonce: u64) {
+        let ack = AckRepr { history: nonce, ..self.bare_ack(Action::Join, Status::Challenge) };
+        self.send_ack(from, request, ack, 0);
     }
 
     /// Who asks about a job is not admitted to it.
@@ -218,6 +249,9 @@ impl Switch {
             last_heard: now,
             last_reset: None,
             held_up: None,
+            session: NO_SESSION,
+            counter: 0,
+            tag_key: None,
         };
         job.admit(id, member);
         let job_id = job.id;
@@ -235,6 +269,10 @@ impl Switch {
         let slots = job.slots.clone();
         job.form(self.slots.region_mut(&slots), granted, self.now);
         let (id, members) = (job.id, job.member_count());
+        if let (Some(granted), Some(key)) = (granted, self.keys.of(id).filter(|_| job.tag_key.is_some())) {
+            // The members learn the boot id of the topmost switch, and with that the key of its results.
+            job.tag_key = Some(key.result_key(granted.boot, id));
+        }
         if job.is_resumed() {
             let round = job.base;
             self.report(Event::JobResumed { job: id, members, round });
@@ -249,6 +287,13 @@ impl Switch {
     fn create_job(&mut self, id: u32, join: &JoinRepr) -> Result<usize, Refusal> {
         let layout =
             VectorLayout::new(join.gradient_len, join.segment_floats).map_err(|_| Status::BadLayout)?;
+        let key = self.keys.of(id);
+        if join.tagged && key.is_none() {
+            return Err((Status::TagMismatch, 0).into());
+        }
+        if join.tagged && join.segment_floats > MAX_TAGGED_SEGMENT_FLOATS {
+            return Err(Status::BadLayout.into());
+        }
         let at = self.free_place(id).ok_or(Status::NoCapacity)?;
         let room_kib = (self.sums.largest_gap() * size_of::<f32>() / 1024) as u32;
         let no_capacity = (Status::NoCapacity, room_kib);
@@ -261,7 +306,7 @@ impl Switch {
         };
         self.slots.region_mut(&slots).fill(super::aggregator::Slot::EMPTY);
         let start = (self.config.boot, self.next_base);
-        let mut job = Job::new(id, join, layout, start, self.now, slots, sums);
+        let mut job = Job::new(id, join, layout, start, key, self.now, slots, sums);
         job.has_parent = !self.uplinks.is_empty();
         job.order = self.config.ordered.then(MemberOrder::new);
         self.jobs[at] = Some(job);
@@ -401,8 +446,8 @@ impl Switch {
     pub(super) fn notify_members(&mut self, job_at: usize, body: ControlBody<'_>) {
         let Some(job) = &self.jobs[job_at] else { return };
         let notice = ControlRepr { job: job.id, request: 0, body };
-        for endpoint in job.endpoints() {
-            queue(&mut self.outbox, &mut self.counters, endpoint, &notice, 0);
+        for (id, member) in job.members() {
+            queue(&mut self.outbox, &mut self.counters, &member.endpoint, &notice, 0, job.seal(id));
         }
     }
 
@@ -424,8 +469,9 @@ impl Switch {
     }
 
     /// The Ack of a Join is as long as the Join, so that both directions of the path are proved.
-    fn grant_join(&mut self, to: &Endpoint, request: Request, at: Option<MemberAt>, join: &JoinRepr) {
+    fn grant_join(&mut self, to: &Endpoint, mut request: Request, at: Option<MemberAt>, join: &JoinRepr) {
         let ack = if let Some(at) = at {
+            request.seal = self.member_seal(at);
             let Some(job) = self.job(at.job) else { return };
             self.join_ack(at.job, job, at.member, join.resume.as_ref())
         } else {
@@ -469,7 +515,7 @@ impl Switch {
         for (id, waiting) in job.members().filter(|(id, _)| Some(*id) != last) {
             let body = ControlBody::Ack(self.join_ack(job_at, job, id, None));
             let notice = ControlRepr { job: job.id, request: waiting.join_request, body };
-            queue(&mut self.outbox, &mut self.counters, &waiting.endpoint, &notice, 0);
+            queue(&mut self.outbox, &mut self.counters, &waiting.endpoint, &notice, 0, job.seal(id));
         }
     }
 
@@ -481,20 +527,24 @@ impl Switch {
         self.send_ack(to, request, ack, 0);
     }
 
-    /// Tells the sender of data packets why they were dropped.
+    /// Tells a member why its data packets were dropped.
     pub(super) fn refuse_data(
         &mut self,
         to: &Endpoint,
-        job: u32,
+        at: MemberAt,
         status: Status,
         round: Round,
         expected: u32,
     ) {
-        let request = Request { job, id: 0, action: Action::Ack };
-        let history = self.history_at(job, status, round);
-        let boot = self.boot_of(job);
-        let ack = AckRepr { expected, round, history, boot, ..self.bare_ack(Action::Ack, status) };
-        self.push_ack(to, request, ack, 0);
+        let Some(job) = self.job(at.job) else { return };
+        let request = Request { job: job.id, id: 0, action: Action::Ack, seal: job.seal(at.member) };
+        self.refuse(to, request, &Refusal { status, expected, round });
+    }
+
+    /// Tells the sender of data packets that it is no member.
+    pub(super) fn refuse_stranger(&mut self, to: &Endpoint) {
+        let request = Request { job: 0, id: 0, action: Action::Ack, seal: Seal::Bare };
+        self.refuse(to, request, &Status::UnknownMember.into());
     }
 
     /// The run of the switch that the history of a job's members belongs to: the topmost one's.
@@ -543,7 +593,7 @@ impl Switch {
 
     fn push_ack(&mut self, to: &Endpoint, request: Request, ack: AckRepr<'_>, padding_len: u16) {
         let repr = ControlRepr { job: request.job, request: request.id, body: ControlBody::Ack(ack) };
-        queue(&mut self.outbox, &mut self.counters, to, &repr, padding_len);
+        queue(&mut self.outbox, &mut self.counters, to, &repr, padding_len, request.seal);
     }
 
     /// Segments that each member may have in flight, so that those of all members fit in the receive buffer.
@@ -559,8 +609,14 @@ impl Switch {
 
 impl Switch {
     /// Queues a control packet that is no answer.
-    pub(super) fn send_control(&mut self, to: &Endpoint, packet: &ControlRepr<'_>, padding_len: u16) {
-        queue(&mut self.outbox, &mut self.counters, to, packet, padding_len);
+    pub(super) fn send_control(
+        &mut self,
+        to: &Endpoint,
+        packet: &ControlRepr<'_>,
+        padding_len: u16,
+        seal: Seal,
+    ) {
+        queue(&mut self.outbox, &mut self.counters, to, packet, padding_len, seal);
     }
 }
 
@@ -571,8 +627,9 @@ fn queue(
     to: &Endpoint,
     packet: &ControlRepr<'_>,
     padding_len: u16,
+    seal: Seal,
 ) {
-    if !outbox.push_control(*to, packet, padding_len) {
+    if !outbox.push_control(*to, packet, padding_len, seal) {
         counters.count_drop(DropReason::Busy);
     }
 }

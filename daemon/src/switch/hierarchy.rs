@@ -11,7 +11,10 @@
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
 
-use iswitch_protocol::limits::{MAX_BITMAP_LEN_BYTES, MAX_MEMBERS, MAX_PARENTS};
+use iswitch_protocol::auth::{Conversation, TagKey};
+use iswitch_protocol::limits::{
+    DATA_TAG_LEN_BYTES, MAX_BITMAP_LEN_BYTES, MAX_MEMBERS, MAX_PARENTS, TRAILER_LEN_BYTES,
+};
 use iswitch_protocol::wire::control::{JOIN_LEN_BYTES, RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
     AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Kind, Status,
@@ -20,6 +23,7 @@ use iswitch_protocol::wire::{
 use iswitch_protocol::{Instant, Round, SegmentIndex};
 
 use super::Switch;
+use super::authentication::Seal;
 use super::event::{Departure, Event};
 use super::formation::Granted;
 use super::membership::MemberAt;
@@ -108,6 +112,10 @@ pub(super) struct Uplink {
     last_heard: Instant,
     last_asked: (RangeRepr, Instant),
     pub(super) is_lost: bool,
+    /// With which this switch proves to its parent that it has the job's key, and the parent to it.
+    conversation: Conversation,
+    /// Of the partial sums, if data is tagged.
+    pub(super) tag_key: Option<TagKey>,
 }
 
 impl Uplink {
@@ -135,6 +143,9 @@ impl Uplink {
             last_heard: Instant::default(),
             last_asked: (nothing, Instant::default()),
             is_lost: false,
+            // Drawn at random for each run, and far from the end.
+            conversation: Conversation::new(boot >> 1),
+            tag_key: None,
         }
     }
 
@@ -209,7 +220,10 @@ impl Switch {
         let (Some(job), Some(uplink)) = (self.jobs[job_at].as_ref(), self.uplinks.get(job_at)) else {
             return;
         };
-        let packet_len = job.layout.full_packet_len();
+        let is_tagged = job.tag_key.is_some();
+        let tag_len = if is_tagged { DATA_TAG_LEN_BYTES } else { 0 };
+        let trailer_len = if job.has_key { TRAILER_LEN_BYTES } else { 0 };
+        let packet_len = job.layout.full_packet_len() + tag_len;
         let join = JoinRepr {
             gradient_len: job.layout.gradient_len(),
             segment_floats: job.layout.segment_floats(),
@@ -221,12 +235,28 @@ impl Switch {
             rank: 0,
             height: job.height(),
             query: false,
+            tagged: is_tagged,
+            nonce: uplink.conversation.session(),
             resume: job.resume_of_all(),
             padding_len: 0,
         };
         let packet = ControlRepr { job: job.id, request: uplink.join_request, body: ControlBody::Join(join) };
-        let (to, padding_len) = (uplink.parent, packet_len.saturating_sub(JOIN_LEN_BYTES) as u16);
-        self.send_control(&to, &packet, padding_len);
+        let padding_len = packet_len.saturating_sub(JOIN_LEN_BYTES + trailer_len) as u16;
+        self.send_to_parent(job_at, &packet, padding_len);
+    }
+
+    fn send_to_parent(&mut self, job_at: usize, packet: &ControlRepr<'_>, padding_len: u16) {
+        let job = packet.job;
+        let uplink = &mut self.uplinks[job_at];
+        let seal = match self.keys.of(job) {
+            Some(_) => {
+                let (context, counter) = uplink.conversation.next(packet.action());
+                Seal::Upward { job, context, counter }
+            }
+            None => Seal::Bare,
+        };
+        let to = uplink.parent;
+        self.send_control(&to, packet, padding_len, seal);
     }
 
     /// Lets time pass on the uplinks.
@@ -285,12 +315,12 @@ impl Switch {
         let Some(id) = self.job(job_at).map(|job| job.id) else { return };
         let uplink = &mut self.uplinks[job_at];
         let silent = now.since(uplink.last_heard);
-        let (to, request) = (uplink.parent, uplink.take_request());
+        let (parent, request) = (uplink.parent.peer, uplink.take_request());
         let is_lost = silent > uplink.heartbeat_interval() * MISSED_HEARTBEATS;
         let is_news = is_lost && !core::mem::replace(&mut uplink.is_lost, is_lost);
         let is_gone = silent > uplink.lease;
         if is_news {
-            self.report(Event::ParentLost { job: id, parent: to.peer });
+            self.report(Event::ParentLost { job: id, parent });
         }
         if is_gone && self.config.uplinks.is_some_and(|uplinks| uplinks.has_choice()) {
             self.change_parent(job_at);
@@ -298,7 +328,7 @@ impl Switch {
         }
         let range = RangeRepr { round: Round::default(), first: 0, count: 0 };
         let body = ControlBody::Help(SegmentSetRepr { range, bitmap: &[] });
-        self.send_control(&to, &ControlRepr { job: id, request, body }, 0);
+        self.send_to_parent(job_at, &ControlRepr { job: id, request, body }, 0);
     }
 
     /// Takes in what came from the parent.
@@ -314,11 +344,6 @@ impl Switch {
         if uplink.phase == Phase::Idle || from.peer != uplink.parent.peer || self.jobs[job_at].is_none() {
             return self.counters.count_drop(DropReason::UnknownMember);
         }
-        uplink.last_heard = self.now;
-        if core::mem::take(&mut uplink.is_lost) {
-            let (job, parent) = (uplink.job.unwrap_or(0), uplink.parent.peer);
-            self.report(Event::ParentFound { job, parent });
-        }
         match class {
             Class::Control => {
                 payload.chunks(stride).for_each(|bytes| self.handle_parent_control(job_at, bytes));
@@ -327,12 +352,33 @@ impl Switch {
         }
     }
 
+    fn hear_from_parent(&mut self, job_at: usize) {
+        let uplink = &mut self.uplinks[job_at];
+        uplink.last_heard = self.now;
+        if core::mem::take(&mut uplink.is_lost) {
+            let (job, parent) = (uplink.job.unwrap_or(0), uplink.parent.peer);
+            self.report(Event::ParentFound { job, parent });
+        }
+    }
+
+    /// A result without the tag that its job may ask for.
+    fn verify_result<'a>(&mut self, job_at: usize, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        let key = self.job(job_at)?.tag_key;
+        let content = key.map_or(Some(bytes), |key| key.verify(bytes));
+        match content {
+            Some(_) => self.hear_from_parent(job_at),
+            None => self.counters.count_drop(DropReason::NotAuthentic),
+        }
+        content
+    }
+
     fn handle_parent_results(&mut self, job_at: usize, payload: &[u8], stride: usize) {
         if !self.outbox.is_drained() {
             return self.counters.count_drop(DropReason::Busy);
         }
-        self.outbox.results_job = job_at;
+        self.aim_results(job_at);
         for bytes in payload.chunks(stride) {
+            let Some(bytes) = self.verify_result(job_at, bytes) else { continue };
             let packet = match DataPacket::new_checked(bytes) {
                 Ok(packet) => packet,
                 Err(error) => {
@@ -354,11 +400,18 @@ impl Switch {
     }
 
     fn handle_parent_control(&mut self, job_at: usize, bytes: &[u8]) {
-        let parsed = ControlPacket::new_checked(bytes).and_then(|packet| ControlRepr::parse(&packet));
-        let repr = match parsed {
-            Ok(repr) => repr,
+        let parsed = ControlPacket::new_checked(bytes)
+            .and_then(|packet| ControlRepr::parse(&packet).map(|repr| (packet, repr)));
+        let (packet, repr) = match parsed {
+            Ok(parsed) => parsed,
             Err(error) => return self.counters.count_drop(DropReason::Wire(error)),
         };
+        let key = self.job(job_at).and_then(|job| self.keys.of(job.id));
+        if key.is_some_and(|key| !self.uplinks[job_at].conversation.accept(key, &packet)) {
+            self.counters.count_drop(DropReason::NotAuthentic);
+            return self.note_refused_key(job_at, &repr);
+        }
+        self.hear_from_parent(job_at);
         match repr.body {
             ControlBody::Ack(ack) if ack.action == Action::Join => {
                 self.handle_join_answer(job_at, repr.request, &ack);
@@ -370,11 +423,27 @@ impl Switch {
         }
     }
 
+    /// A refusal that proves nothing changes nothing, but an operator may want to know of it.
+    fn note_refused_key(&mut self, job_at: usize, repr: &ControlRepr<'_>) {
+        let uplink = &self.uplinks[job_at];
+        if let (Phase::Joining { .. }, ControlBody::Ack(ack)) = (uplink.phase, repr.body)
+            && (repr.request, ack.status) == (uplink.join_request, Status::NotAuthentic)
+        {
+            let (job, parent) = (uplink.job.unwrap_or(0), uplink.parent.peer);
+            self.report(Event::ParentRefused { job, parent, status: ack.status, expected: ack.expected });
+        }
+    }
+
     fn handle_join_answer(&mut self, job_at: usize, request: u32, ack: &AckRepr<'_>) {
         let now = self.now;
+        let tag_key = self.partials_key(job_at);
         let uplink = &mut self.uplinks[job_at];
         if request != uplink.join_request {
             return;
+        }
+        if ack.status == Status::Challenge && uplink.phase != Phase::Member {
+            uplink.conversation.open_session(ack.history);
+            return self.join_parent(job_at);
         }
         if ack.status != Status::Success {
             let (job, parent) = (uplink.job.unwrap_or(0), uplink.parent.peer);
@@ -383,6 +452,7 @@ impl Switch {
             let (status, expected) = (ack.status, ack.expected);
             return self.report(Event::ParentRefused { job, parent, status, expected });
         }
+        uplink.tag_key = tag_key;
         (uplink.window, uplink.weight) = (ack.window, ack.weight);
         uplink.lease = Duration::from_millis(u64::from(ack.lease_ms));
         if !ack.formed || uplink.phase == Phase::Member {
@@ -397,6 +467,13 @@ impl Switch {
         if self.job(job_at).is_some_and(|job| !job.formed) {
             self.form_job(job_at, None, Some(Granted { boot, standing, round, history }));
         }
+    }
+
+    /// Of what goes up in the present session, if the job's data is tagged.
+    fn partials_key(&self, job_at: usize) -> Option<TagKey> {
+        let job = self.job(job_at).filter(|job| job.tag_key.is_some())?;
+        let session = self.uplinks[job_at].conversation.session();
+        self.keys.of(job.id).map(|key| key.contribution_key(session))
     }
 
     fn handle_parent_ack(&mut self, job_at: usize, ack: &AckRepr<'_>) {
@@ -456,9 +533,9 @@ impl Switch {
         if any {
             let uplink = &mut self.uplinks[job_at];
             uplink.last_asked = (range, now);
-            let (to, request) = (uplink.parent, uplink.take_request());
+            let request = uplink.take_request();
             let set = SegmentSetRepr { range, bitmap: &bitmap[..wanted.bitmap.len()] };
-            self.send_control(&to, &ControlRepr { job: id, request, body: ControlBody::Help(set) }, 0);
+            self.send_to_parent(job_at, &ControlRepr { job: id, request, body: ControlBody::Help(set) }, 0);
         }
     }
 
@@ -468,8 +545,8 @@ impl Switch {
         let Some(uplink) = self.uplinks.get_mut(job_at).filter(|uplink| uplink.phase == Phase::Member) else {
             return;
         };
-        let (to, request) = (uplink.parent, uplink.take_request());
-        self.send_control(&to, &ControlRepr { job, request, body }, 0);
+        let request = uplink.take_request();
+        self.send_to_parent(job_at, &ControlRepr { job, request, body }, 0);
     }
 
     fn reset_from_parent(&mut self, job_at: usize, round: Round) {
@@ -487,8 +564,9 @@ impl Switch {
         for member in 0..MAX_MEMBERS {
             if let Some(endpoint) = self.job(job_at).and_then(|job| job.member(member)).map(|it| it.endpoint)
             {
-                self.refuse_data(&endpoint, id, Status::UnknownMember, Round::default(), 0);
-                self.remove_member(MemberAt { job: job_at, member }, Departure::Forgotten);
+                let at = MemberAt { job: job_at, member };
+                self.refuse_data(&endpoint, at, Status::UnknownMember, Round::default(), 0);
+                self.remove_member(at, Departure::Forgotten);
             }
         }
     }
@@ -499,11 +577,11 @@ impl Switch {
         let phase = core::mem::replace(&mut uplink.phase, Phase::Idle);
         uplink.is_lost = false;
         uplink.instance = uplink.instance.wrapping_add(1);
-        let to = uplink.parent;
         if !comes_back {
             uplink.job = None;
             if phase != Phase::Idle {
-                self.send_control(&to, &ControlRepr { job: id, request: 0, body: ControlBody::Leave }, 0);
+                let leave = ControlRepr { job: id, request: 0, body: ControlBody::Leave };
+                self.send_to_parent(job_at, &leave, 0);
             }
         }
     }

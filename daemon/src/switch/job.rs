@@ -4,11 +4,14 @@ use core::net::SocketAddrV4;
 use core::ops::Range;
 use core::time::Duration;
 
+use iswitch_protocol::Key;
+use iswitch_protocol::auth::TagKey;
 use iswitch_protocol::limits::MAX_MEMBERS;
 use iswitch_protocol::wire::{JoinRepr, Kind, Mode, Standing, Status};
 use iswitch_protocol::{Instant, Round, VectorLayout};
 
 use super::aggregator::Slot;
+use super::authentication::Seal;
 use super::formation::Chronicle;
 use super::membership::Member;
 use super::order::MemberOrder;
@@ -26,6 +29,10 @@ pub(crate) struct Job {
     pub(crate) formed: bool,
     /// When the first of them came.
     pub(crate) created: Instant,
+    /// Whether it has a key: who does not prove to have it is not listened to.
+    pub(crate) has_key: bool,
+    /// Of its results, if data is tagged.
+    pub(crate) tag_key: Option<TagKey>,
     /// What its members have summed.
     pub(crate) chronicle: Chronicle,
     pub(crate) halted: bool,
@@ -87,6 +94,7 @@ impl Job {
         join: &JoinRepr,
         layout: VectorLayout,
         (boot, base): (u64, Round),
+        key: Option<&Key>,
         created: Instant,
         slots: Range<usize>,
         sums: Range<usize>,
@@ -98,6 +106,8 @@ impl Job {
             workers: join.workers,
             formed: false,
             created,
+            has_key: key.is_some(),
+            tag_key: key.filter(|_| join.tagged).map(|key| key.result_key(boot, id)),
             chronicle: Chronicle::begin(boot, id, base),
             halted: false,
             has_parent: false,
@@ -126,8 +136,18 @@ impl Job {
             Some((Status::ModeMismatch, self.mode as u32))
         } else if join.workers != self.workers {
             Some((Status::WorkersMismatch, u32::from(self.workers)))
+        } else if join.tagged != self.tag_key.is_some() {
+            Some((Status::TagMismatch, u32::from(!join.tagged)))
         } else {
             None
+        }
+    }
+
+    /// How a member is answered.
+    pub(super) fn seal(&self, id: usize) -> Seal {
+        match self.member(id) {
+            Some(member) if self.has_key => Seal::Session { job: self.id, session: member.session },
+            _ => Seal::Bare,
         }
     }
 

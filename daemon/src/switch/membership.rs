@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use iswitch_protocol::auth::TagKey;
 use iswitch_protocol::limits::{MAX_JOBS, MAX_MEMBERS};
 use iswitch_protocol::wire::{Kind, ResumeRepr, Standing};
 use iswitch_protocol::{Instant, Round};
@@ -32,6 +33,12 @@ pub(crate) struct Member {
     pub(crate) start: Round,
     pub(crate) admitted: Instant,
     pub(crate) last_heard: Instant,
+    /// The nonce that it was admitted with, which its trailers are bound to; zero if the job has no key.
+    pub(crate) session: u64,
+    /// The highest counter in its trailers.
+    pub(crate) counter: u64,
+    /// Of its contributions, if they are tagged.
+    pub(crate) tag_key: Option<TagKey>,
     /// Id of its last Reset, which must not be done twice when it is repeated, and the job's base then.
     pub(crate) last_reset: Option<(u32, Round)>,
     /// The latest round that was reported to wait for it, until another one has not.
@@ -55,10 +62,10 @@ pub(crate) struct MemberAt {
 /// Finds a member by the address it sends from: a sorted table, so that no choice of addresses makes it slow.
 #[derive(Debug)]
 pub(crate) struct Directory {
-    entries: Vec<(Key, MemberAt)>,
+    entries: Vec<(AddressKey, MemberAt)>,
 }
 
-type Key = u64;
+type AddressKey = u64;
 
 impl Directory {
     pub(crate) fn new() -> Self {
@@ -73,7 +80,7 @@ impl Directory {
     /// Adds an address that is not in the table; there is room for the members of all jobs.
     pub(crate) fn insert(&mut self, endpoint: &Endpoint, at: MemberAt) {
         if let Err(position) = self.position(endpoint) {
-            self.entries.insert(position, (key(endpoint), at));
+            self.entries.insert(position, (address_key(endpoint), at));
         }
     }
 
@@ -84,12 +91,12 @@ impl Directory {
     }
 
     fn position(&self, endpoint: &Endpoint) -> Result<usize, usize> {
-        self.entries.binary_search_by_key(&key(endpoint), |(key, _)| *key)
+        self.entries.binary_search_by_key(&address_key(endpoint), |(key, _)| *key)
     }
 }
 
 /// Ingress port, IPv4 address and UDP port: a member cannot be impersonated from another port of the switch.
-fn key(endpoint: &Endpoint) -> Key {
+pub(crate) fn address_key(endpoint: &Endpoint) -> AddressKey {
     u64::from(endpoint.port.0) << 48
         | u64::from(endpoint.peer.ip().to_bits()) << 16
         | u64::from(endpoint.peer.port())

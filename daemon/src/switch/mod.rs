@@ -11,6 +11,7 @@
 pub mod accumulate;
 mod aggregator;
 mod arena;
+mod authentication;
 mod control;
 mod event;
 mod formation;
@@ -29,12 +30,14 @@ use alloc::vec::Vec;
 
 pub use iswitch_protocol::Instant;
 use iswitch_protocol::limits::{MAX_JOBS, MAX_PENDING_RANGES};
-use iswitch_protocol::wire::{Class, DataPacket, Status, WireError};
+use iswitch_protocol::wire::{Class, DataPacket, WireError};
 use iswitch_protocol::{Round, SegmentIndex};
 
 pub use aggregator::NonFinite;
 use aggregator::{Aggregation, Slot, Verdict};
 use arena::Arena;
+use authentication::Nonces;
+pub use authentication::{Keys, SECRET_LEN_BYTES};
 use event::EventQueue;
 pub use event::{Departure, Event};
 use hierarchy::Uplink;
@@ -93,6 +96,8 @@ const BYTES_PER_SLOT: usize = 256;
 #[derive(Debug)]
 pub struct Switch {
     config: Config,
+    keys: Keys,
+    nonces: Nonces,
     now: Instant,
     deadline: Option<Instant>,
     jobs: Vec<Option<Job>>,
@@ -121,14 +126,21 @@ enum Lent {
 }
 
 impl Switch {
-    /// A switch without members. Takes all the memory that it will ever have.
+    /// A switch without members, whose jobs need no key. Takes all the memory that it will ever have.
     pub fn new(config: Config) -> Self {
+        Self::with_keys(config, Keys::default())
+    }
+
+    /// A switch without members that lets nobody change a job without the job's key, if that has one.
+    pub fn with_keys(config: Config, keys: Keys) -> Self {
         let mut jobs = Vec::with_capacity(MAX_JOBS);
         jobs.resize_with(MAX_JOBS, || None);
         let ports = config.uplinks.map_or(0, |uplinks| uplinks.ports.min(MAX_JOBS as u8));
         let uplink = |at| config.uplinks.map(|uplinks| Uplink::new(&uplinks, at, config.boot));
         Self {
             config,
+            nonces: Nonces::new(&keys),
+            keys,
             now: Instant::default(),
             deadline: None,
             jobs,
@@ -202,15 +214,20 @@ impl Switch {
                 Some(self.outbox.control())
             }
             Lent::Answers => {
+                let job = self.jobs[self.outbox.answers_job()].as_ref()?;
+                self.outbox.answers.sign(job.tag_key.as_ref());
                 self.counters.data_sent += self.outbox.answers_len();
                 Some(self.outbox.answers())
             }
             Lent::Partials => {
+                let uplink = self.uplinks.get(self.outbox.partials_job())?;
+                self.outbox.partials.sign(uplink.tag_key.as_ref());
                 self.counters.data_sent += self.outbox.partials_len();
                 Some(self.outbox.partials())
             }
             Lent::Results => {
-                let job = self.jobs[self.outbox.results_job].as_ref()?;
+                let job = self.jobs[self.outbox.results_job()].as_ref()?;
+                self.outbox.results.sign(job.tag_key.as_ref());
                 self.counters.data_sent += self.outbox.results_len() * u64::from(job.member_count());
                 Some(self.outbox.results(job))
             }
@@ -218,7 +235,7 @@ impl Switch {
     }
 
     fn next_to_lend(&mut self) -> Lent {
-        if self.outbox.next_control() {
+        if self.outbox.next_control(&self.keys) {
             return Lent::Control;
         }
         // Results before answers, and both before the long ranges that refill them.
@@ -267,22 +284,30 @@ impl Switch {
         self.counters.data_received += datagrams;
         let Some(at) = self.directory.find(from) else {
             (0..datagrams).for_each(|_| self.counters.count_drop(DropReason::UnknownMember));
-            return self.refuse_data(from, 0, Status::UnknownMember, Round::default(), 0);
+            return self.refuse_stranger(from);
         };
-        self.hear_from(at);
+        let is_tagged = self.job(at.job).is_some_and(|job| job.tag_key.is_some());
+        if !is_tagged {
+            self.hear_from(at);
+        }
         if !self.outbox.is_drained() {
             // The driver has not drained what other members are owed: nothing may be mixed into that.
             return (0..datagrams).for_each(|_| self.counters.count_drop(DropReason::Busy));
         }
-        self.outbox.results_job = at.job;
-        self.outbox.answers_to = *from;
+        self.aim_results(at.job);
+        self.aim_answers(at.job, *from);
         self.send_partials_of(at.job);
         let mut refused = None;
         for bytes in payload.chunks(stride) {
-            if let Err(reason) = self.handle_contribution(at, bytes) {
-                self.counters.count_drop(reason);
-                if refused.is_none() && reason.status().is_some() {
-                    refused = Some((reason, bytes));
+            match self.handle_contribution(at, bytes) {
+                // One that is not summed may have been recorded.
+                Ok(()) if is_tagged => self.hear_from(at),
+                Ok(()) => {}
+                Err(reason) => {
+                    self.counters.count_drop(reason);
+                    if refused.is_none() && reason.status().is_some() {
+                        refused = Some((reason, bytes));
+                    }
                 }
             }
         }
@@ -292,7 +317,17 @@ impl Switch {
         }
     }
 
+    /// A contribution without the tag that its job may ask for.
+    fn verify_tag<'a>(&self, at: MemberAt, bytes: &'a [u8]) -> Result<&'a [u8], DropReason> {
+        let member = self.job(at.job).and_then(|job| job.member(at.member));
+        match &member.ok_or(DropReason::UnknownMember)?.tag_key {
+            None => Ok(bytes),
+            Some(key) => key.verify(bytes).ok_or(DropReason::NotAuthentic),
+        }
+    }
+
     fn handle_contribution(&mut self, at: MemberAt, bytes: &[u8]) -> Result<(), DropReason> {
+        let bytes = self.verify_tag(at, bytes)?;
         let packet = DataPacket::new_checked(bytes).map_err(DropReason::Wire)?;
         let non_finite = self.config.non_finite;
         let Some((mut aggregation, outbox)) = self.aggregation_and_outbox(at.job) else {
@@ -333,14 +368,25 @@ impl Switch {
             DropReason::NotParticipant => (job.start_of(at.member), 0),
             _ => (current, 0),
         };
-        let id = job.id;
-        self.refuse_data(from, id, status, round, expected);
+        self.refuse_data(from, at, status, round, expected);
+    }
+
+    /// Results go to this job until they are sent.
+    fn aim_results(&mut self, job_at: usize) {
+        let is_tagged = self.job(job_at).is_some_and(|job| job.tag_key.is_some());
+        self.outbox.aim_results(job_at, is_tagged);
+    }
+
+    /// Answers go to this member of a job until they are sent.
+    fn aim_answers(&mut self, job_at: usize, to: Endpoint) {
+        let is_tagged = self.job(job_at).is_some_and(|job| job.tag_key.is_some());
+        self.outbox.aim_answers(job_at, to, is_tagged);
     }
 
     /// Partial sums that are made from now on are those of a job.
     fn send_partials_of(&mut self, job_at: usize) {
         if let Some(uplink) = self.uplinks.get(job_at) {
-            self.outbox.partials_to = uplink.parent();
+            self.outbox.aim_partials(job_at, uplink.parent(), uplink.tag_key.is_some());
         }
     }
 

@@ -2,16 +2,17 @@
 
 use core::net::SocketAddrV4;
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use iswitch_protocol::Seg;
+use iswitch_protocol::auth::{Direction, NO_SESSION, TagKey};
 use iswitch_protocol::limits::{
-    MAX_CONTROL_LEN_BYTES, MAX_PAYLOAD_LEN_BYTES, MAX_PENDING_CONTROL, MAX_SUPERFRAME_LEN_BYTES,
-    SEG_LEN_BYTES,
+    DATA_TAG_LEN_BYTES, MAX_CONTROL_LEN_BYTES, MAX_PAYLOAD_LEN_BYTES, MAX_PENDING_CONTROL,
+    MAX_SUPERFRAME_LEN_BYTES, SEG_LEN_BYTES, TRAILER_LEN_BYTES,
 };
 use iswitch_protocol::wire::{Class, ControlRepr, emit_seg};
 
+use super::authentication::{Keys, Seal};
 use super::job::Job;
 use super::ring::Ring;
 
@@ -68,6 +69,8 @@ impl<'a> Transmit<'a> {
 pub(crate) struct Batch {
     bytes: Vec<u8>,
     stride: usize,
+    /// Bytes behind the floats of each packet, which [`Self::sign`] fills in.
+    tag_len: usize,
     datagrams: u64,
     /// A shorter packet can only be the last.
     closed: bool,
@@ -75,7 +78,8 @@ pub(crate) struct Batch {
 
 impl Batch {
     pub(crate) fn new() -> Self {
-        Self { bytes: Vec::with_capacity(MAX_SUPERFRAME_LEN_BYTES), stride: 0, datagrams: 0, closed: false }
+        let bytes = Vec::with_capacity(MAX_SUPERFRAME_LEN_BYTES);
+        Self { bytes, stride: 0, tag_len: 0, datagrams: 0, closed: false }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -88,8 +92,9 @@ impl Batch {
         self.closed = false;
     }
 
-    /// Whether a packet of `len` bytes still goes into this batch.
+    /// Whether a packet of `len` bytes without its tag still goes into this batch.
     pub(crate) fn has_room(&self, len: usize) -> bool {
+        let len = len + self.tag_len;
         self.is_empty()
             || !self.closed && len <= self.stride && self.bytes.len() + len <= MAX_SUPERFRAME_LEN_BYTES
     }
@@ -99,8 +104,9 @@ impl Batch {
     /// # Panics
     /// If there is no room, see [`Self::has_room`].
     pub(crate) fn push(&mut self, seg: Seg, float_bytes: usize) -> &mut [u8] {
-        let len = SEG_LEN_BYTES + float_bytes;
-        assert!(self.has_room(len));
+        let content_len = SEG_LEN_BYTES + float_bytes;
+        assert!(self.has_room(content_len));
+        let len = content_len + self.tag_len;
         if self.is_empty() {
             self.stride = len;
         }
@@ -108,7 +114,19 @@ impl Batch {
         self.datagrams += 1;
         let start = self.bytes.len();
         self.bytes.resize(start + len, 0);
-        emit_seg(&mut self.bytes[start..], seg)
+        emit_seg(&mut self.bytes[start..][..content_len], seg)
+    }
+
+    /// Fills in the tags of a job that has a key for them.
+    pub(crate) fn sign(&mut self, key: Option<&TagKey>) {
+        if let Some(key) = key {
+            self.bytes.chunks_mut(self.stride).for_each(|packet| key.sign(packet));
+        }
+    }
+
+    fn aim(&mut self, is_tagged: bool) {
+        debug_assert!(self.is_empty());
+        self.tag_len = if is_tagged { DATA_TAG_LEN_BYTES } else { 0 };
     }
 }
 
@@ -118,23 +136,38 @@ struct PendingControl {
     bytes: [u8; MAX_CONTROL_LEN_BYTES],
     len: usize,
     padding_len: usize,
+    trailer: Option<Trailer>,
+}
+
+/// What goes into a trailer but its tag.
+#[derive(Clone, Copy, Debug)]
+struct Trailer {
+    job: u32,
+    direction: Direction,
+    context: u64,
+    counter: u64,
 }
 
 /// Everything that waits to be sent.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     control: Ring<PendingControl>,
-    sending: PendingControl,
-    padded: Vec<u8>,
+    /// The control packet that is being sent, and whither.
+    sending: Vec<u8>,
+    sending_to: Endpoint,
+    /// Counter of the last packet that was sent in any session.
+    counter: u64,
     /// Results for all members of `results_job`.
     pub(crate) results: Batch,
-    pub(crate) results_job: usize,
-    /// Results for one member.
+    results_job: usize,
+    /// Results for one member of `answers_job`.
     pub(crate) answers: Batch,
-    pub(crate) answers_to: Endpoint,
+    answers_job: usize,
+    answers_to: Endpoint,
     /// What members have summed, for the parent.
     pub(crate) partials: Batch,
-    pub(crate) partials_to: Endpoint,
+    partials_job: usize,
+    partials_to: Endpoint,
 }
 
 impl Outbox {
@@ -149,13 +182,16 @@ impl Outbox {
         };
         Self {
             control: Ring::with_capacity(MAX_PENDING_CONTROL),
-            sending: PendingControl { to: nobody, bytes: [0; MAX_CONTROL_LEN_BYTES], len: 0, padding_len: 0 },
-            padded: vec![0; MAX_PAYLOAD_LEN_BYTES],
+            sending: Vec::with_capacity(MAX_PAYLOAD_LEN_BYTES),
+            sending_to: nobody,
+            counter: 0,
             results: Batch::new(),
             results_job: 0,
             answers: Batch::new(),
+            answers_job: 0,
             answers_to: nobody,
             partials: Batch::new(),
+            partials_job: 0,
             partials_to: nobody,
         }
     }
@@ -165,26 +201,74 @@ impl Outbox {
         self.results.is_empty() && self.answers.is_empty() && self.partials.is_empty()
     }
 
+    /// Results go to that job until they are sent.
+    pub(crate) fn aim_results(&mut self, job_at: usize, is_tagged: bool) {
+        self.results_job = job_at;
+        self.results.aim(is_tagged);
+    }
+
+    /// Answers go to that member of a job until they are sent.
+    pub(crate) fn aim_answers(&mut self, job_at: usize, to: Endpoint, is_tagged: bool) {
+        self.answers_job = job_at;
+        self.answers_to = to;
+        self.answers.aim(is_tagged);
+    }
+
+    /// Partial sums of a job go to that parent until they are sent.
+    pub(crate) fn aim_partials(&mut self, job_at: usize, to: Endpoint, is_tagged: bool) {
+        self.partials_job = job_at;
+        self.partials_to = to;
+        self.partials.aim(is_tagged);
+    }
+
     /// Queues a control packet, to be followed by `padding_len` zero bytes. False if there is no room.
-    pub(crate) fn push_control(&mut self, to: Endpoint, packet: &ControlRepr<'_>, padding_len: u16) -> bool {
+    pub(super) fn push_control(
+        &mut self,
+        to: Endpoint,
+        packet: &ControlRepr<'_>,
+        padding_len: u16,
+        seal: Seal,
+    ) -> bool {
         let mut bytes = [0; MAX_CONTROL_LEN_BYTES];
         let len = packet.emit(&mut bytes);
-        let padding_len = usize::from(padding_len).min(MAX_PAYLOAD_LEN_BYTES - len);
-        self.control.push(PendingControl { to, bytes, len, padding_len }).is_ok()
+        let padding_len = usize::from(padding_len).min(MAX_PAYLOAD_LEN_BYTES - TRAILER_LEN_BYTES - len);
+        let trailer = match seal {
+            Seal::Bare => None,
+            Seal::Echo { job, counter } => {
+                Some(Trailer { job, direction: Direction::ToMember, context: NO_SESSION, counter })
+            }
+            Seal::Session { job, session } => {
+                self.counter += 1;
+                let counter = self.counter;
+                Some(Trailer { job, direction: Direction::ToMember, context: session, counter })
+            }
+            Seal::Upward { job, context, counter } => {
+                Some(Trailer { job, direction: Direction::ToSwitch, context, counter })
+            }
+        };
+        self.control.push(PendingControl { to, bytes, len, padding_len, trailer }).is_ok()
     }
 
     /// Takes the next control packet out of the queue, so that [`Self::control`] can lend it.
-    pub(crate) fn next_control(&mut self) -> bool {
+    pub(crate) fn next_control(&mut self, keys: &Keys) -> bool {
         let Some(next) = self.control.pop() else { return false };
-        self.padded[..next.len].copy_from_slice(&next.bytes[..next.len]);
-        self.padded[next.len..next.len + next.padding_len].fill(0);
-        self.sending = next;
+        let padded_len = next.len + next.padding_len;
+        self.sending.clear();
+        self.sending.extend_from_slice(&next.bytes[..next.len]);
+        self.sending.resize(padded_len, 0);
+        if let Some(Trailer { job, direction, context, counter }) = next.trailer
+            && let Some(key) = keys.of(job)
+        {
+            self.sending.resize(padded_len + TRAILER_LEN_BYTES, 0);
+            key.sign(direction, context, counter, &mut self.sending);
+        }
+        self.sending_to = next.to;
         true
     }
 
     pub(crate) fn control(&self) -> Transmit<'_> {
-        let payload = &self.padded[..self.sending.len + self.sending.padding_len];
-        let recipients = Recipients::One(&self.sending.to);
+        let recipients = Recipients::One(&self.sending_to);
+        let payload = &self.sending;
         Transmit { class: Class::Control, payload, stride: payload.len(), recipients }
     }
 
@@ -208,6 +292,18 @@ impl Outbox {
 
     pub(crate) fn partials_len(&self) -> u64 {
         self.partials.datagrams
+    }
+
+    pub(crate) fn partials_job(&self) -> usize {
+        self.partials_job
+    }
+
+    pub(crate) fn results_job(&self) -> usize {
+        self.results_job
+    }
+
+    pub(crate) fn answers_job(&self) -> usize {
+        self.answers_job
     }
 
     pub(crate) fn results_len(&self) -> u64 {

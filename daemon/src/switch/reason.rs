@@ -37,11 +37,15 @@ pub enum DropReason {
     NotParticipant,
     /// A contribution to a halted job.
     Halted,
+    /// A packet that does not prove that its sender has the job's key.
+    NotAuthentic,
+    /// An authentic packet that is not newer than the last one of its sender.
+    Replayed,
     /// More requests in one call than the switch keeps; the sender repeats them.
     Busy,
 }
 
-const OWN: [DropReason; 16] = [
+const OWN: [DropReason; 18] = [
     DropReason::UnknownMember,
     DropReason::ForeignJob,
     DropReason::JoinRefused,
@@ -57,6 +61,8 @@ const OWN: [DropReason; 16] = [
     DropReason::EarlyRound,
     DropReason::NotParticipant,
     DropReason::Halted,
+    DropReason::NotAuthentic,
+    DropReason::Replayed,
     DropReason::Busy,
 ];
 
@@ -98,6 +104,8 @@ impl DropReason {
             Self::EarlyRound => "early_round",
             Self::NotParticipant => "not_participant",
             Self::Halted => "halted",
+            Self::NotAuthentic => "not_authentic",
+            Self::Replayed => "replayed",
             Self::Busy => "busy",
         }
     }
@@ -120,6 +128,8 @@ impl DropReason {
             | Self::Duplicate
             | Self::Late
             | Self::EarlyRound
+            | Self::NotAuthentic
+            | Self::Replayed
             | Self::Busy => None,
         }
     }

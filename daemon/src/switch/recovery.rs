@@ -102,7 +102,8 @@ impl Switch {
         let Some(member) = self.job(at.job).and_then(|job| job.member(at.member)) else {
             return (end, false);
         };
-        self.outbox.answers_to = member.endpoint;
+        let to = member.endpoint;
+        self.aim_answers(at.job, to);
         let Some((mut aggregation, outbox)) = self.aggregation_and_outbox(at.job) else {
             return (end, false);
         };
@@ -148,7 +149,7 @@ impl Switch {
         force: bool,
     ) -> (u32, bool) {
         let end = range.end;
-        self.outbox.results_job = job;
+        self.aim_results(job);
         self.send_partials_of(job);
         let Some((mut aggregation, outbox)) = self.aggregation_and_outbox(job) else { return (end, false) };
         let end = end.min(aggregation.job.layout.segment_count());

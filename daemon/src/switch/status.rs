@@ -25,6 +25,10 @@ pub struct JobStatus {
     pub workers: u16,
     /// Whether they have all joined.
     pub formed: bool,
+    /// Whether it has a key, without which nobody changes it.
+    pub authenticated: bool,
+    /// Whether its data packets are tagged as well.
+    pub tagged: bool,
     /// The threshold H of the next round.
     pub threshold: u16,
     /// Whether H was set by SetH.
@@ -103,6 +107,8 @@ impl JobStatus {
             segment_floats: job.layout.segment_floats(),
             workers: job.workers,
             formed: job.formed,
+            authenticated: job.has_key,
+            tagged: job.tag_key.is_some(),
             threshold: job.threshold(),
             threshold_pinned: job.pinned_threshold.is_some(),
             halted: job.halted,

@@ -51,6 +51,8 @@ pub(crate) fn join(workers: u16) -> JoinRepr {
         rank: 0,
         height: 0,
         query: false,
+        tagged: false,
+        nonce: 0,
         resume: None,
         instance: 1,
         padding_len: 0,

@@ -5,21 +5,23 @@
 //! ```text
 //!  0        1         2          4            8            12
 //! +--------+---------+----------+------------+------------+-----------
-//! | Action | version | reserved |    job     |  request   | Value ...
+//! | Action | version |  flags   |    job     |  request   | Value ...
 //! +--------+---------+----------+------------+------------+-----------
 //! ```
+//!
+//! If the flags say so, a trailer follows the Value and its padding, see [`crate::auth`].
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::ops::Range;
 
-use crate::limits::{MAX_PAYLOAD_LEN_BYTES, MAX_RANGE_SEGMENTS, PROTOCOL_VERSION};
+use crate::limits::{MAX_PAYLOAD_LEN_BYTES, MAX_RANGE_SEGMENTS, PROTOCOL_VERSION, TRAILER_LEN_BYTES};
 use crate::segment::Round;
 use crate::wire::WireError;
 
 /// Bytes of the fields that all control packets share.
 pub const HEADER_LEN_BYTES: usize = 12;
 /// Bytes of a Join before padding.
-pub const JOIN_LEN_BYTES: usize = 60;
+pub const JOIN_LEN_BYTES: usize = 68;
 /// Bytes of a range of segments: round, first, count.
 pub const RANGE_LEN_BYTES: usize = 12;
 /// Bytes of an Ack without the bitmap of a Help answer.
@@ -30,7 +32,7 @@ mod field {
 
     pub(super) const ACTION: usize = 0;
     pub(super) const VERSION: usize = 1;
-    pub(super) const RESERVED: Range<usize> = 2..4;
+    pub(super) const FLAGS: Range<usize> = 2..4;
     pub(super) const JOB: Range<usize> = 4..8;
     pub(super) const REQUEST: Range<usize> = 8..12;
 
@@ -54,6 +56,7 @@ mod field {
         pub(in super::super) const PREVIOUS: Range<usize> = 48..56;
         pub(in super::super) const RESUME_WEIGHT: Range<usize> = 56..58;
         pub(in super::super) const RESUME_RESERVED: Range<usize> = 58..60;
+        pub(in super::super) const NONCE: Range<usize> = 60..68;
     }
 
     pub(super) const THRESHOLD: Range<usize> = 12..14;
@@ -80,8 +83,11 @@ mod field {
     }
 }
 
+/// A trailer ends the packet.
+const AUTHENTICATED: u16 = 1;
 const JOIN_QUERY: u8 = 1;
 const JOIN_RESUME: u8 = 2;
+const JOIN_TAGGED: u8 = 4;
 const ACK_FORMED: u8 = 1;
 const ACK_ORPHANED: u8 = 2;
 const ACK_PINNED: u8 = 4;
@@ -222,11 +228,17 @@ pub enum Status {
     UnknownJob = 20,
     /// Switches above each other in a circle, or in more levels than are allowed; `expected` is their number.
     TooManyLevels = 21,
+    /// The packet does not prove that its sender has the job's key; `expected` is 1 if the job has one, else 0.
+    NotAuthentic = 22,
+    /// The Join is authentic and could be an old one: it is to be repeated with the nonce in `history`.
+    Challenge = 23,
+    /// Whether data is tagged differs from the job's first Join; `expected` is the job's, 1 or 0.
+    TagMismatch = 24,
 }
 
 impl Status {
     /// All of them, in the order of their codes.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 25] = [
         Self::Success,
         Self::Malformed,
         Self::WrongVersion,
@@ -249,6 +261,9 @@ impl Status {
         Self::SegOutOfRange,
         Self::UnknownJob,
         Self::TooManyLevels,
+        Self::NotAuthentic,
+        Self::Challenge,
+        Self::TagMismatch,
     ];
 
     /// The status of a code.
@@ -281,6 +296,9 @@ impl Status {
             Self::SegOutOfRange => "segment index out of range",
             Self::UnknownJob => "unknown job",
             Self::TooManyLevels => "levels of switches",
+            Self::NotAuthentic => "not authentic",
+            Self::Challenge => "challenge",
+            Self::TagMismatch => "tags of data packets",
         }
     }
 }
@@ -292,7 +310,7 @@ pub struct ControlPacket<'a> {
 }
 
 impl<'a> ControlPacket<'a> {
-    /// Wraps a buffer that holds at least the common header.
+    /// Wraps a buffer that holds at least the common header, and the trailer if the header announces one.
     pub fn new_checked(buffer: &'a [u8]) -> Result<Self, WireError> {
         let packet = Self { buffer };
         packet.check_len()?;
@@ -303,9 +321,39 @@ impl<'a> ControlPacket<'a> {
     pub fn check_len(&self) -> Result<(), WireError> {
         match self.buffer.len() {
             0..HEADER_LEN_BYTES => Err(WireError::Truncated),
-            HEADER_LEN_BYTES..=MAX_PAYLOAD_LEN_BYTES => Ok(()),
+            HEADER_LEN_BYTES..=MAX_PAYLOAD_LEN_BYTES => {
+                let trailer_len = if self.is_authenticated() { TRAILER_LEN_BYTES } else { 0 };
+                at_least(self.buffer, HEADER_LEN_BYTES + trailer_len)
+            }
             _ => Err(WireError::Overlong),
         }
+    }
+
+    /// Bytes of the packet, trailer included.
+    pub fn packet_len(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Whether a trailer ends the packet (requirement A-1). What it proves is for a key to say.
+    pub fn is_authenticated(&self) -> bool {
+        // The flags of another version are not ours to read.
+        self.version() == PROTOCOL_VERSION && self.flags() & AUTHENTICATED != 0
+    }
+
+    /// The counter in the trailer, if there is one. Only [`crate::Key::verify`] tells whether it is genuine.
+    pub fn counter(&self) -> Option<u64> {
+        let (_, trailer) = self.split_trailer()?;
+        trailer.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+    }
+
+    /// The packet without its trailer, and the trailer.
+    pub(crate) fn split_trailer(&self) -> Option<(&'a [u8], &'a [u8; TRAILER_LEN_BYTES])> {
+        if self.is_authenticated() { self.buffer.split_last_chunk() } else { None }
+    }
+
+    /// What the length rules apply to (requirement A-1).
+    fn content(&self) -> &'a [u8] {
+        self.split_trailer().map_or(self.buffer, |(content, _)| content)
     }
 
     /// The Action code.
@@ -328,8 +376,8 @@ impl<'a> ControlPacket<'a> {
         u32_at(self.buffer, field::REQUEST)
     }
 
-    fn reserved(&self) -> u16 {
-        u16_at(self.buffer, field::RESERVED)
+    fn flags(&self) -> u16 {
+        u16_at(self.buffer, field::FLAGS)
     }
 }
 
@@ -394,6 +442,10 @@ pub struct JoinRepr {
     pub height: u8,
     /// Only asks about the job: nobody is admitted.
     pub query: bool,
+    /// Data packets end with a tag (requirement A-9).
+    pub tagged: bool,
+    /// The number that a Challenge asked to repeat; zero if none did (requirement A-6).
+    pub nonce: u64,
     /// What the member has summed before, if it has.
     pub resume: Option<ResumeRepr>,
     /// Zero bytes to append, so that the Join is as long as a data packet and proves the path's MTU.
@@ -461,6 +513,7 @@ pub struct AckRepr<'a> {
     /// What a refused field should have been, see [`Status`].
     pub expected: u32,
     /// Join: the sums before `round`, or with it where the member supplies or awaits it, see [`crate::history`].
+    /// With [`Status::Challenge`] the nonce.
     pub history: u64,
     /// Join: another member of the job, which may be asked for the learner's state.
     pub peer: Option<SocketAddrV4>,
@@ -496,16 +549,16 @@ impl SegmentSetRepr<'_> {
 }
 
 impl<'a> ControlRepr<'a> {
-    /// Reads a control packet (requirements C-1 to C-7).
+    /// Reads a control packet (requirements C-1 to C-7). Its trailer, if it has one, is not verified here.
     pub fn parse(packet: &ControlPacket<'a>) -> Result<Self, WireError> {
         if packet.version() != PROTOCOL_VERSION {
             return Err(WireError::WrongVersion);
         }
         let action = Action::from_code(packet.action_code()).ok_or(WireError::UnknownAction)?;
-        if packet.reserved() != 0 {
+        if packet.flags() & !AUTHENTICATED != 0 {
             return Err(WireError::BadValue);
         }
-        let buffer = packet.buffer;
+        let buffer = packet.content();
         let body = match action {
             Action::Join => ControlBody::Join(parse_join(buffer)?),
             Action::Leave => exact(buffer, HEADER_LEN_BYTES).map(|()| ControlBody::Leave)?,
@@ -583,6 +636,11 @@ impl<'a> ControlRepr<'a> {
     }
 }
 
+/// Sets the flag that announces a trailer.
+pub(crate) fn announce_trailer(packet: &mut [u8]) {
+    put_u16(packet, field::FLAGS, AUTHENTICATED);
+}
+
 fn exact(buffer: &[u8], len: usize) -> Result<(), WireError> {
     at_least(buffer, len)?;
     if buffer.len() > len { Err(WireError::Overlong) } else { Ok(()) }
@@ -612,7 +670,7 @@ fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
         _ => return Err(WireError::BadValue),
     };
     let flags = buffer[join::FLAGS];
-    if flags & !(JOIN_QUERY | JOIN_RESUME) != 0 {
+    if flags & !(JOIN_QUERY | JOIN_RESUME | JOIN_TAGGED) != 0 {
         return Err(WireError::BadValue);
     }
     Ok(JoinRepr {
@@ -626,6 +684,8 @@ fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
         rank: u16_at(buffer, join::RANK),
         height: buffer[join::HEIGHT],
         query: flags & JOIN_QUERY != 0,
+        tagged: flags & JOIN_TAGGED != 0,
+        nonce: u64_at(buffer, join::NONCE),
         resume: parse_resume(buffer, flags & JOIN_RESUME != 0)?,
         padding_len: padding(buffer, JOIN_LEN_BYTES)?,
     })
@@ -663,7 +723,8 @@ fn emit_join(buffer: &mut [u8], join: &JoinRepr) {
     put_u32(buffer, at::INSTANCE, join.instance);
     put_u16(buffer, at::RANK, join.rank);
     buffer[at::HEIGHT] = join.height;
-    buffer[at::FLAGS] = if join.query { JOIN_QUERY } else { 0 };
+    buffer[at::FLAGS] = if join.query { JOIN_QUERY } else { 0 } | if join.tagged { JOIN_TAGGED } else { 0 };
+    put_u64(buffer, at::NONCE, join.nonce);
     if let Some(resume) = &join.resume {
         buffer[at::FLAGS] |= JOIN_RESUME;
         put_u32(buffer, at::ROUND, resume.round.get());
@@ -839,11 +900,13 @@ mod tests {
         let mode = prop_oneof![Just(Mode::Synchronous), Just(Mode::Asynchronous)];
         let kind = prop_oneof![Just(Kind::Worker), Just(Kind::Switch)];
         let declared = (any::<u32>(), any::<u16>(), any::<u16>(), mode, kind);
-        let own = (any::<u16>(), any::<u32>(), any::<u16>(), any::<u8>(), any::<bool>());
-        (declared, own, proptest::option::of(resume()), 0u16..2000).prop_map(
-            |(declared, own, resume, padding_len)| {
+        let own = (any::<u16>(), any::<u32>(), any::<u16>(), any::<u8>());
+        let flags = (any::<bool>(), any::<bool>(), any::<u64>());
+        (declared, own, flags, proptest::option::of(resume()), 0u16..2000).prop_map(
+            |(declared, own, flags, resume, padding_len)| {
                 let (gradient_len, segment_floats, workers, mode, kind) = declared;
-                let (weight, instance, rank, height, query) = own;
+                let (weight, instance, rank, height) = own;
+                let (query, tagged, nonce) = flags;
                 JoinRepr {
                     gradient_len,
                     segment_floats,
@@ -855,6 +918,8 @@ mod tests {
                     rank,
                     height,
                     query,
+                    tagged,
+                    nonce,
                     resume,
                     padding_len,
                 }
@@ -938,10 +1003,12 @@ mod tests {
             rank: 0,
             height: 0,
             query: false,
+            tagged: false,
+            nonce: 0,
             resume: None,
             padding_len: 0,
         };
-        let mut buffer = [0; 64];
+        let mut buffer = [0; 128];
         let len = ControlRepr { job: 1, request: 2, body: ControlBody::Join(join) }.emit(&mut buffer);
         assert!(parse(&buffer[..len]).is_ok());
         for at in field::join::RESUME {
@@ -956,7 +1023,7 @@ mod tests {
 
     #[test]
     fn errors_name_what_is_wrong() {
-        let mut buffer = [0; 64];
+        let mut buffer = [0; 128];
         let len = ControlRepr { job: 1, request: 2, body: ControlBody::Leave }.emit(&mut buffer);
         let corrupted = |at: usize, value: u8| {
             let mut bad = buffer;
@@ -965,7 +1032,9 @@ mod tests {
         };
         assert_eq!(corrupted(field::VERSION, 9), WireError::WrongVersion);
         assert_eq!(corrupted(field::ACTION, 0), WireError::UnknownAction);
-        assert_eq!(corrupted(field::RESERVED.start, 1), WireError::BadValue);
+        assert_eq!(corrupted(field::FLAGS.start, 1), WireError::Truncated, "there is no trailer");
+        assert_eq!(corrupted(field::FLAGS.start, 2), WireError::BadValue);
+        assert_eq!(corrupted(field::FLAGS.end - 1, 1), WireError::BadValue);
     }
 
     #[test]

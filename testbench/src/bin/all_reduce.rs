@@ -6,13 +6,14 @@
 
 use std::fmt::Write as _;
 use std::net::SocketAddrV4;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Parser;
-use iswitch::{AggregatorStats, GradientAggregator, JoinOptions, Worker};
-use iswitch_protocol::limits::{DEFAULT_SEGMENT_FLOATS, MAX_MEMBERS};
+use iswitch::{AggregatorStats, GradientAggregator, JoinOptions, Worker, key_file};
+use iswitch_protocol::limits::MAX_MEMBERS;
 
 /// Exit status for a wrong sum.
 const WRONG_SUM: u8 = 1;
@@ -41,12 +42,18 @@ struct Cli {
     /// End after the round in which the first worker has run for so long
     #[arg(long, value_name = "S")]
     seconds: Option<f64>,
-    /// Floats in a packet
-    #[arg(long, default_value_t = DEFAULT_SEGMENT_FLOATS)]
-    segment_floats: u16,
+    /// Floats in a packet [default: 366, or 364 with --tag-data]
+    #[arg(long)]
+    segment_floats: Option<u16>,
     /// The job
     #[arg(long, default_value_t = 0)]
     job: u32,
+    /// File with the job's key
+    #[arg(long, value_name = "PATH", env = "ISWITCH_KEY_FILE")]
+    key_file: Option<PathBuf>,
+    /// Tag data packets with the key as well
+    #[arg(long, requires = "key_file")]
+    tag_data: bool,
     /// Move one datagram in each system call
     #[arg(long)]
     no_offload: bool,
@@ -124,7 +131,11 @@ fn run(cli: &Cli, place: Place) -> anyhow::Result<Result<Outcome, WrongSum>> {
     let mut options = JoinOptions::new(cli.switch, place.workers, cli.floats);
     options.job = cli.job;
     options.rank = place.rank;
-    options.segment_floats = cli.segment_floats;
+    if let Some(path) = &cli.key_file {
+        let key = key_file::read(path).with_context(|| format!("key file {}", path.display()))?;
+        options = options.with_key(key, cli.tag_data);
+    }
+    options.segment_floats = cli.segment_floats.unwrap_or(options.segment_floats);
     options.offload = !cli.no_offload;
     options.workers_timeout = Some(Duration::from_secs(60));
     let mut worker = Worker::join(options)?;

@@ -3,7 +3,11 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
-use iswitch_protocol::limits::{DEFAULT_SEGMENT_FLOATS, PROTOCOL_VERSION, SEG_LEN_BYTES};
+use iswitch_protocol::Key;
+use iswitch_protocol::limits::{
+    DATA_TAG_LEN_BYTES, DEFAULT_SEGMENT_FLOATS, PROTOCOL_VERSION, SEG_LEN_BYTES, TRAILER_LEN_BYTES,
+    tagged_segment_floats,
+};
 use iswitch_protocol::segment::LayoutError;
 use iswitch_protocol::wire::control::JOIN_LEN_BYTES;
 use iswitch_protocol::wire::{Classifier, JoinRepr, Kind, Mode, Status};
@@ -49,6 +53,10 @@ pub struct JoinOptions {
     pub switch_timeout: Duration,
     /// How long a round may take, however alive the switch is; `None` for ever.
     pub round_timeout: Option<Duration>,
+    /// The job's key, if it has one: without it the switch does not listen. See [`Self::with_key`].
+    pub key: Option<Key>,
+    /// Whether data packets are tagged with the key as well, the same on all workers.
+    pub tag_data: bool,
 }
 
 impl JoinOptions {
@@ -73,12 +81,28 @@ impl JoinOptions {
             workers_timeout: None,
             switch_timeout: Duration::from_secs(10),
             round_timeout: None,
+            key: None,
+            tag_data: false,
         }
+    }
+
+    /// The same with the job's key. Control packets are authenticated with it, and if `tag_data`, data packets are
+    /// too, which leaves room for two floats less in each.
+    #[must_use]
+    pub fn with_key(mut self, key: Key, tag_data: bool) -> Self {
+        if tag_data && !self.tag_data {
+            self.segment_floats = tagged_segment_floats(self.segment_floats);
+        }
+        self.key = Some(key);
+        self.tag_data = tag_data;
+        self
     }
 
     /// The Join, padded to the length of a data packet: if it arrives, so will the data.
     pub(super) fn repr(&self, instance: u32) -> JoinRepr {
-        let packet_len = SEG_LEN_BYTES + usize::from(self.segment_floats) * size_of::<f32>();
+        let tag_len = if self.tag_data { DATA_TAG_LEN_BYTES } else { 0 };
+        let trailer_len = if self.key.is_some() { TRAILER_LEN_BYTES } else { 0 };
+        let packet_len = SEG_LEN_BYTES + usize::from(self.segment_floats) * size_of::<f32>() + tag_len;
         JoinRepr {
             gradient_len: self.gradient_len,
             segment_floats: self.segment_floats,
@@ -89,9 +113,11 @@ impl JoinOptions {
             rank: self.rank,
             height: 0,
             query: false,
+            tagged: self.tag_data,
+            nonce: 0,
             resume: None,
             instance,
-            padding_len: packet_len.saturating_sub(JOIN_LEN_BYTES) as u16,
+            padding_len: packet_len.saturating_sub(JOIN_LEN_BYTES + trailer_len) as u16,
         }
     }
 
@@ -105,6 +131,8 @@ impl JoinOptions {
             Status::WorkersMismatch => differs(u32::from(self.workers)),
             Status::WrongVersion => differs(u32::from(PROTOCOL_VERSION)),
             Status::JobFull => format!("job {} has all its {expected} members", self.job),
+            Status::TagMismatch => format!("{name}: {}, expected {}", self.tag_data, expected != 0),
+            Status::NotAuthentic => format!("job {} has a key, and this worker was given none", self.job),
             Status::ForeignJob => format!("{} is a member of job {expected}", self.local),
             Status::NoCapacity => {
                 let needed_kib = u64::from(self.gradient_len) * 2 * size_of::<f32>() as u64 / 1024;
@@ -141,6 +169,24 @@ pub enum JoinError {
         status: Status,
         /// The field, what this worker declared, and what the switch expected.
         reason: String,
+    },
+    /// Data packets cannot be tagged without a key.
+    #[error("tag_data is true without a key, expected a key")]
+    TagsWithoutKey,
+    /// The switch, or somebody at its address, does not know this worker's key; and nobody else has answered.
+    #[error(
+        "the switch {switch} has not proved that it has the key of job {job} within {waited:?}; it says that the job has {}",
+        if *.has_key { "another one" } else { "none (give iswitchd the same --key-file)" }
+    )]
+    KeyRefused {
+        /// The switch.
+        switch: SocketAddrV4,
+        /// The job.
+        job: u32,
+        /// How long was waited.
+        waited: Duration,
+        /// Whether the job has a key at all, as far as one can believe it.
+        has_key: bool,
     },
     /// The path does not carry packets as long as a segment.
     #[error(

@@ -3,6 +3,7 @@
 //! [`Worker`] is the blocking interface; [`session`] and [`protocol`] are the sans-I/O state machines beneath it, which
 //! the simulator drives too.
 
+pub mod auth;
 mod bitmap;
 mod join;
 pub mod protocol;

@@ -10,7 +10,7 @@
 use core::time::Duration;
 
 use iswitch_protocol::limits::{
-    DATAGRAM_OVERHEAD_BYTES, FLOAT_LEN_BYTES, MAX_BITMAP_LEN_BYTES, MAX_RANGE_SEGMENTS,
+    DATA_TAG_LEN_BYTES, DATAGRAM_OVERHEAD_BYTES, FLOAT_LEN_BYTES, MAX_BITMAP_LEN_BYTES, MAX_RANGE_SEGMENTS,
     MAX_SUPERFRAME_DATAGRAMS, MAX_SUPERFRAME_LEN_BYTES, SEG_LEN_BYTES,
 };
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
@@ -20,6 +20,7 @@ use iswitch_protocol::wire::{
 };
 use iswitch_protocol::{Instant, Round, Seg, SegmentIndex, VectorLayout, history};
 
+use super::auth::DataKeys;
 use super::bitmap::Bitmap;
 use super::timer::RetryTimer;
 
@@ -156,6 +157,8 @@ pub struct WorkerProtocol {
     received: Bitmap,
     resend: Bitmap,
     contributions: Vec<u16>,
+    /// With which data packets are tagged, if they are.
+    data_keys: Option<DataKeys>,
     counters: WorkerCounters,
 }
 
@@ -215,8 +218,23 @@ impl WorkerProtocol {
             received: Bitmap::new(segments),
             resend: Bitmap::new(segments),
             contributions: vec![0; segments],
+            data_keys: None,
             counters: WorkerCounters::default(),
         }
+    }
+
+    /// Tags data packets from now on, or does not.
+    pub(crate) fn set_data_keys(&mut self, keys: Option<DataKeys>) {
+        self.data_keys = keys;
+    }
+
+    /// Bytes of the data packet of a full segment, and of its tag.
+    fn full_packet_len(&self) -> usize {
+        self.layout.full_packet_len() + self.tag_len()
+    }
+
+    fn tag_len(&self) -> usize {
+        if self.data_keys.is_some() { DATA_TAG_LEN_BYTES } else { 0 }
     }
 
     /// The member was admitted again, perhaps by another run of the switch.
@@ -399,7 +417,7 @@ impl WorkerProtocol {
         } else {
             self.emit_fresh(vector, buffer);
         }
-        (!buffer.is_empty()).then(|| (Class::Data, self.layout.full_packet_len().min(buffer.len())))
+        (!buffer.is_empty()).then(|| (Class::Data, self.full_packet_len().min(buffer.len())))
     }
 
     /// Writes a control packet into `buffer`.
@@ -431,7 +449,14 @@ impl WorkerProtocol {
 
     fn handle_result(&mut self, bytes: &[u8], sums: &mut [f32]) -> bool {
         let Some(progress) = &mut self.current else { return false };
-        let Ok(packet) = DataPacket::new_checked(bytes) else { return false };
+        let content = match &self.data_keys {
+            None => bytes,
+            Some(keys) => match keys.result.verify(bytes) {
+                Some(content) => content,
+                None => return false,
+            },
+        };
+        let Ok(packet) = DataPacket::new_checked(content) else { return false };
         let Seg { index, round, contributions } = packet.seg();
         let range = self.layout.range(index);
         let is_expected = round == progress.round && range.len() == packet.float_count();
@@ -657,19 +682,24 @@ impl WorkerProtocol {
         let contributions =
             if progress.part == Part::Supplies { self.contributions[index as usize] } else { 1 };
         let index = SegmentIndex::new(index).expect("the layout has no more segments");
-        let (start, full) = (buffer.len(), self.layout.full_packet_len());
-        let len = self.layout.packet_len(index);
+        let (start, full) = (buffer.len(), self.full_packet_len());
+        let content_len = self.layout.packet_len(index);
+        let len = content_len + self.tag_len();
         let is_full = start + len > MAX_SUPERFRAME_LEN_BYTES || start == full * MAX_SUPERFRAME_DATAGRAMS;
         if is_full || !start.is_multiple_of(full) {
             return false;
         }
         buffer.resize(start + len, 0);
-        let floats = emit_seg(&mut buffer[start..], Seg { index, round: progress.round, contributions });
+        let content = &mut buffer[start..][..content_len];
+        let floats = emit_seg(content, Seg { index, round: progress.round, contributions });
         let (words, _) = floats.as_chunks_mut::<FLOAT_LEN_BYTES>();
         for (word, x) in words.iter_mut().zip(&vector[self.layout.range(index)]) {
             *word = x.to_le_bytes();
         }
-        debug_assert_eq!(floats.len() + SEG_LEN_BYTES, len);
+        debug_assert_eq!(floats.len() + SEG_LEN_BYTES, content_len);
+        if let Some(keys) = &self.data_keys {
+            keys.contribution.sign(&mut buffer[start..]);
+        }
         true
     }
 }

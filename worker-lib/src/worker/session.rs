@@ -14,6 +14,7 @@ use iswitch_protocol::wire::{
 };
 use iswitch_protocol::{Instant, Round, VectorLayout};
 
+use super::auth::Authenticator;
 use super::protocol::{Failure, Finished, Membership, Part, WorkerCounters, WorkerProtocol};
 
 const FIRST_JOIN_RETRY: Duration = Duration::from_millis(20);
@@ -80,6 +81,8 @@ enum Phase {
 #[derive(Debug)]
 pub struct Session {
     config: SessionConfig,
+    /// If the job has a key.
+    authenticator: Option<Authenticator>,
     phase: Phase,
     attempts: u32,
     /// Once the switch has admitted the worker.
@@ -95,6 +98,12 @@ pub struct Session {
     outcome: Option<Result<Finished, Failure>>,
     heartbeat_at: Instant,
     rejoins: u64,
+    /// The request of the caller's that waits for its Ack, and that.
+    request: Option<(u32, Option<Status>)>,
+    /// Whether somebody has said that the job has a key; whoever it was cannot prove that he is the switch.
+    key_refused: Option<bool>,
+    /// Control packets that did not come from the switch.
+    forged: u64,
 }
 
 impl Session {
@@ -102,6 +111,7 @@ impl Session {
     pub fn new(config: SessionConfig, now: Instant) -> Self {
         let mut session = Self {
             config,
+            authenticator: None,
             phase: Phase::Member,
             attempts: 0,
             protocol: None,
@@ -112,9 +122,24 @@ impl Session {
             outcome: None,
             heartbeat_at: now,
             rejoins: 0,
+            request: None,
+            key_refused: None,
+            forged: 0,
         };
         session.join(now);
         session
+    }
+
+    /// The same with a key: nothing is believed that was not made with it.
+    #[must_use]
+    pub fn with_key(mut self, authenticator: Authenticator) -> Self {
+        self.authenticator = Some(authenticator);
+        self
+    }
+
+    /// Whether the job has a key, in the words of somebody who refused this worker's and may not be the switch.
+    pub fn key_refused(&self) -> Option<bool> {
+        self.key_refused
     }
 
     /// How far joining is.
@@ -149,7 +174,8 @@ impl Session {
 
     /// What was counted so far.
     pub fn counters(&self) -> WorkerCounters {
-        self.protocol.as_ref().map_or_else(WorkerCounters::default, |protocol| *protocol.counters())
+        let counters = self.protocol.as_ref().map(|protocol| *protocol.counters()).unwrap_or_default();
+        WorkerCounters { ignored: counters.ignored + self.forged, ..counters }
     }
 
     /// How often the switch has forgotten this worker and taken it back.
@@ -232,15 +258,47 @@ impl Session {
 
     /// Takes in a datagram of the switch, or a super-frame of datagrams of `stride` bytes.
     pub fn handle_datagrams(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
-        match (self.phase, &mut self.protocol) {
-            (Phase::Joining(_), _) if class == Class::Control => {
-                payload.chunks(stride.max(1)).for_each(|bytes| self.handle_join_answer(now, bytes));
+        match class {
+            Class::Control => {
+                payload.chunks(stride.max(1)).for_each(|bytes| self.handle_control(now, bytes));
             }
-            (Phase::Supplying | Phase::Member, Some(protocol)) => {
-                protocol.handle_datagrams(now, class, payload, stride, &mut self.sums);
-                self.follow(now);
-            }
-            _ => {}
+            Class::Data => self.pass_on(now, class, payload, stride),
+        }
+    }
+
+    fn handle_control(&mut self, now: Instant, bytes: &[u8]) {
+        let Ok(packet) = ControlPacket::new_checked(bytes) else { return self.forged += 1 };
+        let Ok(repr) = ControlRepr::parse(&packet) else { return self.forged += 1 };
+        if self.authenticator.as_ref().is_some_and(|own| !own.accept(&packet)) {
+            self.forged += 1;
+            return self.note_refused_key(&repr);
+        }
+        if let (ControlBody::Ack(ack), Some((request, outcome))) = (&repr.body, &mut self.request)
+            && (repr.request == *request && ack.action != Action::Join)
+        {
+            *outcome = Some(ack.status);
+            return;
+        }
+        match self.phase {
+            Phase::Joining(_) => self.handle_join_answer(now, &repr),
+            _ => self.pass_on(now, Class::Control, bytes, bytes.len()),
+        }
+    }
+
+    fn pass_on(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
+        if let (Phase::Supplying | Phase::Member, Some(protocol)) = (self.phase, &mut self.protocol) {
+            protocol.handle_datagrams(now, class, payload, stride, &mut self.sums);
+            self.follow(now);
+        }
+    }
+
+    /// A refusal that proves nothing is no reason to give up, but may explain why no other answer comes.
+    fn note_refused_key(&mut self, repr: &ControlRepr<'_>) {
+        if let (Phase::Joining(attempt), ControlBody::Ack(ack)) = (self.phase, repr.body)
+            && repr.request == attempt.request
+            && (ack.action, ack.status) == (Action::Join, Status::NotAuthentic)
+        {
+            self.key_refused = Some(ack.expected != 0);
         }
     }
 
@@ -254,7 +312,8 @@ impl Session {
     ) -> Option<(Class, usize)> {
         if let Phase::Joining(attempt) = &mut self.phase {
             return core::mem::take(&mut attempt.due).then_some(attempt.request).map(|request| {
-                let join = JoinRepr { resume: self.resume(), ..self.config.join };
+                let nonce = self.authenticator.as_ref().map_or(0, Authenticator::session);
+                let join = JoinRepr { resume: self.resume(), nonce, ..self.config.join };
                 self.emit(request, ControlBody::Join(join), buffer)
             });
         }
@@ -263,23 +322,46 @@ impl Session {
             return Some(self.emit(0, heartbeat(), buffer));
         }
         let protocol = self.protocol.as_mut()?;
-        match self.phase {
+        let (class, stride) = match self.phase {
             Phase::Supplying => protocol.poll_transmit(now, &self.sums, buffer),
             Phase::Member => protocol.poll_transmit(now, contribution, buffer),
             Phase::Joining(_) | Phase::Refused(..) => None,
+        }?;
+        if class == Class::Control {
+            // In rounds it asks for help and nothing else.
+            self.sign(Action::Help, buffer);
+            return Some((class, buffer.len()));
         }
+        Some((class, stride))
     }
 
     /// Writes a control packet into `buffer`.
     pub fn emit(&self, request: u32, body: ControlBody<'_>, buffer: &mut Vec<u8>) -> (Class, usize) {
         let repr = ControlRepr { job: self.config.job, request, body };
         buffer.resize(repr.buffer_len(), 0);
-        (Class::Control, repr.emit(buffer))
+        repr.emit(buffer);
+        self.sign(repr.action(), buffer);
+        (Class::Control, buffer.len())
     }
 
-    /// An id that no request of this worker has had; never zero.
-    pub fn take_request_id(&mut self) -> u32 {
-        self.protocol.as_mut().map_or(1, WorkerProtocol::take_request_id)
+    fn sign(&self, action: Action, packet: &mut Vec<u8>) {
+        if let Some(authenticator) = &self.authenticator {
+            authenticator.sign(action, packet);
+        }
+    }
+
+    /// Begins to wait for the Ack of a request of the caller's, and returns the id to send it with.
+    pub fn begin_request(&mut self) -> u32 {
+        let id = self.protocol.as_mut().map_or(1, WorkerProtocol::take_request_id);
+        self.request = Some((id, None));
+        id
+    }
+
+    /// The status in the Ack of that request, once it has come.
+    pub fn take_acknowledgement(&mut self) -> Option<Status> {
+        let status = self.request?.1?;
+        self.request = None;
+        Some(status)
     }
 
     fn resume(&self) -> Option<iswitch_protocol::wire::ResumeRepr> {
@@ -306,16 +388,15 @@ impl Session {
         });
     }
 
-    fn handle_join_answer(&mut self, now: Instant, bytes: &[u8]) {
-        let Phase::Joining(attempt) = &mut self.phase else { return };
-        let Ok(packet) = ControlPacket::new_checked(bytes) else { return };
-        let Ok(ControlRepr { request, body: ControlBody::Ack(ack), .. }) = ControlRepr::parse(&packet) else {
-            return;
-        };
-        if request != attempt.request || ack.action != Action::Join {
+    fn handle_join_answer(&mut self, now: Instant, repr: &ControlRepr<'_>) {
+        let (Phase::Joining(attempt), ControlBody::Ack(ack)) = (&mut self.phase, repr.body) else { return };
+        if repr.request != attempt.request || ack.action != Action::Join {
             return;
         }
-        if ack.status != Status::Success {
+        if let (Status::Challenge, Some(authenticator)) = (ack.status, &self.authenticator) {
+            authenticator.open_session(ack.history);
+            attempt.due = true;
+        } else if ack.status != Status::Success {
             self.refused(ack.status, ack.expected);
         } else if ack.formed {
             self.admitted(now, &ack);
@@ -341,6 +422,11 @@ impl Session {
         } else {
             let SessionConfig { job, layout, recv_buffer_bytes, .. } = self.config;
             self.protocol = Some(WorkerProtocol::new(job, layout, membership, recv_buffer_bytes));
+        }
+        let keys = self.authenticator.as_ref().filter(|_| self.config.join.tagged);
+        let keys = keys.map(|own| own.data_keys(membership.boot, self.config.job));
+        if let Some(protocol) = &mut self.protocol {
+            protocol.set_data_keys(keys);
         }
         self.heartbeat_at = now.plus(self.heartbeat_interval());
         match membership.standing {

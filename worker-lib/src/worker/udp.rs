@@ -5,16 +5,17 @@ use std::net::{SocketAddr, SocketAddrV4};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use iswitch_protocol::limits::MAX_SUPERFRAME_LEN_BYTES;
 use iswitch_protocol::wire::control::RangeRepr;
 use iswitch_protocol::wire::{
-    AckRepr, Class, Classifier, ControlBody, ControlPacket, ControlRepr, JoinRepr, Status,
+    AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, JoinRepr, Status,
 };
 use iswitch_protocol::{Instant, Round as WireRound, VectorLayout};
 use iswitch_socket::{Options, UdpSocket};
 
+use super::auth::Authenticator;
 use super::join::{JoinError, JoinOptions};
 use super::protocol::{Failure, Finished, Membership, WorkerCounters};
 use super::session::{HEARTBEATS_PER_LEASE, JoinProgress, Session, SessionConfig, heartbeat};
@@ -58,10 +59,15 @@ struct Link {
     epoch: std::time::Instant,
     recv_buffer: Vec<u8>,
     last_heard: Instant,
+    /// If the job has a key.
+    authenticator: Option<Authenticator>,
 }
 
 impl Link {
-    fn open(options: &JoinOptions) -> io::Result<Self> {
+    fn open(options: &JoinOptions) -> Result<Self, JoinError> {
+        if options.tag_data && options.key.is_none() {
+            return Err(JoinError::TagsWithoutKey);
+        }
         let buffers = options.recv_buffer_bytes;
         let socket = UdpSocket::bind(
             options.local,
@@ -77,6 +83,7 @@ impl Link {
             epoch: std::time::Instant::now(),
             recv_buffer: vec![0; MAX_SUPERFRAME_LEN_BYTES],
             last_heard: Instant::default(),
+            authenticator: options.key.clone().map(|key| Authenticator::new(key, wall_clock_nanos())),
         })
     }
 
@@ -112,6 +119,12 @@ impl Link {
         }
     }
 
+    /// Whether a control packet may be believed.
+    fn is_authentic(&self, bytes: &[u8]) -> bool {
+        let Some(authenticator) = &self.authenticator else { return true };
+        ControlPacket::new_checked(bytes).is_ok_and(|packet| authenticator.accept(&packet))
+    }
+
     /// Waits for a datagram until `deadline` at most.
     fn wait(&self, deadline: Instant) -> io::Result<bool> {
         self.socket.wait_readable(Some(deadline.since(self.now())))
@@ -145,7 +158,7 @@ impl Worker {
     pub fn join_with_state(mut options: JoinOptions) -> Result<(Self, Option<Vec<u8>>), JoinError> {
         options.shares_state = true;
         let mut link = Link::open(&options)?;
-        let query = Query { link: &mut link, options: &options }.run()?;
+        let query = Query { link: &mut link, options: &options, key_refused: None }.run()?;
         let Some(peer) = options.peer.or(query) else {
             return Ok((Self::join_by(options, link)?, None));
         };
@@ -169,6 +182,9 @@ impl Worker {
         let state =
             options.shares_state.then(|| StateServer::start(link.address()?, options.job)).transpose()?;
         let mut session = Session::new(config, link.now());
+        if let Some(authenticator) = link.authenticator.clone() {
+            session = session.with_key(authenticator);
+        }
         let mut send_buffer = Vec::with_capacity(MAX_SUPERFRAME_LEN_BYTES);
         Joining { link: &mut link, options: &options, buffer: &mut send_buffer }.run(&mut session)?;
         let membership = session.membership().copied().expect("who has joined is a member");
@@ -247,7 +263,7 @@ impl Worker {
 
     /// Sends a request until it is acknowledged.
     fn request(&mut self, body: ControlBody<'_>) -> Result<(), AggregateError> {
-        let id = self.session.take_request_id();
+        let id = self.session.begin_request();
         let mut retry = FIRST_RETRY;
         for _ in 0..CONTROL_RETRIES {
             let (class, stride) = self.session.emit(id, body, &mut self.send_buffer);
@@ -255,13 +271,11 @@ impl Worker {
             let deadline = self.link.now().plus(retry);
             while self.link.wait(deadline)? {
                 while let Some((class, len, stride)) = self.link.receive()? {
-                    let payload = &self.link.recv_buffer[..len];
-                    let mut packets = payload.chunks(stride.max(1));
-                    if let Some(status) = packets.find_map(|bytes| acknowledged(class, bytes, id)) {
+                    let now = self.link.now();
+                    self.session.handle_datagrams(now, class, &self.link.recv_buffer[..len], stride);
+                    if let Some(status) = self.session.take_acknowledgement() {
                         return accept(status);
                     }
-                    let now = self.link.now();
-                    self.session.handle_datagrams(now, class, payload, stride);
                 }
             }
             retry = (retry * 2).min(LAST_RETRY);
@@ -417,10 +431,6 @@ fn parse_ack(class: Class, bytes: &[u8]) -> Option<(u32, AckRepr<'_>)> {
     }
 }
 
-fn acknowledged(class: Class, bytes: &[u8], id: u32) -> Option<Status> {
-    parse_ack(class, bytes).filter(|(request, _)| *request == id).map(|(_, ack)| ack.status)
-}
-
 /// Id of Joins that only ask: they are answered like others, but by themselves.
 const PROBE_REQUEST: u32 = u32::MAX;
 
@@ -428,6 +438,8 @@ const PROBE_REQUEST: u32 = u32::MAX;
 struct Query<'a> {
     link: &'a mut Link,
     options: &'a JoinOptions,
+    /// See [`Session::key_refused`].
+    key_refused: Option<bool>,
 }
 
 /// What the switch tells of a job.
@@ -442,10 +454,13 @@ impl Query<'_> {
     /// A worker of the job, if the job has begun.
     fn run(&mut self) -> Result<Option<SocketAddrV4>, JoinError> {
         let query = JoinRepr { query: true, padding_len: 0, ..self.options.repr(instance()) };
-        let packet = encode(self.options.job, PROBE_REQUEST, ControlBody::Join(query));
         let begin = self.link.now();
         let mut retry = FIRST_RETRY;
         while self.link.now().since(begin) < self.options.connect_timeout {
+            let mut packet = encode(self.options.job, PROBE_REQUEST, ControlBody::Join(query));
+            if let Some(authenticator) = &self.link.authenticator {
+                authenticator.sign(Action::Join, &mut packet);
+            }
             self.link.send(Class::Control, &packet, packet.len())?;
             match self.await_answer(retry)? {
                 Some(JobAnswer { status: Status::Success, peer, .. }) => return Ok(peer),
@@ -457,7 +472,10 @@ impl Query<'_> {
                 None => retry = (retry * 2).min(LAST_RETRY),
             }
         }
-        let JoinOptions { switch, connect_timeout: waited, .. } = *self.options;
+        let JoinOptions { switch, job, connect_timeout: waited, .. } = *self.options;
+        if let Some(has_key) = self.key_refused {
+            return Err(JoinError::KeyRefused { switch, job, waited, has_key });
+        }
         Err(JoinError::NoAnswer { switch, waited, detail: String::new() })
     }
 
@@ -465,11 +483,15 @@ impl Query<'_> {
         let deadline = self.link.now().plus(patience);
         while self.link.wait(deadline)? {
             let Some((class, len, stride)) = self.link.receive()? else { continue };
-            let mut datagrams = self.link.recv_buffer[..len].chunks(stride.max(1));
-            let ours = |bytes| parse_ack(class, bytes).filter(|(id, _)| *id == PROBE_REQUEST);
-            if let Some((_, ack)) = datagrams.find_map(ours) {
-                let peer = ack.peer.filter(|_| ack.formed);
-                return Ok(Some(JobAnswer { status: ack.status, expected: ack.expected, peer }));
+            for bytes in self.link.recv_buffer[..len].chunks(stride.max(1)) {
+                let Some((PROBE_REQUEST, ack)) = parse_ack(class, bytes) else { continue };
+                if self.link.is_authentic(bytes) {
+                    let peer = ack.peer.filter(|_| ack.formed);
+                    return Ok(Some(JobAnswer { status: ack.status, expected: ack.expected, peer }));
+                }
+                if ack.status == Status::NotAuthentic {
+                    self.key_refused = Some(ack.expected != 0);
+                }
             }
         }
         Ok(None)
@@ -500,7 +522,7 @@ impl Joining<'_> {
                     return Err(JoinError::Refused { status, reason });
                 }
                 JoinProgress::Unanswered if waited > self.options.connect_timeout => {
-                    return Err(self.explain_silence(waited, last_error));
+                    return Err(self.explain_silence(session, waited, last_error));
                 }
                 JoinProgress::Unanswered => {}
                 JoinProgress::Waiting(present) => self.check_patience(waited, present)?,
@@ -516,15 +538,25 @@ impl Joining<'_> {
     }
 
     /// Nobody has answered a Join as long as a data packet. If a short one is answered, the path is too narrow.
-    fn explain_silence(&mut self, waited: Duration, error: Option<io::Error>) -> JoinError {
+    fn explain_silence(
+        &mut self,
+        session: &Session,
+        waited: Duration,
+        error: Option<io::Error>,
+    ) -> JoinError {
+        let JoinOptions { switch, job, .. } = *self.options;
+        if let Some(has_key) = session.key_refused() {
+            return JoinError::KeyRefused { switch, job, waited, has_key };
+        }
         let join = self.options.repr(instance());
-        let padded_len = ControlRepr { job: 0, request: 0, body: ControlBody::Join(join) }.buffer_len();
+        session.emit(PROBE_REQUEST, ControlBody::Join(join), self.buffer);
+        let padded_len = self.buffer.len();
         let probe = JoinRepr { padding_len: 0, query: true, ..join };
-        *self.buffer = encode(self.options.job, PROBE_REQUEST, ControlBody::Join(probe));
+        session.emit(PROBE_REQUEST, ControlBody::Join(probe), self.buffer);
         match self.send(self.buffer.len()).and_then(|_| self.is_answered()) {
             Ok(true) => self.path_mtu(padded_len),
             Ok(false) => JoinError::NoAnswer {
-                switch: self.options.switch,
+                switch,
                 waited,
                 detail: error.map_or_else(String::new, |error| format!(": {error}")),
             },
@@ -579,6 +611,12 @@ fn instance() -> u32 {
     RandomState::new().hash_one(std::process::id()) as u32
 }
 
+/// The wall clock in nanoseconds: above all counters of processes before this one.
+fn wall_clock_nanos() -> u64 {
+    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since_epoch.map_or(1, |time| time.as_nanos() as u64)
+}
+
 /// Keeps the lease alive while the worker computes: sends an empty Help that wants no answer.
 #[derive(Debug)]
 struct Heartbeat {
@@ -588,12 +626,17 @@ struct Heartbeat {
 
 impl Heartbeat {
     fn start(link: &Link, job: u32, lease: Duration) -> io::Result<Self> {
-        let packet = encode(job, 0, heartbeat());
+        let authenticator = link.authenticator.clone();
+        let bare = encode(job, 0, heartbeat());
         let (socket, tos) = (Arc::clone(&link.socket), link.classifier.control_tos);
         let interval = (lease / HEARTBEATS_PER_LEASE).max(Duration::from_millis(1));
         let (stop, stopped) = channel::<()>();
         let thread = std::thread::Builder::new().name("iswitch-heartbeat".into()).spawn(move || {
             while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+                let mut packet = bare.clone();
+                if let Some(authenticator) = &authenticator {
+                    authenticator.sign(Action::Help, &mut packet);
+                }
                 // If the switch is away, the next call to all_reduce finds out.
                 let _ = socket.send(tos, None, None, &packet, packet.len());
             }

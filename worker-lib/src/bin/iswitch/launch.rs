@@ -13,7 +13,7 @@ use anyhow::{Context as _, bail};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::switch;
+use crate::switch::{self, KeyArgs};
 
 /// One worker's place in its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,8 +130,8 @@ const POLL: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// If the switch or a worker cannot be started.
-pub(crate) fn run_workers(workers: usize, arguments: &[OsString]) -> anyhow::Result<ExitCode> {
-    let switch = switch::start_embedded_switch().context("starting the embedded switch")?;
+pub(crate) fn run_workers(workers: usize, arguments: &[OsString], key: &KeyArgs) -> anyhow::Result<ExitCode> {
+    let switch = switch::start_embedded_switch(key).context("starting the embedded switch")?;
     let stop = Arc::new(AtomicBool::new(false));
     stop_on_signal(&stop)?;
     let mut group = Workers { children: Vec::with_capacity(workers) };

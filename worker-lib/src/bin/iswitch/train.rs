@@ -18,7 +18,7 @@ use iswitch_protocol::limits::MAX_MEMBERS;
 use crate::launch::{self, Placement};
 use crate::outcome::{Outcome, microseconds};
 use crate::progress::{Progress, Shown};
-use crate::switch;
+use crate::switch::{self, KeyArgs};
 
 /// Arguments of `iswitch train ppo`.
 #[derive(Args)]
@@ -66,6 +66,8 @@ pub(crate) struct PpoArgs {
     /// Show no progress.
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    key: KeyArgs,
     #[command(flatten)]
     hyper: HyperParameters,
     /// Given by the parent process to its workers.
@@ -173,7 +175,7 @@ pub(crate) fn run(args: &PpoArgs) -> anyhow::Result<ExitCode> {
             if args.out.is_none() {
                 arguments.extend(["--out".into(), job.out.into()]);
             }
-            return launch::run_workers(workers, &arguments);
+            return launch::run_workers(workers, &arguments, &args.key);
         }
         (None, _) => {
             let placement = Placement { rank: 0, workers: 1 };
@@ -232,7 +234,14 @@ impl PpoArgs {
         let aggregator: Box<dyn GradientAggregator> = match switch {
             Some(switch) => {
                 let siblings = self.supervised.then_some(switch::SIBLINGS_TIMEOUT);
-                switch::join(switch, self.job, (place.rank, place.workers), gradient_len, siblings)?
+                switch::join(
+                    switch,
+                    self.job,
+                    (place.rank, place.workers),
+                    gradient_len,
+                    siblings,
+                    &self.key,
+                )?
             }
             None => Box::new(Loopback::alone(gradient_len)),
         };

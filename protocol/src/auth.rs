@@ -1,0 +1,249 @@
+//! Proof that a packet comes from somebody who has the job's key (SPEC, section 7).
+//!
+//! ```text
+//!  0                        n         n + 8             n + 24
+//! +--- control packet -----+-----------+------------------+
+//! | Action ... Value, zeros |  counter  |       tag        |
+//! +-------------------------+-----------+------------------+
+//!
+//!  0       8                 8 + 4 n       16 + 4 n
+//! +-------+-------------------+--------------+
+//! |  Seg  |  f32 x n          |     tag      |
+//! +-------+-------------------+--------------+
+//! ```
+//!
+//! A [`Key`] signs and verifies. A [`Conversation`] is a member's share: its session and the counters. What the
+//! switch demands of whom is its own affair.
+
+use core::fmt;
+use core::hash::Hasher;
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use siphasher::sip::SipHasher13;
+use zeroize::Zeroize;
+
+use crate::limits::{DATA_TAG_LEN_BYTES, MAX_KEY_LEN_BYTES, MIN_KEY_LEN_BYTES, TRAILER_LEN_BYTES};
+use crate::wire::control::announce_trailer;
+use crate::wire::{Action, ControlPacket};
+
+const COUNTER_LEN_BYTES: usize = 8;
+/// Bytes that remain of HMAC-SHA256: 128 bits.
+const TAG_LEN_BYTES: usize = TRAILER_LEN_BYTES - COUNTER_LEN_BYTES;
+/// Separates the keys of data packets from the tags of control packets.
+const DATA_KEY_LABEL: &[u8] = b"iswitch data";
+const TAG_KEY_LEN_BYTES: usize = 16;
+
+/// The context of a packet that belongs to no membership (requirement A-3).
+pub const NO_SESSION: u64 = 0;
+
+/// Which way a packet goes: one that is sent back to its sender proves nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Direction {
+    /// From a member.
+    ToSwitch = 1,
+    /// From the switch.
+    ToMember = 2,
+}
+
+/// A key that the members of a job and its switch share. It is erased when dropped.
+#[derive(Clone)]
+pub struct Key {
+    bytes: [u8; MAX_KEY_LEN_BYTES],
+    len: usize,
+}
+
+/// Why something is no key. It never shows the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// Too short or too long.
+    #[error("the key has {0} bytes, expected {MIN_KEY_LEN_BYTES} to {MAX_KEY_LEN_BYTES}")]
+    Length(usize),
+    /// Something that is no hexadecimal digit, or half a byte.
+    #[error("the key is not a line of hexadecimal digits, two for each byte")]
+    NotHex,
+}
+
+impl Key {
+    /// A key of 16 to 64 bytes.
+    pub fn new(bytes: &[u8]) -> Result<Self, KeyError> {
+        if !(MIN_KEY_LEN_BYTES..=MAX_KEY_LEN_BYTES).contains(&bytes.len()) {
+            return Err(KeyError::Length(bytes.len()));
+        }
+        let mut key = Self { bytes: [0; MAX_KEY_LEN_BYTES], len: bytes.len() };
+        key.bytes[..bytes.len()].copy_from_slice(bytes);
+        Ok(key)
+    }
+
+    /// A key from hexadecimal digits, with or without white space around them.
+    pub fn from_hex(text: &[u8]) -> Result<Self, KeyError> {
+        let digits = text.trim_ascii();
+        let (pairs, rest) = digits.as_chunks::<2>();
+        if !rest.is_empty() || !digits.iter().all(u8::is_ascii_hexdigit) {
+            return Err(KeyError::NotHex);
+        }
+        if !(MIN_KEY_LEN_BYTES..=MAX_KEY_LEN_BYTES).contains(&pairs.len()) {
+            return Err(KeyError::Length(pairs.len()));
+        }
+        let mut key = Self { bytes: [0; MAX_KEY_LEN_BYTES], len: pairs.len() };
+        for (byte, [high, low]) in key.bytes.iter_mut().zip(pairs) {
+            *byte = nibble(*high) << 4 | nibble(*low);
+        }
+        Ok(key)
+    }
+
+    /// Completes a control packet: its last [`TRAILER_LEN_BYTES`] become the trailer (requirements A-1 and A-2).
+    ///
+    /// # Panics
+    /// If the packet is shorter than its header and a trailer.
+    pub fn sign(&self, direction: Direction, context: u64, counter: u64, packet: &mut [u8]) {
+        announce_trailer(packet);
+        let tag_at = packet.len() - TAG_LEN_BYTES;
+        let (signed, tag) = packet.split_at_mut(tag_at);
+        signed[tag_at - COUNTER_LEN_BYTES..].copy_from_slice(&counter.to_le_bytes());
+        let full = self.mac(direction, context, &[signed]).finalize().into_bytes();
+        tag.copy_from_slice(&full[..TAG_LEN_BYTES]);
+    }
+
+    /// The counter of a control packet whose trailer is right; `None` if it has none, or a wrong one.
+    pub fn verify(&self, direction: Direction, context: u64, packet: &ControlPacket<'_>) -> Option<u64> {
+        let (content, trailer) = packet.split_trailer()?;
+        let (counter, tag) = trailer.split_first_chunk::<COUNTER_LEN_BYTES>()?;
+        let mac = self.mac(direction, context, &[content, counter]);
+        mac.verify_truncated_left(tag).ok().map(|()| u64::from_le_bytes(*counter))
+    }
+
+    /// The key of the contributions of one membership (requirement A-9).
+    pub fn contribution_key(&self, session: u64) -> TagKey {
+        self.tag_key(Direction::ToSwitch, session, 0)
+    }
+
+    /// The key of the results of a job, in one run of the switch (requirement A-9).
+    pub fn result_key(&self, boot: u64, job: u32) -> TagKey {
+        self.tag_key(Direction::ToMember, boot, job)
+    }
+
+    fn tag_key(&self, direction: Direction, context: u64, job: u32) -> TagKey {
+        let mac = self.mac(direction, context, &[&job.to_le_bytes(), DATA_KEY_LABEL]);
+        let full = mac.finalize().into_bytes();
+        TagKey(full.first_chunk().copied().expect("SHA-256 gives 32 bytes"))
+    }
+
+    fn mac(&self, direction: Direction, context: u64, parts: &[&[u8]]) -> Hmac<Sha256> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.bytes[..self.len]).expect("HMAC takes any key");
+        mac.update(&[direction as u8]);
+        mac.update(&context.to_le_bytes());
+        parts.iter().for_each(|part| mac.update(part));
+        mac
+    }
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        self.bytes.zeroize();
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key")
+    }
+}
+
+/// What a member knows of its conversation with the switch, a worker as well as a switch below another.
+#[derive(Clone, Copy, Debug)]
+pub struct Conversation {
+    session: u64,
+    /// Counter of the next packet.
+    next: u64,
+    /// Highest counter of the switch in this session.
+    heard: u64,
+    /// Highest of the member's own counters that an answer without session has repeated.
+    answered: u64,
+}
+
+impl Conversation {
+    /// Begins without a session. `first_counter`, at least 1, must be above all counters that a process of the same
+    /// address and instance has used, and not to be guessed.
+    pub const fn new(first_counter: u64) -> Self {
+        let next = if first_counter == 0 { 1 } else { first_counter };
+        Self { session: NO_SESSION, next, heard: 0, answered: next - 1 }
+    }
+
+    /// The session, which a Join repeats as its nonce; zero before the first challenge.
+    pub const fn session(&self) -> u64 {
+        self.session
+    }
+
+    /// Takes up the nonce of a challenge.
+    pub fn open_session(&mut self, nonce: u64) {
+        if nonce != self.session {
+            self.session = nonce;
+            self.heard = 0;
+        }
+    }
+
+    /// Context and counter of the next packet. A Join opens a session, everything else is part of one (requirement
+    /// A-3).
+    pub fn next(&mut self, action: Action) -> (u64, u64) {
+        let counter = self.next;
+        self.next = counter.saturating_add(1);
+        (if action == Action::Join { NO_SESSION } else { self.session }, counter)
+    }
+
+    /// Whether a control packet comes from the switch and is new (requirements A-4 and A-7).
+    pub fn accept(&mut self, key: &Key, packet: &ControlPacket<'_>) -> bool {
+        let verify = |context| key.verify(Direction::ToMember, context, packet);
+        if self.session != NO_SESSION
+            && let Some(counter) = verify(self.session)
+        {
+            let is_new = counter > self.heard;
+            self.heard = self.heard.max(counter);
+            return is_new;
+        }
+        // An answer to one that is no member repeats the counter of what it answers.
+        let own = self.answered + 1..self.next;
+        let Some(counter) = verify(NO_SESSION).filter(|counter| own.contains(counter)) else { return false };
+        self.answered = counter;
+        true
+    }
+}
+
+fn nibble(digit: u8) -> u8 {
+    char::from(digit).to_digit(16).map_or(0, |value| value as u8)
+}
+
+/// The key of data packets in one direction: SipHash-1-3 of Seg and floats.
+#[derive(Clone, Copy)]
+pub struct TagKey([u8; TAG_KEY_LEN_BYTES]);
+
+impl TagKey {
+    /// Writes the tag into the last [`DATA_TAG_LEN_BYTES`] of a data packet.
+    ///
+    /// # Panics
+    /// If the packet is shorter than that.
+    pub fn sign(&self, packet: &mut [u8]) {
+        let (content, tag) = packet.split_last_chunk_mut().expect("the packet has room for its tag");
+        *tag = self.tag(content);
+    }
+
+    /// The data packet without its tag; `None` if the tag is wrong.
+    pub fn verify<'a>(&self, packet: &'a [u8]) -> Option<&'a [u8]> {
+        let (content, tag) = packet.split_last_chunk::<DATA_TAG_LEN_BYTES>()?;
+        // Compared as one number: there is no first byte that differs.
+        (u64::from_le_bytes(self.tag(content)) == u64::from_le_bytes(*tag)).then_some(content)
+    }
+
+    fn tag(&self, content: &[u8]) -> [u8; DATA_TAG_LEN_BYTES] {
+        let mut hasher = SipHasher13::new_with_key(&self.0);
+        hasher.write(content);
+        hasher.finish().to_le_bytes()
+    }
+}
+
+impl fmt::Debug for TagKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TagKey")
+    }
+}
