@@ -1,4 +1,4 @@
-//! Proof that a packet comes from somebody who has the job's key (SPEC, section 7).
+//! Proof that a packet comes from somebody who has the job's key (SPEC, section 8).
 //!
 //! ```text
 //!  0                        n         n + 8             n + 24

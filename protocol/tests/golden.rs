@@ -284,15 +284,16 @@ fn control_packets() {
 }
 
 const NONCE: u64 = 0x0a0b_0c0d_0e0f_1011;
+/// Where a member's counters begin.
+const CLOCK_NANOS: u64 = 1_700_000_000_000_000_000;
 
 /// The trailer is made with this key; data packets with the keys that are derived from it.
 #[test]
 fn authenticated_packets() {
     let key = Key::from_hex(b"000102030405060708090a0b0c0d0e0f").unwrap();
-    let authenticity = |direction: Direction, context: u64, counter: u64| json!({ "direction": format!("{direction:?}"), "context": context, "counter": counter });
     let challenge = AckRepr { status: Status::Challenge, history: NONCE, ..ack() };
     let cases = [
-        ("authenticated_leave", ControlBody::Leave, Direction::ToSwitch, NONCE, 1_700_000_000_000_000_000),
+        ("authenticated_leave", ControlBody::Leave, Direction::ToSwitch, NONCE, CLOCK_NANOS),
         (
             "authenticated_challenge",
             ControlBody::Ack(challenge),
@@ -307,7 +308,8 @@ fn authenticated_packets() {
         bytes.resize(bytes.len() + TRAILER_LEN_BYTES, 0);
         key.sign(direction, context, counter, &mut bytes);
         let mut meaning = control_meaning(&bytes);
-        meaning["trailer"] = authenticity(direction, context, counter);
+        let direction = format!("{direction:?}");
+        meaning["trailer"] = json!({ "direction": direction, "context": context, "counter": counter });
         check(name, &bytes, &meaning);
     }
     let cases = [

@@ -1,4 +1,4 @@
-//! Who may change what: keys, sessions, counters and nonces (SPEC, section 7).
+//! Who may change what: keys, sessions, counters and nonces (SPEC, section 8).
 //!
 //! A job with a key listens only to packets whose trailer was made with it. A recorded packet is of no use later:
 //! the tags of a membership are bound to its session, the nonce with which the member was admitted, and counters

@@ -306,7 +306,9 @@ impl Switch {
         };
         self.slots.region_mut(&slots).fill(super::aggregator::Slot::EMPTY);
         let start = (self.config.boot, self.next_base);
-        let mut job = Job::new(id, join, layout, start, key, self.now, slots, sums);
+        let mut job = Job::new(id, join, layout, start, self.now, slots, sums);
+        job.has_key = key.is_some();
+        job.tag_key = key.filter(|_| join.tagged).map(|key| key.result_key(self.config.boot, id));
         job.has_parent = !self.uplinks.is_empty();
         job.order = self.config.ordered.then(MemberOrder::new);
         self.jobs[at] = Some(job);

@@ -4,7 +4,6 @@ use core::net::SocketAddrV4;
 use core::ops::Range;
 use core::time::Duration;
 
-use iswitch_protocol::Key;
 use iswitch_protocol::auth::TagKey;
 use iswitch_protocol::limits::MAX_MEMBERS;
 use iswitch_protocol::wire::{JoinRepr, Kind, Mode, Standing, Status};
@@ -94,7 +93,6 @@ impl Job {
         join: &JoinRepr,
         layout: VectorLayout,
         (boot, base): (u64, Round),
-        key: Option<&Key>,
         created: Instant,
         slots: Range<usize>,
         sums: Range<usize>,
@@ -106,8 +104,8 @@ impl Job {
             workers: join.workers,
             formed: false,
             created,
-            has_key: key.is_some(),
-            tag_key: key.filter(|_| join.tagged).map(|key| key.result_key(boot, id)),
+            has_key: false,
+            tag_key: None,
             chronicle: Chronicle::begin(boot, id, base),
             halted: false,
             has_parent: false,

@@ -1,4 +1,4 @@
-//! The worker's side of authentication (SPEC, section 7): signs what a member sends, and knows what the switch has sent.
+//! The worker's side of authentication (SPEC, section 8): a key, and a conversation that its threads share.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -175,7 +175,8 @@ pub enum JoinError {
     TagsWithoutKey,
     /// The switch, or somebody at its address, does not know this worker's key; and nobody else has answered.
     #[error(
-        "the switch {switch} has not proved that it has the key of job {job} within {waited:?}; it says that the job has {}",
+        "no proof within {waited:?} that the switch {switch} has this worker's key of job {job}; \
+         it says that the job has {}",
         if *.has_key { "another one" } else { "none (give iswitchd the same --key-file)" }
     )]
     KeyRefused {
