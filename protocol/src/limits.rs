@@ -65,6 +65,17 @@ pub const MAX_RANGE_SEGMENTS: u32 = 1024;
 /// Bytes of a bitmap with one bit for each of them.
 pub const MAX_BITMAP_LEN_BYTES: usize = MAX_RANGE_SEGMENTS as usize / 8;
 
+/// Fewest aggregates of an asynchronous job that the switch has memory for.
+pub const MIN_ASYNC_GENERATIONS: usize = 8;
+/// Most of them: small vectors are summed so fast that a member which lost a result needs more time.
+pub const MAX_ASYNC_GENERATIONS: usize = 64;
+/// Memory for more than the fewest, in bytes.
+pub const ASYNC_KEPT_BYTES: usize = 4 << 20;
+/// Vectors that the sender of asynchronous contributions may give up one after the other.
+pub const MAX_SKIPPED_VECTORS: u32 = 64;
+/// Digests of the weights that the switch remembers of a job.
+pub const MAX_DIGESTS: usize = 8;
+
 /// Jobs on one switch.
 pub const MAX_JOBS: usize = 64;
 /// Control packets that one call into the switch may leave to be sent: an answer to each datagram of a
@@ -91,6 +102,21 @@ pub const fn tagged_segment_floats(segment_floats: u16) -> u16 {
     segment_floats.saturating_sub((DATA_TAG_LEN_BYTES / FLOAT_LEN_BYTES) as u16)
 }
 
+/// Aggregates of an asynchronous job that the switch has memory for: the one being filled, and the last ones,
+/// kept for members that lost their results. A power of two, so that their numbers may wrap.
+pub const fn async_generations(gradient_len: u32) -> usize {
+    // A vector has at least one float.
+    let floats = if gradient_len == 0 { 1 } else { gradient_len as usize };
+    let fitting = ASYNC_KEPT_BYTES / (floats * FLOAT_LEN_BYTES);
+    if fitting < MIN_ASYNC_GENERATIONS {
+        MIN_ASYNC_GENERATIONS
+    } else if fitting > MAX_ASYNC_GENERATIONS {
+        MAX_ASYNC_GENERATIONS
+    } else {
+        1 << fitting.ilog2()
+    }
+}
+
 const _: () = {
     assert!(INDEX_BITS + ROUND_BITS + CONTRIBUTIONS_BITS == 64);
     assert!(DEFAULT_SEGMENT_FLOATS == 366);
@@ -98,6 +124,8 @@ const _: () = {
     assert!(MAX_PAYLOAD_LEN_BYTES <= MAX_SUPERFRAME_LEN_BYTES);
     assert!(MAX_MEMBERS <= u64::BITS as usize);
     assert!(MAX_MEMBERS <= 1 << CONTRIBUTIONS_BITS);
+    assert!(MIN_ASYNC_GENERATIONS.is_power_of_two() && MAX_ASYNC_GENERATIONS.is_power_of_two());
+    assert!(MIN_ASYNC_GENERATIONS >= 2 && MIN_ASYNC_GENERATIONS <= MAX_ASYNC_GENERATIONS);
     assert!(MAX_PENDING_CONTROL >= MAX_MEMBERS + 2 * MAX_SUPERFRAME_DATAGRAMS);
     assert!(MAX_PENDING_RANGES >= 2 * MAX_JOBS + MAX_SUPERFRAME_DATAGRAMS);
     assert!(DEFAULT_CONTROL_TOS & !TOS_MASK == 0 && DEFAULT_DATA_TOS & !TOS_MASK == 0);

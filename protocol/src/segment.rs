@@ -48,6 +48,12 @@ impl Round {
         Self::new(self.0.wrapping_add(distance))
     }
 
+    /// The round `distance` before this one.
+    #[must_use]
+    pub const fn minus(self, distance: u32) -> Self {
+        Self::new(self.0.wrapping_sub(distance))
+    }
+
     /// The next round.
     #[must_use]
     pub const fn next(self) -> Self {
@@ -57,13 +63,18 @@ impl Round {
     /// The round before.
     #[must_use]
     pub const fn previous(self) -> Self {
-        Self::new(self.0.wrapping_sub(1))
+        self.minus(1)
     }
 
     /// Whether this round comes before `other`: by less than half of the number range.
     pub const fn is_before(self, other: Self) -> bool {
         let distance = other.0.wrapping_sub(self.0) & ROUND_MASK;
         distance != 0 && distance < 1 << (ROUND_BITS - 1)
+    }
+
+    /// How far this round lies after `first`, modulo 2^24.
+    pub const fn distance_from(self, first: Self) -> u32 {
+        self.0.wrapping_sub(first.0) & ROUND_MASK
     }
 
     /// Which of the two generations of slots the round uses.
@@ -249,6 +260,7 @@ mod tests {
         fn exactly_one_of_two_rounds_is_first(a in 0..=ROUND_MASK, distance in 1u32..1 << 23) {
             let (a, b) = (Round(a), Round(a).plus(distance));
             prop_assert!(a.is_before(b) && !b.is_before(a));
+            prop_assert_eq!(b.distance_from(a), distance);
         }
     }
 }

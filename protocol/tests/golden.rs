@@ -11,8 +11,8 @@ use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, DEFAULT_PORT, TRAILER_LEN_BYT
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::frame::{HEADERS_LEN_BYTES, complete_udp_checksum};
 use iswitch_protocol::wire::{
-    AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, DataPacket, FrameAddresses,
-    JoinRepr, Kind, Mode, ResumeRepr, Standing, Status, emit_seg,
+    AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, DataPacket, DigestRepr,
+    FrameAddresses, JoinRepr, Kind, Mode, ResumeRepr, Standing, Status, emit_seg,
 };
 use iswitch_protocol::{Key, Round, Seg, SegmentIndex};
 use serde_json::{Value, json};
@@ -108,7 +108,8 @@ fn control_meaning(bytes: &[u8]) -> Value {
         ControlBody::Reset { round } => json!({ "round": round.get() }),
         ControlBody::SetH { threshold } => json!({ "threshold": threshold }),
         ControlBody::FBcast(range) => range_meaning(range),
-        ControlBody::Help(set) => set_meaning(set),
+        ControlBody::Help(set) | ControlBody::Confirm(set) => set_meaning(set),
+        ControlBody::Digest(digest) => json!({ "round": digest.round.get(), "digest": digest.digest }),
         ControlBody::Ack(ack) => json!({
             "action": format!("{:?}", ack.action),
             "status": format!("{:?}", ack.status),
@@ -323,6 +324,26 @@ fn authenticated_packets() {
         let mut meaning = data_meaning(key.verify(&bytes).unwrap());
         meaning["tag"] = tag;
         check(name, &bytes, &meaning);
+    }
+}
+
+#[test]
+fn asynchronous_packets() {
+    let range = RangeRepr { round: Round::new(9), first: 100, count: 12 };
+    let segments = SegmentSetRepr { range, bitmap: &[0b1000_0001, 0b1010] };
+    let none = SegmentSetRepr { range, bitmap: &[0, 0] };
+    let confirmed = AckRepr { action: Action::Confirm, missing: Some(segments), ..ack() };
+    let admitted = AckRepr { round: Round::new(17), expected: 1, missing: Some(none), ..confirmed };
+    let cases = [
+        ("join_asynchronous", ControlBody::Join(JoinRepr { mode: Mode::Asynchronous, ..join() })),
+        ("confirm", ControlBody::Confirm(segments)),
+        ("ack_confirm", ControlBody::Ack(confirmed)),
+        ("ack_confirm_admitted", ControlBody::Ack(admitted)),
+        ("digest", ControlBody::Digest(DigestRepr { round: Round::new(9), digest: 0x0011_2233_4455_6677 })),
+    ];
+    for (name, body) in cases {
+        let bytes = control_packet(body);
+        check(name, &bytes, &control_meaning(&bytes));
     }
 }
 

@@ -26,6 +26,8 @@ pub const JOIN_LEN_BYTES: usize = 68;
 pub const RANGE_LEN_BYTES: usize = 12;
 /// Bytes of an Ack without the bitmap of a Help answer.
 pub const ACK_LEN_BYTES: usize = 60;
+/// Bytes of a Digest.
+pub const DIGEST_LEN_BYTES: usize = 28;
 
 mod field {
     use core::ops::Range;
@@ -61,6 +63,13 @@ mod field {
 
     pub(super) const THRESHOLD: Range<usize> = 12..14;
     pub(super) const RESET_ROUND: Range<usize> = 12..16;
+
+    pub(super) mod digest {
+        use super::Range;
+        pub(in super::super) const ROUND: Range<usize> = 12..16;
+        pub(in super::super) const RESERVED: Range<usize> = 16..20;
+        pub(in super::super) const DIGEST: Range<usize> = 20..28;
+    }
 
     pub(super) mod ack {
         use super::Range;
@@ -112,6 +121,10 @@ pub enum Action {
     Halt = 7,
     /// Success, or the reason of failure.
     Ack = 8,
+    /// Ask what the switch still misses of an asynchronous contribution, and which aggregate took it.
+    Confirm = 9,
+    /// Tell a digest of the weights after a round, to be compared with those of the other members.
+    Digest = 10,
 }
 
 impl Action {
@@ -126,6 +139,8 @@ impl Action {
             6 => Self::Help,
             7 => Self::Halt,
             8 => Self::Ack,
+            9 => Self::Confirm,
+            10 => Self::Digest,
             _ => return None,
         })
     }
@@ -198,7 +213,7 @@ pub enum Status {
     GradientLenMismatch = 5,
     /// Segment size differs from the job's first Join; `expected` is the job's, in floats.
     SegmentSizeMismatch = 6,
-    /// Mode differs from the job's first Join, or is not offered; `expected` is the job's.
+    /// Mode differs from the job's first Join, or the request is for the other mode; `expected` is the job's.
     ModeMismatch = 7,
     /// Number of workers differs from the job's first Join; `expected` is the job's.
     WorkersMismatch = 8,
@@ -234,11 +249,13 @@ pub enum Status {
     Challenge = 23,
     /// Whether data is tagged differs from the job's first Join; `expected` is the job's, 1 or 0.
     TagMismatch = 24,
+    /// The digest differs from that of another member; `expected` is the id of that member.
+    Diverged = 25,
 }
 
 impl Status {
     /// All of them, in the order of their codes.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Success,
         Self::Malformed,
         Self::WrongVersion,
@@ -264,6 +281,7 @@ impl Status {
         Self::NotAuthentic,
         Self::Challenge,
         Self::TagMismatch,
+        Self::Diverged,
     ];
 
     /// The status of a code.
@@ -299,6 +317,7 @@ impl Status {
             Self::NotAuthentic => "not authentic",
             Self::Challenge => "challenge",
             Self::TagMismatch => "tags of data packets",
+            Self::Diverged => "digest of the weights",
         }
     }
 }
@@ -417,6 +436,10 @@ pub enum ControlBody<'a> {
     Halt,
     /// Success or failure of a request.
     Ack(AckRepr<'a>),
+    /// Ask which segments of the set the switch misses; the round is the number of the sender's vector.
+    Confirm(SegmentSetRepr<'a>),
+    /// A digest of the sender's weights.
+    Digest(DigestRepr),
 }
 
 /// Value of a Join: what the member declares.
@@ -470,6 +493,15 @@ pub struct ResumeRepr {
     pub previous: u64,
 }
 
+/// Value of a Digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DigestRepr {
+    /// The last round whose sum is in the weights.
+    pub round: Round,
+    /// Digest of the weights after that round. The members choose how it is made.
+    pub digest: u64,
+}
+
 /// A range of segments of one round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeRepr {
@@ -494,7 +526,8 @@ pub struct AckRepr<'a> {
     pub members: u16,
     /// The threshold H that applies to the next round.
     pub threshold: u16,
-    /// Join: the round to start from. Otherwise the round concerned, see [`Status`].
+    /// Join: the round to start from. Confirm: the aggregate that took the vector, if `expected` is 1.
+    /// Otherwise the round concerned, see [`Status`].
     pub round: Round,
     /// Segments that the member may have in flight.
     pub window: u16,
@@ -510,7 +543,8 @@ pub struct AckRepr<'a> {
     pub boot: u64,
     /// Silence after which a member is expelled, in milliseconds.
     pub lease_ms: u32,
-    /// What a refused field should have been, see [`Status`].
+    /// What a refused field should have been, see [`Status`]. Confirm that is granted: whether an aggregate has
+    /// taken the vector, 0 or 1.
     pub expected: u32,
     /// Join: the sums before `round`, or with it where the member supplies or awaits it, see [`crate::history`].
     /// With [`Status::Challenge`] the nonce.
@@ -519,7 +553,7 @@ pub struct AckRepr<'a> {
     pub peer: Option<SocketAddrV4>,
     /// Workers that all members of the job stand for.
     pub weight: u16,
-    /// Answer to a Help: those of its segments that the switch still misses from the member.
+    /// Answer to a Help or Confirm: those of its segments that the switch still misses from the member.
     pub missing: Option<SegmentSetRepr<'a>>,
     /// Zero bytes to append: the Ack of a padded Join has the same length.
     pub padding_len: u16,
@@ -577,6 +611,8 @@ impl<'a> ControlRepr<'a> {
             }
             Action::Help => ControlBody::Help(parse_set(buffer, HEADER_LEN_BYTES)?),
             Action::Ack => ControlBody::Ack(parse_ack(buffer)?),
+            Action::Confirm => ControlBody::Confirm(parse_set(buffer, HEADER_LEN_BYTES)?),
+            Action::Digest => ControlBody::Digest(parse_digest(buffer)?),
         };
         Ok(Self { job: packet.job(), request: packet.request(), body })
     }
@@ -592,6 +628,8 @@ impl<'a> ControlRepr<'a> {
             ControlBody::Help(_) => Action::Help,
             ControlBody::Halt => Action::Halt,
             ControlBody::Ack(_) => Action::Ack,
+            ControlBody::Confirm(_) => Action::Confirm,
+            ControlBody::Digest(_) => Action::Digest,
         }
     }
 
@@ -603,7 +641,8 @@ impl<'a> ControlRepr<'a> {
             ControlBody::Reset { .. } => HEADER_LEN_BYTES + 4,
             ControlBody::SetH { .. } => HEADER_LEN_BYTES + 2,
             ControlBody::FBcast(_) => HEADER_LEN_BYTES + RANGE_LEN_BYTES,
-            ControlBody::Help(set) => HEADER_LEN_BYTES + set.buffer_len(),
+            ControlBody::Help(set) | ControlBody::Confirm(set) => HEADER_LEN_BYTES + set.buffer_len(),
+            ControlBody::Digest(_) => DIGEST_LEN_BYTES,
             ControlBody::Ack(ack) => {
                 let missing = ack.missing.map_or(0, |missing| missing.buffer_len());
                 ACK_LEN_BYTES + missing + usize::from(ack.padding_len)
@@ -629,8 +668,9 @@ impl<'a> ControlRepr<'a> {
             ControlBody::Reset { round } => put_u32(buffer, field::RESET_ROUND, round.get()),
             ControlBody::SetH { threshold } => put_u16(buffer, field::THRESHOLD, *threshold),
             ControlBody::FBcast(range) => emit_range(buffer, HEADER_LEN_BYTES, range),
-            ControlBody::Help(set) => emit_set(buffer, HEADER_LEN_BYTES, set),
+            ControlBody::Help(set) | ControlBody::Confirm(set) => emit_set(buffer, HEADER_LEN_BYTES, set),
             ControlBody::Ack(ack) => emit_ack(buffer, ack),
+            ControlBody::Digest(digest) => emit_digest(buffer, digest),
         }
         len
     }
@@ -736,6 +776,20 @@ fn emit_join(buffer: &mut [u8], join: &JoinRepr) {
     }
 }
 
+fn parse_digest(buffer: &[u8]) -> Result<DigestRepr, WireError> {
+    use field::digest as at;
+    exact(buffer, DIGEST_LEN_BYTES)?;
+    if u32_at(buffer, at::RESERVED) != 0 {
+        return Err(WireError::BadValue);
+    }
+    Ok(DigestRepr { round: round_at(buffer, at::ROUND)?, digest: u64_at(buffer, at::DIGEST) })
+}
+
+fn emit_digest(buffer: &mut [u8], digest: &DigestRepr) {
+    put_u32(buffer, field::digest::ROUND, digest.round.get());
+    put_u64(buffer, field::digest::DIGEST, digest.digest);
+}
+
 fn parse_range(buffer: &[u8], at: usize) -> Result<RangeRepr, WireError> {
     let count = u32_at(buffer, at + 8..at + 12);
     if count > MAX_RANGE_SEGMENTS {
@@ -760,7 +814,7 @@ fn parse_ack(buffer: &[u8]) -> Result<AckRepr<'_>, WireError> {
     if flags & !(ACK_FORMED | ACK_ORPHANED | ACK_PINNED) != 0 {
         return Err(WireError::BadValue);
     }
-    let carries_missing = action == Action::Help && status == Status::Success;
+    let carries_missing = matches!(action, Action::Help | Action::Confirm) && status == Status::Success;
     let missing = if carries_missing { Some(parse_set(buffer, ACK_LEN_BYTES)?) } else { None };
     let padding_len = if carries_missing { 0 } else { padding(buffer, ACK_LEN_BYTES)? };
     Ok(AckRepr {
@@ -935,10 +989,12 @@ mod tests {
             round().prop_map(|round| ControlBody::Reset { round }),
             any::<u16>().prop_map(|threshold| ControlBody::SetH { threshold }),
             range().prop_map(ControlBody::FBcast),
-            range().prop_map(|range| {
-                let bitmap = &BITS[..range.count.div_ceil(8) as usize];
-                ControlBody::Help(SegmentSetRepr { range, bitmap })
+            (range(), any::<bool>()).prop_map(|(range, confirm)| {
+                let set = SegmentSetRepr { range, bitmap: &BITS[..range.count.div_ceil(8) as usize] };
+                if confirm { ControlBody::Confirm(set) } else { ControlBody::Help(set) }
             }),
+            (round(), any::<u64>())
+                .prop_map(|(round, digest)| ControlBody::Digest(DigestRepr { round, digest })),
         ]
     }
 

@@ -11,8 +11,8 @@ mod error;
 pub mod frame;
 
 pub use control::{
-    AckRepr, Action, ControlBody, ControlPacket, ControlRepr, JoinRepr, Kind, Mode, ResumeRepr, Standing,
-    Status,
+    AckRepr, Action, ControlBody, ControlPacket, ControlRepr, DigestRepr, JoinRepr, Kind, Mode, ResumeRepr,
+    Standing, Status,
 };
 pub use data::{DataPacket, emit_seg};
 pub use error::WireError;
