@@ -233,6 +233,7 @@ impl Runtime {
                 | Event::Slow { .. }
                 | Event::Recovered { .. }
                 | Event::EventsLost { .. }
+                | Event::Diverged { .. }
                 | Event::ParentLost { .. }
                 | Event::ParentRefused { .. }
                 | Event::JobForgotten { .. } => tracing::warn!(?event, "{event}"),

@@ -9,7 +9,9 @@ use iswitch_daemon::switch::{Config, Keys, Switch};
 use iswitch_protocol::auth::Direction;
 use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, TRAILER_LEN_BYTES};
 use iswitch_protocol::wire::control::SegmentSetRepr;
-use iswitch_protocol::wire::{Class, ControlBody, ControlPacket, ControlRepr, JoinRepr, emit_seg};
+use iswitch_protocol::wire::{
+    Class, ControlBody, ControlPacket, ControlRepr, DigestRepr, JoinRepr, Mode, emit_seg,
+};
 use iswitch_protocol::{Key, Round, Seg, SegmentIndex};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -41,6 +43,33 @@ fn life() -> Vec<(u8, Class, Vec<u8>)> {
     packets.push((1, Class::Control, control(JOB, 5, ControlBody::Halt)));
     let reset = ControlBody::Reset { round: Round::new(0) };
     packets.push((1, Class::Control, control(JOB, 6, reset)));
+    for host in 1..=4 {
+        packets.push((host, Class::Control, control(JOB, 7, ControlBody::Leave)));
+    }
+    packets.extend(asynchronous_life());
+    packets
+}
+
+/// Packets of an asynchronous job's life.
+fn asynchronous_life() -> Vec<(u8, Class, Vec<u8>)> {
+    let mut packets = Vec::new();
+    for host in 1..=4 {
+        let join = JoinRepr { mode: Mode::Asynchronous, ..join(4) };
+        packets.push((host, Class::Control, control(JOB, 1, ControlBody::Join(join))));
+    }
+    for vector in 1..10 {
+        for host in [1, 2, 3, 4, 2, 9] {
+            for (index, floats) in [(0, &[1.0, 2.0][..]), (2, &[5.0]), (1, &[3.0, 4.0])] {
+                packets.push((host, Class::Data, data(index, vector, floats)));
+            }
+            let set = SegmentSetRepr { range: range(vector, 0, 3), bitmap: &[7] };
+            packets.push((host, Class::Control, control(JOB, 2, ControlBody::Confirm(set))));
+            let set = SegmentSetRepr { range: range(vector - 1, 0, 3), bitmap: &[7] };
+            packets.push((host, Class::Control, control(JOB, 3, ControlBody::Help(set))));
+            let digest = DigestRepr { round: Round::new(vector), digest: u64::from(host) };
+            packets.push((host, Class::Control, control(JOB, 4, ControlBody::Digest(digest))));
+        }
+    }
     for host in 1..=4 {
         packets.push((host, Class::Control, control(JOB, 7, ControlBody::Leave)));
     }

@@ -36,8 +36,8 @@ enum SlotState {
 /// Progress of one segment of one round.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
-    /// Bit i: member i is in the sum.
-    contributors: u64,
+    /// Bit i: member i is in the sum; in an asynchronous job, the vector that member i sends has the segment.
+    pub(super) contributors: u64,
     round: Round,
     /// Worker gradients in the sum.
     contributions: u16,
@@ -126,7 +126,8 @@ impl Aggregation<'_> {
         self.add(member, seg, open, payload, batch)
     }
 
-    fn check(&self, member: usize, packet: &DataPacket<'_>, seg: Seg) -> Result<(), DropReason> {
+    /// Whether the packet could be a contribution of the member at all.
+    pub(super) fn check(&self, member: usize, packet: &DataPacket<'_>, seg: Seg) -> Result<(), DropReason> {
         if self.job.halted {
             Err(DropReason::Halted)
         } else if !self.job.layout.contains(seg.index) {

@@ -13,21 +13,22 @@ use iswitch_protocol::wire::{
 use iswitch_protocol::{Round, SegmentIndex, VectorLayout};
 
 use super::Switch;
+use super::asynchronous::Receipt;
 use super::authentication::{Freshness, Seal};
 use super::event::{Departure, Event};
 use super::formation::Granted;
-use super::job::{self, Job};
+use super::job::Job;
 use super::membership::{Member, MemberAt};
-use super::order::{MemberOrder, SUM_VECTORS};
+use super::order::MemberOrder;
 use super::output::{Endpoint, Outbox};
 use super::reason::{Counters, DropReason};
 use super::recovery::Work;
 
 /// A request that is not granted: the reason, and what was expected.
-struct Refusal {
-    status: Status,
-    expected: u32,
-    round: Round,
+pub(super) struct Refusal {
+    pub(super) status: Status,
+    pub(super) expected: u32,
+    pub(super) round: Round,
 }
 
 impl From<Status> for Refusal {
@@ -86,6 +87,10 @@ impl Switch {
             ControlBody::SetH { threshold } => self.handle_set_h(from, request, at, threshold),
             ControlBody::FBcast(range) => self.handle_fbcast(from, request, at, range),
             ControlBody::Halt => return self.handle_halt(from, request, at),
+            ControlBody::Confirm(asked) => self.handle_confirm(from, request, at, asked),
+            ControlBody::Digest(told) => {
+                self.compare_digest(at, told).map(|()| self.grant(from, request, at))
+            }
             ControlBody::Ack(_) => return self.counters.count_drop(DropReason::UnexpectedAck),
         };
         if let Err(refusal) = outcome {
@@ -161,7 +166,7 @@ impl Switch {
         join: &JoinRepr,
     ) -> Result<Option<MemberAt>, Refusal> {
         let id = request.job;
-        if join.mode != Mode::Synchronous {
+        if join.mode != Mode::Synchronous && !self.uplinks.is_empty() {
             return Err((Status::ModeMismatch, Mode::Synchronous as u32).into());
         }
         if join.height >= MAX_HEIGHT {
@@ -232,7 +237,7 @@ impl Switch {
             return Err(mismatch.into());
         }
         let id = job.free_id().ok_or((Status::JobFull, job.max_members()))?;
-        let (standing, start) = job.standing_of_newcomer(join.resume.as_ref());
+        let (standing, start, history) = job.standing_of_newcomer(join.resume.as_ref());
         let member = Member {
             endpoint: *from,
             kind: join.kind,
@@ -241,7 +246,7 @@ impl Switch {
             join_request,
             resume: join.resume,
             standing,
-            history: job.chronicle.before(start),
+            history,
             instance: join.instance,
             rank: join.rank,
             start,
@@ -297,10 +302,9 @@ impl Switch {
         let at = self.free_place(id).ok_or(Status::NoCapacity)?;
         let room_kib = (self.sums.largest_gap() * size_of::<f32>() / 1024) as u32;
         let no_capacity = (Status::NoCapacity, room_kib);
-        let slots = self.slots.take(2 * layout.segment_count() as usize).ok_or(no_capacity)?;
-        let kept_vectors = if self.config.ordered { job::max_members(join.workers) as usize } else { 0 };
-        let vectors = SUM_VECTORS + kept_vectors;
-        let Some(sums) = self.sums.take(layout.gradient_len() as usize * vectors) else {
+        let slots = self.slots.take(Job::slots_len(join, &layout)).ok_or(no_capacity)?;
+        let sums = Job::sums_len(join, &layout, self.config.ordered).and_then(|len| self.sums.take(len));
+        let Some(sums) = sums else {
             self.slots.give_back(&slots);
             return Err(no_capacity.into());
         };
@@ -310,7 +314,8 @@ impl Switch {
         job.has_key = key.is_some();
         job.tag_key = key.filter(|_| join.tagged).map(|key| key.result_key(self.config.boot, id));
         job.has_parent = !self.uplinks.is_empty();
-        job.order = self.config.ordered.then(MemberOrder::new);
+        let is_ordered = self.config.ordered && join.mode == Mode::Synchronous;
+        job.order = is_ordered.then(MemberOrder::new);
         self.jobs[at] = Some(job);
         let JoinRepr { gradient_len, workers, .. } = *join;
         self.report(Event::JobCreated { job: id, gradient_len, workers });
@@ -397,6 +402,15 @@ impl Switch {
         range: RangeRepr,
     ) -> Result<(), Refusal> {
         let job = self.check_range(at, range)?;
+        if job.mode == Mode::Asynchronous {
+            let is_open = job.asynchronous.is_open() && job.asynchronous.filling() == range.round;
+            if !is_open {
+                return Err(Refusal { round: job.current_round(), ..Status::StaleRound.into() });
+            }
+            self.close_aggregate(at.job);
+            self.grant(from, request, at);
+            return Ok(());
+        }
         if job.open_round(range.round).is_none() {
             return Err(Refusal { round: job.current_round(), ..Status::StaleRound.into() });
         }
@@ -419,20 +433,55 @@ impl Switch {
         if range.count > 0 {
             check_round(job, at, range.round)?;
         }
-        let mut bitmap = [0u8; MAX_BITMAP_LEN_BYTES];
         let aggregation = self.aggregation(at.job).ok_or(Status::UnknownMember)?;
-        for index in wanted.indices().filter_map(SegmentIndex::new) {
-            if aggregation.is_missing(at.member, range.round, index) {
-                let bit = index.get() - range.first;
-                bitmap[bit as usize / 8] |= 1 << (bit % 8);
-            }
-        }
+        let is_missing = |index: &SegmentIndex| {
+            aggregation.job.mode == Mode::Synchronous
+                && aggregation.is_missing(at.member, range.round, *index)
+        };
+        let bitmap = bitmap_of(range, wanted.indices().filter_map(SegmentIndex::new).filter(is_missing));
         let missing = SegmentSetRepr { range, bitmap: &bitmap[..wanted.bitmap.len()] };
         self.acknowledge(from, request, at, Some(missing));
         if range.count > 0 {
             self.queue_work(Work::repeat(at, wanted));
             self.ask_parent(at.job, wanted);
         }
+        Ok(())
+    }
+
+    /// Answers a Confirm (requirement V-5).
+    fn handle_confirm(
+        &mut self,
+        from: &Endpoint,
+        request: Request,
+        at: MemberAt,
+        asked: SegmentSetRepr<'_>,
+    ) -> Result<(), Refusal> {
+        let range = asked.range;
+        let job = self.check_range(at, range)?;
+        if job.mode != Mode::Asynchronous {
+            return Err((Status::ModeMismatch, job.mode as u32).into());
+        }
+        if job.halted {
+            return Err(Status::Halted.into());
+        }
+        let receipt = job.asynchronous.receipt(at.member, range.round);
+        if let Receipt::Unknown(round) = receipt {
+            return Err(Refusal { round, ..Status::StaleRound.into() });
+        }
+        let aggregation = self.aggregation(at.job).ok_or(Status::UnknownMember)?;
+        let is_missing = |index: &SegmentIndex| {
+            receipt == Receipt::Expected && aggregation.is_unstaged(at.member, range.round, *index)
+        };
+        let missing = asked.indices().filter_map(SegmentIndex::new).filter(is_missing);
+        let bitmap = bitmap_of(range, missing);
+        let missing = SegmentSetRepr { range, bitmap: &bitmap[..asked.bitmap.len()] };
+        let Some(job) = self.job(at.job) else { return Ok(()) };
+        let ack = AckRepr { missing: Some(missing), ..self.job_ack(at.job, job, at.member, request.action) };
+        let ack = match receipt {
+            Receipt::Admitted(round) => AckRepr { round, expected: 1, ..ack },
+            _ => ack,
+        };
+        self.send_ack(from, request, ack, 0);
         Ok(())
     }
 
@@ -636,10 +685,25 @@ fn queue(
     }
 }
 
+/// The set of some segments of a range, one bit each.
+fn bitmap_of(range: RangeRepr, indices: impl Iterator<Item = SegmentIndex>) -> [u8; MAX_BITMAP_LEN_BYTES] {
+    let mut bitmap = [0; MAX_BITMAP_LEN_BYTES];
+    for index in indices {
+        let bit = index.get() - range.first;
+        bitmap[bit as usize / 8] |= 1 << (bit % 8);
+    }
+    bitmap
+}
+
 /// Refuses a round that is no longer kept, or that the member has no part in.
 fn check_round(job: &Job, at: MemberAt, round: Round) -> Result<(), Refusal> {
     if job.halted {
         return Err(Status::Halted.into());
+    }
+    if job.mode == Mode::Asynchronous {
+        let oldest = job.oldest_kept();
+        let is_kept = !round.is_before(oldest);
+        return if is_kept { Ok(()) } else { Err(Refusal { round: oldest, ..Status::StaleRound.into() }) };
     }
     let start = job.start_of(at.member);
     let current = job.current_round();

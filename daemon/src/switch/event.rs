@@ -158,6 +158,17 @@ pub enum Event {
         /// The job.
         job: u32,
     },
+    /// The weights of two members differ after the same round.
+    Diverged {
+        /// The job.
+        job: u32,
+        /// The round.
+        round: Round,
+        /// The member whose digest differs.
+        member: u16,
+        /// The member who told its digest of that round first.
+        other: u16,
+    },
     /// More happened at once than there was room to remember.
     EventsLost {
         /// How many events are missing here.
@@ -229,6 +240,10 @@ impl fmt::Display for Event {
             Self::ThresholdSet { job, threshold } => write!(f, "threshold H of job {job} set to {threshold}"),
             Self::Reset { job, round } => write!(f, "job {job} reset, goes on at round {round}"),
             Self::Halted { job } => write!(f, "job {job} halted"),
+            Self::Diverged { job, round, member, other } => write!(
+                f,
+                "job {job}: members {member} and {other} have different weights after round {round}"
+            ),
             Self::EventsLost { count } => write!(f, "{count} events were not recorded"),
         }
     }

@@ -4,7 +4,7 @@
 //! which sums they have. The job goes on under round numbers that no packet of the earlier run can name. If
 //! some members lack the last sum, those who hold it send it once more: that round is replayed, not summed.
 
-use iswitch_protocol::wire::{JoinRepr, Kind, ResumeRepr, Standing};
+use iswitch_protocol::wire::{JoinRepr, Kind, Mode, ResumeRepr, Standing};
 use iswitch_protocol::{Instant, Round, history};
 
 use super::aggregator::Slot;
@@ -84,8 +84,21 @@ struct Lineage {
 }
 
 impl Lineage {
-    /// The one that most members share; of several, that of the lowest member id.
     fn of(job: &Job) -> Option<Self> {
+        match job.mode {
+            Mode::Synchronous => Self::of_most(job),
+            Mode::Asynchronous => Self::of_the_furthest(job),
+        }
+    }
+
+    /// That of the member which is furthest: others of an asynchronous job may lack several of its sums (V-9).
+    fn of_the_furthest(job: &Job) -> Option<Self> {
+        let furthest = job.resumes().reduce(|a, b| if a.round.is_before(b.round) { b } else { a })?;
+        Some(Self { latest: furthest.history, behind: None })
+    }
+
+    /// The one that most members share; of several, that of the lowest member id.
+    fn of_most(job: &Job) -> Option<Self> {
         let mut best: Option<(usize, Self)> = None;
         for candidate in job.resumes() {
             let latest = candidate.history;
@@ -317,12 +330,27 @@ impl Job {
         waiting.fold(0, |bits, (id, _)| bits | 1 << id)
     }
 
-    /// The standing of a member that joins a job under way, and its first round.
-    pub(crate) fn standing_of_newcomer(&self, resume: Option<&ResumeRepr>) -> (Standing, Round) {
+    /// The standing of a member that joins a job under way, its first round and the history before that.
+    pub(crate) fn standing_of_newcomer(&self, resume: Option<&ResumeRepr>) -> (Standing, Round, u64) {
         let start = self.start_round();
-        let is_up_to_date =
-            self.formed && resume.is_some_and(|resume| resume.history == self.chronicle.before(start));
-        (if is_up_to_date { Standing::Resumed } else { Standing::Fresh }, start)
+        let own = resume.filter(|_| self.formed).map(|resume| resume.history);
+        if self.mode == Mode::Asynchronous
+            && let Some((history, round)) =
+                own.and_then(|history| Some((history, self.aggregate_after(history)?)))
+        {
+            return (Standing::Resumed, round, history);
+        }
+        let history = self.chronicle.before(start);
+        let is_up_to_date = own == Some(history);
+        (if is_up_to_date { Standing::Resumed } else { Standing::Fresh }, start, history)
+    }
+
+    /// The next round of a member of this job with that history.
+    fn round_after(&self, history: u64) -> Option<Round> {
+        match self.mode {
+            Mode::Synchronous => self.chronicle.round_after(history),
+            Mode::Asynchronous => self.aggregate_after(history),
+        }
     }
 
     /// Where a member goes on that believes it was forgotten, but was not.
@@ -337,7 +365,7 @@ impl Job {
         if !self.formed || is_replaying {
             return admitted;
         }
-        match resume.and_then(|resume| Some((resume.history, self.chronicle.round_after(resume.history)?))) {
+        match resume.and_then(|resume| Some((resume.history, self.round_after(resume.history)?))) {
             Some((history, round)) if !round.is_before(member.start) => (Standing::Resumed, round, history),
             _ => admitted,
         }

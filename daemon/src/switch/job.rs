@@ -5,16 +5,21 @@ use core::ops::Range;
 use core::time::Duration;
 
 use iswitch_protocol::auth::TagKey;
-use iswitch_protocol::limits::MAX_MEMBERS;
+use iswitch_protocol::limits::{MAX_MEMBERS, ROUND_BITS, async_generations};
 use iswitch_protocol::wire::{JoinRepr, Kind, Mode, Standing, Status};
 use iswitch_protocol::{Instant, Round, VectorLayout};
 
 use super::aggregator::Slot;
+use super::asynchronous::Asynchronous;
 use super::authentication::Seal;
+use super::digest::Digests;
 use super::formation::Chronicle;
 use super::membership::Member;
-use super::order::MemberOrder;
+use super::order::{MemberOrder, SUM_VECTORS};
 use super::output::Endpoint;
+
+/// Rounds after which the first round of a job, and of its members, is counted from a later one.
+const OLDEST_BASE_ROUNDS: u32 = 1 << (ROUND_BITS - 2);
 
 /// A job. Its slots and sums lie in the switch's arenas.
 #[derive(Debug)]
@@ -54,6 +59,10 @@ pub(crate) struct Job {
     opened: [Instant; 2],
     /// In an ordered job, the order in which contributions are added.
     pub(crate) order: Option<MemberOrder>,
+    /// What takes the place of the rounds in an asynchronous job.
+    pub(crate) asynchronous: Asynchronous,
+    /// Digests of the weights that members have told.
+    pub(crate) digests: Digests,
     pub(crate) slots: Range<usize>,
     pub(crate) sums: Range<usize>,
 }
@@ -83,7 +92,7 @@ pub(crate) enum Replay {
 }
 
 /// Members of a job that declared so many workers, at most. It has no place for those of another run.
-pub(crate) fn max_members(workers: u16) -> u32 {
+fn max_members(workers: u16) -> u32 {
     if workers > 0 { u32::from(workers) } else { MAX_MEMBERS as u32 }
 }
 
@@ -118,6 +127,8 @@ impl Job {
             rounds: [OpenRound::default(); 2],
             opened: [created; 2],
             order: None,
+            asynchronous: Asynchronous::new(base, async_generations(layout.gradient_len())),
+            digests: Digests::default(),
             slots,
             sums,
         }
@@ -178,6 +189,23 @@ impl Job {
         self.members().map(|(_, member)| u32::from(member.weight)).sum()
     }
 
+    /// Floats that a job needs memory for: two rounds, and if sums are ordered a vector for each member that it may
+    /// have; or if it is asynchronous the aggregates, and a vector for each member.
+    pub(crate) fn sums_len(join: &JoinRepr, layout: &VectorLayout, ordered: bool) -> Option<usize> {
+        let members = max_members(join.workers) as usize;
+        let vectors = match join.mode {
+            Mode::Synchronous => SUM_VECTORS + if ordered { members } else { 0 },
+            Mode::Asynchronous => async_generations(layout.gradient_len()) + members,
+        };
+        vectors.checked_mul(layout.gradient_len() as usize)
+    }
+
+    /// Slots that a job needs: two rounds, or if it is asynchronous one for what is set aside of each segment.
+    pub(crate) fn slots_len(join: &JoinRepr, layout: &VectorLayout) -> usize {
+        let segments = layout.segment_count() as usize;
+        if join.mode == Mode::Synchronous { 2 * segments } else { segments }
+    }
+
     /// Members that the job may have.
     pub(crate) fn max_members(&self) -> u32 {
         max_members(self.workers)
@@ -200,6 +228,7 @@ impl Job {
     /// its first members, the one that is open.
     pub(crate) fn start_round(&self) -> Round {
         match self.newest {
+            _ if self.mode == Mode::Asynchronous => self.asynchronous.filling(),
             Some(newest) if self.formed => newest.next(),
             _ => self.base,
         }
@@ -216,6 +245,7 @@ impl Job {
             order.insert(id, &member);
         }
         self.members[id] = Some(member);
+        self.asynchronous.admit_member(id, member.instance);
         self.active |= 1 << id;
         for parity in 0..2 {
             if !self.formed && self.is_open(parity) {
@@ -262,7 +292,9 @@ impl Job {
     }
 
     fn is_open(&self, parity: usize) -> bool {
-        self.newest.is_some_and(|newest| {
+        // What is open in an asynchronous job is an aggregate.
+        let newest = self.newest.filter(|_| self.mode == Mode::Synchronous);
+        newest.is_some_and(|newest| {
             let round = self.rounds[parity].round;
             (round == newest || round.next() == newest) && !round.is_before(self.base)
         })
@@ -289,7 +321,7 @@ impl Job {
         self.rounds[parity] = open;
         self.opened[parity] = now;
         self.fix_order(parity);
-        self.newest = Some(open.round);
+        self.note_opened(open.round);
         self.chronicle.advance(open.round);
     }
 
@@ -315,6 +347,21 @@ impl Job {
     pub(crate) fn open_rounds(&self) -> impl Iterator<Item = &OpenRound> {
         let rounds = self.newest.map(|newest| [newest.previous(), newest]);
         rounds.into_iter().flatten().filter_map(|round| self.open_round(round))
+    }
+
+    /// A round, or an aggregate of an asynchronous job, has its first contribution.
+    pub(crate) fn note_opened(&mut self, round: Round) {
+        self.newest = Some(round);
+        // Rounds compare over half of their range only: what lies further back is moved up.
+        if round.distance_from(self.base) > OLDEST_BASE_ROUNDS {
+            let base = round.minus(OLDEST_BASE_ROUNDS / 2);
+            self.base = base;
+            for (_, member) in self.members_mut() {
+                if member.start.is_before(base) {
+                    member.start = base;
+                }
+            }
+        }
     }
 
     /// The latest round that was opened.
@@ -353,6 +400,7 @@ impl Job {
         self.base = base;
         self.newest = None;
         self.rounds = [OpenRound::default(); 2];
+        self.asynchronous.restart_at(base);
     }
 
     /// Whether what the members have summed goes to the parent instead of back to them.
@@ -374,6 +422,71 @@ impl Job {
         match self.members[id].map(|member| member.kind) {
             Some(Kind::Switch) => u16::MAX,
             _ => 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::net::Ipv4Addr;
+
+    use super::*;
+    use crate::switch::output::PortId;
+
+    fn member(start: Round) -> Member {
+        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 5000);
+        let endpoint =
+            Endpoint { port: PortId(0), peer: address, local: address, peer_mac: [0; 6], local_mac: [0; 6] };
+        Member {
+            endpoint,
+            kind: Kind::Worker,
+            weight: 1,
+            height: 0,
+            rank: 0,
+            join_request: 1,
+            resume: None,
+            standing: Standing::Fresh,
+            history: 0,
+            instance: 1,
+            start,
+            admitted: Instant::default(),
+            last_heard: Instant::default(),
+            last_reset: None,
+            held_up: None,
+            session: 0,
+            counter: 0,
+            tag_key: None,
+        }
+    }
+
+    #[test]
+    fn members_take_part_however_many_rounds_pass() {
+        let join = JoinRepr {
+            gradient_len: 1,
+            segment_floats: 1,
+            workers: 2,
+            mode: Mode::Synchronous,
+            kind: Kind::Worker,
+            weight: 1,
+            instance: 1,
+            rank: 0,
+            height: 0,
+            query: false,
+            tagged: false,
+            nonce: 0,
+            resume: None,
+            padding_len: 0,
+        };
+        let layout = VectorLayout::new(1, 1).unwrap();
+        let mut job = Job::new(1, &join, layout, (1, Round::new(9)), Instant::default(), 0..2, 0..2);
+        (0..2).for_each(|id| job.admit(id, member(Round::new(9))));
+        let mut round = job.base;
+        for _ in 0..100 {
+            let open = job.prospective_round(round);
+            assert_eq!(open.participants, 0b11, "round {round}");
+            assert!(!round.is_before(job.base), "round {round}");
+            job.open(open, Instant::default());
+            round = round.plus(1 << 20);
         }
     }
 }

@@ -11,8 +11,10 @@
 pub mod accumulate;
 mod aggregator;
 mod arena;
+mod asynchronous;
 mod authentication;
 mod control;
+mod digest;
 mod event;
 mod formation;
 mod hierarchy;
@@ -30,7 +32,7 @@ use alloc::vec::Vec;
 
 pub use iswitch_protocol::Instant;
 use iswitch_protocol::limits::{MAX_JOBS, MAX_PENDING_RANGES};
-use iswitch_protocol::wire::{Class, DataPacket, WireError};
+use iswitch_protocol::wire::{Class, DataPacket, Mode, WireError};
 use iswitch_protocol::{Round, SegmentIndex};
 
 pub use aggregator::NonFinite;
@@ -61,7 +63,7 @@ pub struct Config {
     /// How long a round may wait for a member, while others are done, before that is reported, in milliseconds.
     pub slow_ms: u32,
     /// Memory for the sums of all jobs, in bytes. A job takes twice its vector, and if sums are ordered once
-    /// more for each member that it may have.
+    /// more for each member that it may have; an asynchronous one at least eight times, and once more for each.
     pub memory_bytes: usize,
     /// Receive buffer that the port really has, in bytes: what bounds the window.
     pub recv_buffer_bytes: usize,
@@ -329,6 +331,9 @@ impl Switch {
     fn handle_contribution(&mut self, at: MemberAt, bytes: &[u8]) -> Result<(), DropReason> {
         let bytes = self.verify_tag(at, bytes)?;
         let packet = DataPacket::new_checked(bytes).map_err(DropReason::Wire)?;
+        if self.job(at.job).is_some_and(|job| job.mode == Mode::Asynchronous) {
+            return self.stage_contribution(at, &packet);
+        }
         let non_finite = self.config.non_finite;
         let Some((mut aggregation, outbox)) = self.aggregation_and_outbox(at.job) else {
             return Err(DropReason::UnknownMember);

@@ -3,10 +3,12 @@
 use core::time::Duration;
 
 use iswitch_protocol::limits::MAX_BITMAP_LEN_BYTES;
+use iswitch_protocol::wire::Mode;
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::{Instant, Round, SegmentIndex};
 
 use super::Switch;
+use super::asynchronous::Addition;
 use super::event::{Departure, Event};
 use super::job::Job;
 use super::membership::MemberAt;
@@ -21,6 +23,10 @@ pub(super) enum Work {
     Resend { job: usize, wanted: Wanted, next: u32, end: u32 },
     /// Close the segments that wait for nobody any more, or all of them if forced.
     Close { job: usize, round: Round, next: u32, end: u32, force: bool },
+    /// Add a vector of an asynchronous job to its aggregate.
+    Add { job: usize, addition: Addition, next: u32, end: u32 },
+    /// Send all members the results of an aggregate.
+    Publish { job: usize, aggregate: Round, next: u32, end: u32 },
 }
 
 /// The segments of a Help, kept until they are sent.
@@ -73,12 +79,16 @@ impl Switch {
                 Work::Close { job, round, next, end, force } => {
                     self.close_segments(job, round, next..end, force)
                 }
+                Work::Add { job, addition, next, end } => self.add_vector(job, &addition, next, end),
+                Work::Publish { job, aggregate, next, end } => self.publish(job, aggregate, next, end),
             };
             let is_finished = match self.work.front_mut() {
                 Some(
                     Work::Repeat { next: at, end, .. }
                     | Work::Resend { next: at, end, .. }
-                    | Work::Close { next: at, end, .. },
+                    | Work::Close { next: at, end, .. }
+                    | Work::Add { next: at, end, .. }
+                    | Work::Publish { next: at, end, .. },
                 ) => {
                     *at = next;
                     next >= *end
@@ -114,7 +124,10 @@ impl Switch {
                 stopped_at = index.get();
                 break;
             }
-            aggregation.push_result(round, index, &mut outbox.answers);
+            match aggregation.job.mode {
+                Mode::Synchronous => aggregation.push_result(round, index, &mut outbox.answers),
+                Mode::Asynchronous => aggregation.push_finished(round, index, &mut outbox.answers),
+            };
         }
         self.counters.results_repeated += self.outbox.answers_len();
         (stopped_at, !self.outbox.answers.is_empty())
@@ -172,6 +185,9 @@ impl Switch {
     /// Looks through the open rounds of a job for segments that became complete without a contribution.
     pub(super) fn close_finished(&mut self, job_at: usize) {
         let Some(job) = self.job(job_at) else { return };
+        if job.mode == Mode::Asynchronous {
+            return self.close_filled_aggregate(job_at);
+        }
         let Some(newest) = job.newest() else { return };
         let end = job.layout.segment_count();
         for round in [newest.previous(), newest] {

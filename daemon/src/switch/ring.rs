@@ -23,6 +23,10 @@ impl<T> Ring<T> {
         Ok(())
     }
 
+    pub(crate) fn has_room(&self) -> bool {
+        self.items.len() < self.capacity
+    }
+
     pub(crate) fn pop(&mut self) -> Option<T> {
         self.items.pop_front()
     }

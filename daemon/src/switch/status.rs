@@ -5,6 +5,7 @@ use core::net::SocketAddrV4;
 use alloc::vec::Vec;
 
 use iswitch_protocol::Instant;
+use iswitch_protocol::wire::{Kind, Mode};
 
 use super::aggregator::Slot;
 use super::hierarchy::Uplink;
@@ -21,6 +22,8 @@ pub struct JobStatus {
     pub gradient_len: u32,
     /// Floats in each segment but the last.
     pub segment_floats: u16,
+    /// `synchronous` or `asynchronous`.
+    pub mode: &'static str,
     /// Workers that it was declared with, zero if it waits for none.
     pub workers: u16,
     /// Whether they have all joined.
@@ -41,6 +44,8 @@ pub struct JobStatus {
     pub parent: Option<SocketAddrV4>,
     /// Whether that does not answer: there are no sums until it does.
     pub parent_lost: bool,
+    /// Digests of the weights that differed from another member's.
+    pub diverged: u64,
     /// Its members.
     pub members: Vec<MemberStatus>,
     /// What the oldest unfinished round waits for; none if it waits for nobody.
@@ -95,8 +100,8 @@ impl JobStatus {
             id: id as u16,
             address: member.endpoint.peer,
             kind: match member.kind {
-                iswitch_protocol::wire::Kind::Worker => "worker",
-                iswitch_protocol::wire::Kind::Switch => "switch",
+                Kind::Worker => "worker",
+                Kind::Switch => "switch",
             },
             start_round: member.start.get(),
             silent_ms: now.since(member.last_heard).as_millis() as u64,
@@ -105,6 +110,10 @@ impl JobStatus {
             job: job.id,
             gradient_len: job.layout.gradient_len(),
             segment_floats: job.layout.segment_floats(),
+            mode: match job.mode {
+                Mode::Synchronous => "synchronous",
+                Mode::Asynchronous => "asynchronous",
+            },
             workers: job.workers,
             formed: job.formed,
             authenticated: job.has_key,
@@ -115,6 +124,7 @@ impl JobStatus {
             round: job.newest().map(iswitch_protocol::Round::get),
             parent: uplink.map(|uplink| uplink.parent().peer),
             parent_lost: uplink.is_some_and(|uplink| uplink.is_lost),
+            diverged: job.digests.diverged,
             members: members.collect(),
             waiting: Waiting::of(job, slots).map(|waiting| WaitingStatus::of(&waiting, job, now)),
         }
