@@ -40,6 +40,14 @@ pub fn all_reduce() -> &'static Path {
     path("all_reduce")
 }
 
+/// The asynchronous pipeline on a toy problem.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn async_pipeline() -> &'static Path {
+    path("async_pipeline")
+}
+
 fn path(name: &str) -> &'static Path {
     static BUILT: OnceLock<Paths> = OnceLock::new();
     BUILT.get_or_init(build).get(name).unwrap_or_else(|| panic!("the workspace has no program {name}"))

@@ -1,6 +1,7 @@
 //! What proves the rest: a deterministic simulation of the real switch core and the real worker protocol, and
 //! real frames between network namespaces, with faults injected by the kernel.
 
+pub mod asynchronous;
 pub mod binaries;
 pub mod cluster;
 pub mod faults;

@@ -118,7 +118,7 @@ fn requirements(line: &str) -> Vec<&str> {
         .filter(|word| {
             let bytes = word.as_bytes();
             bytes.len() >= 3
-                && matches!(bytes[0], b'A' | b'W' | b'D' | b'C' | b'M' | b'R' | b'F')
+                && matches!(bytes[0], b'A' | b'W' | b'D' | b'C' | b'M' | b'R' | b'F' | b'V' | b'G')
                 && bytes[1] == b'-'
                 && bytes[2..].iter().all(u8::is_ascii_digit)
         })

@@ -94,6 +94,18 @@ pub enum AggregateError {
         /// The reason it gave.
         reason: &'static str,
     },
+    /// The weights of this worker and of another differ after the same aggregate, although they have applied the same
+    /// sums.
+    #[error("the weights after aggregate {aggregate} differ from those of member {member}")]
+    Diverged {
+        /// The aggregate.
+        aggregate: u32,
+        /// Id of the other member.
+        member: u16,
+    },
+    /// The worker was closed while the call waited.
+    #[error("the worker was closed")]
+    Closed,
     /// Another worker of the group is gone.
     #[error("another worker of the group ended")]
     PeerGone,

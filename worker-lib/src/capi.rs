@@ -130,6 +130,8 @@ fn aggregate_status(error: &AggregateError) -> IswitchStatus {
         AggregateError::StaleRound { .. } => IswitchStatus::StaleRound,
         AggregateError::Refused { .. } => IswitchStatus::Refused,
         AggregateError::Io(_) => IswitchStatus::Io,
+        // Errors of asynchronous workers, which C does not know.
+        AggregateError::Diverged { .. } | AggregateError::Closed => IswitchStatus::Internal,
     }
 }
 

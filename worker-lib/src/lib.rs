@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 pub mod aggregate;
+pub mod pipeline;
 pub mod worker;
 
 #[cfg(feature = "capi")]
@@ -21,4 +22,5 @@ pub mod nn;
 
 pub use aggregate::{AggregateError, AggregatorStats, GradientAggregator, Loopback, Round};
 pub use iswitch_protocol::{Key, key_file};
+pub use worker::asynchronous::AsyncWorker;
 pub use worker::{JoinError, JoinOptions, Worker};

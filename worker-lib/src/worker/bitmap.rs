@@ -1,5 +1,9 @@
 //! One bit for each segment.
 
+use core::ops::Range;
+
+use iswitch_protocol::limits::MAX_BITMAP_LEN_BYTES;
+
 /// A set of segment indices below a fixed length.
 #[derive(Debug)]
 pub(crate) struct Bitmap {
@@ -36,6 +40,19 @@ impl Bitmap {
     /// The first index from `from` on and below `end` that is not in the set.
     pub(crate) fn next_zero(&self, from: u32, end: u32) -> Option<u32> {
         self.next(from, end, |word| !word)
+    }
+
+    /// One bit for each index of a range that is not in the set, lowest first. The range has at most as
+    /// many as one Help may name.
+    pub(crate) fn zeros(&self, range: Range<u32>) -> [u8; MAX_BITMAP_LEN_BYTES] {
+        let mut bits = [0; MAX_BITMAP_LEN_BYTES];
+        let mut from = range.start;
+        while let Some(index) = self.next_zero(from, range.end) {
+            let bit = index - range.start;
+            bits[bit as usize / 8] |= 1 << (bit % 8);
+            from = index + 1;
+        }
+        bits
     }
 
     fn next(&self, from: u32, end: u32, view: impl Fn(u64) -> u64) -> Option<u32> {

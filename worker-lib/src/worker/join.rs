@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use iswitch_protocol::Key;
 use iswitch_protocol::limits::{
-    DATA_TAG_LEN_BYTES, DEFAULT_SEGMENT_FLOATS, PROTOCOL_VERSION, SEG_LEN_BYTES, TRAILER_LEN_BYTES,
-    tagged_segment_floats,
+    DATA_TAG_LEN_BYTES, DEFAULT_SEGMENT_FLOATS, MAX_MEMBERS, PROTOCOL_VERSION, SEG_LEN_BYTES,
+    TRAILER_LEN_BYTES, async_generations, tagged_segment_floats,
 };
 use iswitch_protocol::segment::LayoutError;
 use iswitch_protocol::wire::control::JOIN_LEN_BYTES;
@@ -121,13 +121,19 @@ impl JoinOptions {
         }
     }
 
+    /// Members that the job may have.
+    fn max_members(&self) -> usize {
+        if self.workers == 0 { MAX_MEMBERS } else { usize::from(self.workers) }
+    }
+
     /// Why the switch refused, in words that name the field, the value and what was expected.
-    pub(super) fn refusal(&self, status: Status, expected: u32) -> String {
+    pub(super) fn refusal(&self, mode: Mode, status: Status, expected: u32) -> String {
         let name = status.name();
         let differs = |declared: u32| format!("{name} is {declared}, expected {expected}");
         match status {
             Status::GradientLenMismatch => differs(self.gradient_len),
             Status::SegmentSizeMismatch => differs(u32::from(self.segment_floats)),
+            Status::ModeMismatch => differs(mode as u32),
             Status::WorkersMismatch => differs(u32::from(self.workers)),
             Status::WrongVersion => differs(u32::from(PROTOCOL_VERSION)),
             Status::JobFull => format!("job {} has all its {expected} members", self.job),
@@ -135,10 +141,13 @@ impl JoinOptions {
             Status::NotAuthentic => format!("job {} has a key, and this worker was given none", self.job),
             Status::ForeignJob => format!("{} is a member of job {expected}", self.local),
             Status::NoCapacity => {
-                let needed_kib = u64::from(self.gradient_len) * 2 * size_of::<f32>() as u64 / 1024;
-                format!(
-                    "the job needs {needed_kib} KiB, more with ordered sums, the switch has {expected} KiB left"
-                )
+                let vectors = match mode {
+                    Mode::Synchronous => 2,
+                    Mode::Asynchronous => async_generations(self.gradient_len) + self.max_members(),
+                };
+                let needed_kib = u64::from(self.gradient_len) * (vectors * size_of::<f32>()) as u64 / 1024;
+                let more = if mode == Mode::Synchronous { ", more with ordered sums" } else { "" };
+                format!("the job needs {needed_kib} KiB{more}, the switch has {expected} KiB left")
             }
             _ => name.to_owned(),
         }

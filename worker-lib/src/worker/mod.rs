@@ -1,14 +1,17 @@
 //! A worker: a member of a job that sums vectors through the switch.
 //!
 //! [`Worker`] is the blocking interface; [`session`] and [`protocol`] are the sans-I/O state machines beneath it, which
-//! the simulator drives too.
+//! the simulator drives too. [`asynchronous`] has both for jobs in which workers contribute at their own pace.
 
+pub mod asynchronous;
+mod attempt;
 pub mod auth;
 mod bitmap;
 mod join;
 pub mod protocol;
 pub mod session;
 mod state;
+mod superframe;
 mod timer;
 mod udp;
 

@@ -10,26 +10,25 @@
 use core::time::Duration;
 
 use iswitch_protocol::limits::{
-    DATA_TAG_LEN_BYTES, DATAGRAM_OVERHEAD_BYTES, FLOAT_LEN_BYTES, MAX_BITMAP_LEN_BYTES, MAX_RANGE_SEGMENTS,
-    MAX_SUPERFRAME_DATAGRAMS, MAX_SUPERFRAME_LEN_BYTES, SEG_LEN_BYTES,
+    DATA_TAG_LEN_BYTES, DATAGRAM_OVERHEAD_BYTES, MAX_RANGE_SEGMENTS, MAX_SUPERFRAME_DATAGRAMS,
 };
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
-    AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, ResumeRepr, Standing,
-    Status, emit_seg,
+    AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, ResumeRepr, Standing, Status,
 };
 use iswitch_protocol::{Instant, Round, Seg, SegmentIndex, VectorLayout, history};
 
 use super::auth::DataKeys;
 use super::bitmap::Bitmap;
+use super::superframe::push_segment;
 use super::timer::RetryTimer;
 
 /// Results may overtake each other by this many segments before a gap counts as a loss: a super-frame.
 const REORDER_SEGMENTS: u32 = MAX_SUPERFRAME_DATAGRAMS as u32;
 /// Ranges that one expired timer asks for; the rest waits for the next.
-const MAX_HELPS_AT_ONCE: usize = 8;
+pub(super) const MAX_HELPS_AT_ONCE: usize = 8;
 /// Segments that may be in flight after many losses.
-const MIN_WINDOW: u32 = 4;
+pub(super) const MIN_WINDOW: u32 = 4;
 
 /// What the Ack of a Join told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,7 +162,7 @@ pub struct WorkerProtocol {
 }
 
 /// Segments that may be in flight: what the switch grants and this member's own receive buffer holds.
-fn max_window(layout: &VectorLayout, membership: &Membership, recv_buffer_bytes: usize) -> u32 {
+pub(super) fn max_window(layout: &VectorLayout, membership: &Membership, recv_buffer_bytes: usize) -> u32 {
     let datagram = layout.full_packet_len() + DATAGRAM_OVERHEAD_BYTES;
     let own = (recv_buffer_bytes / datagram).clamp(1, usize::from(u16::MAX)) as u32;
     u32::from(membership.window).min(own).max(1)
@@ -408,7 +407,7 @@ impl WorkerProtocol {
             let id = self.take_request_id();
             self.help_sent = Some((id, now));
             self.counters.helps += 1;
-            let bitmap = self.wanted(range);
+            let bitmap = self.received.zeros(range.first..range.first + range.count);
             let wanted = SegmentSetRepr { range, bitmap: &bitmap[..range.count.div_ceil(8) as usize] };
             return Some(self.emit_control(id, ControlBody::Help(wanted), buffer));
         }
@@ -426,18 +425,6 @@ impl WorkerProtocol {
         buffer.resize(repr.buffer_len(), 0);
         let len = repr.emit(buffer);
         (Class::Control, len)
-    }
-
-    /// The segments of a range that have no result.
-    fn wanted(&self, range: RangeRepr) -> [u8; MAX_BITMAP_LEN_BYTES] {
-        let mut bitmap = [0; MAX_BITMAP_LEN_BYTES];
-        let mut from = range.first;
-        while let Some(index) = self.received.next_zero(from, range.first + range.count) {
-            let bit = index - range.first;
-            bitmap[bit as usize / 8] |= 1 << (bit % 8);
-            from = index + 1;
-        }
-        bitmap
     }
 
     /// An id that no request of this member has had; never zero.
@@ -682,24 +669,8 @@ impl WorkerProtocol {
         let contributions =
             if progress.part == Part::Supplies { self.contributions[index as usize] } else { 1 };
         let index = SegmentIndex::new(index).expect("the layout has no more segments");
-        let (start, full) = (buffer.len(), self.full_packet_len());
-        let content_len = self.layout.packet_len(index);
-        let len = content_len + self.tag_len();
-        let is_full = start + len > MAX_SUPERFRAME_LEN_BYTES || start == full * MAX_SUPERFRAME_DATAGRAMS;
-        if is_full || !start.is_multiple_of(full) {
-            return false;
-        }
-        buffer.resize(start + len, 0);
-        let content = &mut buffer[start..][..content_len];
-        let floats = emit_seg(content, Seg { index, round: progress.round, contributions });
-        let (words, _) = floats.as_chunks_mut::<FLOAT_LEN_BYTES>();
-        for (word, x) in words.iter_mut().zip(&vector[self.layout.range(index)]) {
-            *word = x.to_le_bytes();
-        }
-        debug_assert_eq!(floats.len() + SEG_LEN_BYTES, content_len);
-        if let Some(keys) = &self.data_keys {
-            keys.contribution.sign(&mut buffer[start..]);
-        }
-        true
+        let seg = Seg { index, round: progress.round, contributions };
+        let tag_key = self.data_keys.as_ref().map(|keys| &keys.contribution);
+        push_segment(&self.layout, seg, vector, tag_key, buffer)
     }
 }

@@ -10,15 +10,14 @@ use core::time::Duration;
 
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
-    AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, JoinRepr, Standing, Status,
+    Action, Class, ControlBody, ControlPacket, ControlRepr, JoinRepr, Standing, Status,
 };
 use iswitch_protocol::{Instant, Round, VectorLayout};
 
+use super::attempt::{Answer, Attempt};
 use super::auth::Authenticator;
 use super::protocol::{Failure, Finished, Membership, Part, WorkerCounters, WorkerProtocol};
 
-const FIRST_JOIN_RETRY: Duration = Duration::from_millis(20);
-const LAST_JOIN_RETRY: Duration = Duration::from_millis(500);
 /// Several heartbeats may be lost before a lease ends.
 pub(crate) const HEARTBEATS_PER_LEASE: u32 = 4;
 
@@ -54,18 +53,6 @@ pub enum JoinProgress {
     Joined,
     /// The switch has refused: the reason, and what was expected.
     Refused(Status, u32),
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Attempt {
-    /// The Join's id, which its Ack repeats.
-    request: u32,
-    retry: Duration,
-    deadline: Instant,
-    /// Whether the Join is to be sent now.
-    due: bool,
-    /// Members that have joined, once the switch has answered.
-    present: Option<u16>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -145,8 +132,9 @@ impl Session {
     /// How far joining is.
     pub fn join_progress(&self) -> JoinProgress {
         match self.phase {
-            Phase::Joining(Attempt { present: None, .. }) => JoinProgress::Unanswered,
-            Phase::Joining(Attempt { present: Some(members), .. }) => JoinProgress::Waiting(members),
+            Phase::Joining(attempt) => {
+                attempt.present().map_or(JoinProgress::Unanswered, JoinProgress::Waiting)
+            }
             Phase::Supplying | Phase::Member => JoinProgress::Joined,
             Phase::Refused(status, expected) => JoinProgress::Refused(status, expected),
         }
@@ -229,7 +217,7 @@ impl Session {
     /// When [`Self::handle_timeout`] is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let own = match self.phase {
-            Phase::Joining(attempt) => Some(attempt.deadline),
+            Phase::Joining(attempt) => Some(attempt.deadline()),
             Phase::Supplying | Phase::Member => self.protocol.as_ref().and_then(WorkerProtocol::poll_timeout),
             Phase::Refused(..) => None,
         };
@@ -240,13 +228,7 @@ impl Session {
     /// Lets time pass.
     pub fn handle_timeout(&mut self, now: Instant) {
         match &mut self.phase {
-            Phase::Joining(attempt) => {
-                if attempt.deadline <= now {
-                    attempt.retry = (attempt.retry * 2).min(LAST_JOIN_RETRY);
-                    attempt.deadline = now.plus(attempt.retry);
-                    attempt.due = true;
-                }
-            }
+            Phase::Joining(attempt) => attempt.handle_timeout(now),
             Phase::Supplying | Phase::Member => {
                 if let Some(protocol) = &mut self.protocol {
                     protocol.handle_timeout(now);
@@ -292,13 +274,9 @@ impl Session {
         }
     }
 
-    /// A refusal that proves nothing is no reason to give up, but may explain why no other answer comes.
     fn note_refused_key(&mut self, repr: &ControlRepr<'_>) {
-        if let (Phase::Joining(attempt), ControlBody::Ack(ack)) = (self.phase, repr.body)
-            && repr.request == attempt.request
-            && (ack.action, ack.status) == (Action::Join, Status::NotAuthentic)
-        {
-            self.key_refused = Some(ack.expected != 0);
+        if let Phase::Joining(attempt) = self.phase {
+            self.key_refused = attempt.key_refused(repr).or(self.key_refused);
         }
     }
 
@@ -311,7 +289,7 @@ impl Session {
         buffer: &mut Vec<u8>,
     ) -> Option<(Class, usize)> {
         if let Phase::Joining(attempt) = &mut self.phase {
-            return core::mem::take(&mut attempt.due).then_some(attempt.request).map(|request| {
+            return attempt.take_due().map(|request| {
                 let nonce = self.authenticator.as_ref().map_or(0, Authenticator::session);
                 let join = JoinRepr { resume: self.resume(), nonce, ..self.config.join };
                 self.emit(request, ControlBody::Join(join), buffer)
@@ -379,29 +357,15 @@ impl Session {
 
     fn join(&mut self, now: Instant) {
         self.attempts += 1;
-        self.phase = Phase::Joining(Attempt {
-            request: self.attempts,
-            retry: FIRST_JOIN_RETRY,
-            deadline: now.plus(FIRST_JOIN_RETRY),
-            due: true,
-            present: None,
-        });
+        self.phase = Phase::Joining(Attempt::new(self.attempts, now));
     }
 
     fn handle_join_answer(&mut self, now: Instant, repr: &ControlRepr<'_>) {
-        let (Phase::Joining(attempt), ControlBody::Ack(ack)) = (&mut self.phase, repr.body) else { return };
-        if repr.request != attempt.request || ack.action != Action::Join {
-            return;
-        }
-        if let (Status::Challenge, Some(authenticator)) = (ack.status, &self.authenticator) {
-            authenticator.open_session(ack.history);
-            attempt.due = true;
-        } else if ack.status != Status::Success {
-            self.refused(ack.status, ack.expected);
-        } else if ack.formed {
-            self.admitted(now, &ack);
-        } else {
-            attempt.present = Some(ack.members);
+        let Phase::Joining(attempt) = &mut self.phase else { return };
+        match attempt.handle_answer(repr, self.authenticator.as_ref()) {
+            Some(Answer::Refused(status, expected)) => self.refused(status, expected),
+            Some(Answer::Admitted(membership)) => self.admitted(now, membership),
+            None => {}
         }
     }
 
@@ -412,8 +376,7 @@ impl Session {
         }
     }
 
-    fn admitted(&mut self, now: Instant, ack: &AckRepr<'_>) {
-        let membership = Membership::from_ack(ack);
+    fn admitted(&mut self, now: Instant, membership: Membership) {
         self.phase = Phase::Member;
         self.is_awaited = false;
         if let Some(protocol) = &mut self.protocol {

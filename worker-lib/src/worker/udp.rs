@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use iswitch_protocol::limits::MAX_SUPERFRAME_LEN_BYTES;
 use iswitch_protocol::wire::control::RangeRepr;
 use iswitch_protocol::wire::{
-    AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, JoinRepr, Status,
+    AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, JoinRepr, Mode, Status,
 };
 use iswitch_protocol::{Instant, Round as WireRound, VectorLayout};
 use iswitch_socket::{Options, UdpSocket};
@@ -53,18 +53,19 @@ pub struct Worker {
 
 /// The socket, the clock and the buffer that datagrams come into.
 #[derive(Debug)]
-struct Link {
-    socket: Arc<UdpSocket>,
+pub(super) struct Link {
+    pub(super) socket: Arc<UdpSocket>,
     classifier: Classifier,
     epoch: std::time::Instant,
-    recv_buffer: Vec<u8>,
-    last_heard: Instant,
+    pub(super) recv_buffer: Vec<u8>,
+    pub(super) last_heard: Instant,
     /// If the job has a key.
-    authenticator: Option<Authenticator>,
+    pub(super) authenticator: Option<Authenticator>,
 }
 
 impl Link {
-    fn open(options: &JoinOptions) -> Result<Self, JoinError> {
+    /// Opens a socket to the switch.
+    pub(super) fn open(options: &JoinOptions) -> Result<Self, JoinError> {
         if options.tag_data && options.key.is_none() {
             return Err(JoinError::TagsWithoutKey);
         }
@@ -92,12 +93,12 @@ impl Link {
         self.socket.local_addr()
     }
 
-    fn now(&self) -> Instant {
+    pub(super) fn now(&self) -> Instant {
         Instant::from_nanos(self.epoch.elapsed().as_nanos() as u64)
     }
 
     /// A full send buffer is a loss like any other: the protocol repairs it.
-    fn send(&self, class: Class, payload: &[u8], stride: usize) -> io::Result<()> {
+    pub(super) fn send(&self, class: Class, payload: &[u8], stride: usize) -> io::Result<()> {
         let tos = self.classifier.tos_of(class);
         match self.socket.send(tos, None, None, payload, stride) {
             Err(error) if is_transient(&error) => Ok(()),
@@ -107,7 +108,7 @@ impl Link {
     }
 
     /// What is there, if anything: class, bytes in the buffer, and bytes of each datagram.
-    fn receive(&mut self) -> io::Result<Option<(Class, usize, usize)>> {
+    pub(super) fn receive(&mut self) -> io::Result<Option<(Class, usize, usize)>> {
         match self.socket.recv(&mut self.recv_buffer) {
             Ok(received) => {
                 self.last_heard = self.now();
@@ -126,7 +127,7 @@ impl Link {
     }
 
     /// Waits for a datagram until `deadline` at most.
-    fn wait(&self, deadline: Instant) -> io::Result<bool> {
+    pub(super) fn wait(&self, deadline: Instant) -> io::Result<bool> {
         self.socket.wait_readable(Some(deadline.since(self.now())))
     }
 }
@@ -390,7 +391,7 @@ impl Drop for Worker {
     }
 }
 
-fn round_error(round: WireRound, failure: Failure) -> AggregateError {
+pub(super) fn round_error(round: WireRound, failure: Failure) -> AggregateError {
     match failure {
         // A session joins again; only the round it cannot resume is reported.
         Failure::Forgotten => AggregateError::Expelled { reason: "unknown member" },
@@ -404,7 +405,7 @@ fn round_error(round: WireRound, failure: Failure) -> AggregateError {
     }
 }
 
-fn accept(status: Status) -> Result<(), AggregateError> {
+pub(super) fn accept(status: Status) -> Result<(), AggregateError> {
     match status {
         Status::Success => Ok(()),
         Status::UnknownMember => Err(AggregateError::Expelled { reason: status.name() }),
@@ -466,7 +467,7 @@ impl Query<'_> {
                 Some(JobAnswer { status: Status::Success, peer, .. }) => return Ok(peer),
                 Some(JobAnswer { status: Status::UnknownJob, .. }) => return Ok(None),
                 Some(JobAnswer { status, expected, .. }) => {
-                    let reason = self.options.refusal(status, expected);
+                    let reason = self.options.refusal(Mode::Synchronous, status, expected);
                     return Err(JoinError::Refused { status, reason });
                 }
                 None => retry = (retry * 2).min(LAST_RETRY),
@@ -499,26 +500,73 @@ impl Query<'_> {
 }
 
 /// The first part of a worker's life: until the switch has answered, and until all workers are there.
-struct Joining<'a> {
-    link: &'a mut Link,
-    options: &'a JoinOptions,
-    buffer: &'a mut Vec<u8>,
+pub(super) struct Joining<'a> {
+    pub(super) link: &'a mut Link,
+    pub(super) options: &'a JoinOptions,
+    pub(super) buffer: &'a mut Vec<u8>,
+}
+
+/// A protocol that begins with joining.
+pub(super) trait Joins {
+    /// What it asks for.
+    const MODE: Mode;
+
+    fn join_progress(&self) -> JoinProgress;
+    fn poll_join(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<(Class, usize)>;
+    fn poll_timeout(&self) -> Option<Instant>;
+    fn handle_timeout(&mut self, now: Instant);
+    fn handle_datagrams(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize);
+    /// Whether the job has a key, in the words of somebody who refused this worker's and may not be the switch.
+    fn key_refused(&self) -> Option<bool>;
+    fn emit(&self, request: u32, body: ControlBody<'_>, buffer: &mut Vec<u8>) -> (Class, usize);
+}
+
+impl Joins for Session {
+    const MODE: Mode = Mode::Synchronous;
+
+    fn join_progress(&self) -> JoinProgress {
+        self.join_progress()
+    }
+
+    fn poll_join(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<(Class, usize)> {
+        self.poll_transmit(now, &[], buffer)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.poll_timeout()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.handle_timeout(now);
+    }
+
+    fn handle_datagrams(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
+        self.handle_datagrams(now, class, payload, stride);
+    }
+
+    fn key_refused(&self) -> Option<bool> {
+        self.key_refused()
+    }
+
+    fn emit(&self, request: u32, body: ControlBody<'_>, buffer: &mut Vec<u8>) -> (Class, usize) {
+        self.emit(request, body, buffer)
+    }
 }
 
 impl Joining<'_> {
-    fn run(&mut self, session: &mut Session) -> Result<(), JoinError> {
+    pub(super) fn run<P: Joins>(&mut self, session: &mut P) -> Result<(), JoinError> {
         let begin = self.link.now();
         let mut last_error = None;
         loop {
             let now = self.link.now();
-            while let Some((_, len)) = session.poll_transmit(now, &[], self.buffer) {
+            while let Some((_, len)) = session.poll_join(now, self.buffer) {
                 last_error = self.send(len)?;
             }
             let waited = now.since(begin);
             match session.join_progress() {
                 JoinProgress::Joined => return Ok(()),
                 JoinProgress::Refused(status, expected) => {
-                    let reason = self.options.refusal(status, expected);
+                    let reason = self.options.refusal(P::MODE, status, expected);
                     return Err(JoinError::Refused { status, reason });
                 }
                 JoinProgress::Unanswered if waited > self.options.connect_timeout => {
@@ -538,9 +586,9 @@ impl Joining<'_> {
     }
 
     /// Nobody has answered a Join as long as a data packet. If a short one is answered, the path is too narrow.
-    fn explain_silence(
+    fn explain_silence<P: Joins>(
         &mut self,
-        session: &Session,
+        session: &P,
         waited: Duration,
         error: Option<io::Error>,
     ) -> JoinError {
@@ -606,7 +654,7 @@ impl Joining<'_> {
 const EMSGSIZE: i32 = 90;
 
 /// A number that another process at the same address is unlikely to have.
-fn instance() -> u32 {
+pub(super) fn instance() -> u32 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id()) as u32
 }

@@ -1,0 +1,482 @@
+//! An asynchronous job in virtual time: the real switch core and the real worker protocol, with the three stages of
+//! the pipeline reduced to what decides about sums: when a gradient is made, committed and applied.
+//!
+//! One seed decides everything. Vectors are integers, so every sum is exact, and any vector that was counted twice,
+//! or in part, or in two aggregates, shows in the result.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::time::Duration;
+
+use iswitch::pipeline::{Staleness, digest};
+use iswitch::worker::asynchronous::{AsyncCounters, AsyncProtocol, Submission, Sum};
+use iswitch::worker::protocol::Failure;
+use iswitch::worker::session::SessionConfig;
+use iswitch_daemon::switch::{Config, Endpoint, Event, Instant, PortId, Switch};
+use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Kind, Mode};
+use iswitch_protocol::{Round, VectorLayout};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+const JOB: u32 = 1;
+const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 254), 7711);
+const GRADIENT_LEN: u32 = 150;
+const SEGMENT_FLOATS: u16 = 4;
+
+/// What the network does to packets. Probabilities are per datagram.
+#[derive(Clone, Copy, Debug)]
+pub struct Faults {
+    /// Time on the wire of every packet.
+    pub delay: Duration,
+    /// Up to this much more, drawn for each packet: what reorders them.
+    pub jitter: Duration,
+    /// Probability that a packet is lost.
+    pub loss: f64,
+    /// Probability that a packet arrives twice.
+    pub duplication: f64,
+}
+
+impl Faults {
+    /// Nothing is lost, nothing overtaken.
+    pub const NONE: Self =
+        Self { delay: Duration::from_micros(20), jitter: Duration::ZERO, loss: 0.0, duplication: 0.0 };
+}
+
+/// One worker.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Time that it takes to compute a gradient.
+    pub compute: Duration,
+    /// Stops it for every second one of these periods: it does nothing, and what arrives waits.
+    pub stall: Option<Duration>,
+}
+
+/// A job to simulate.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Its workers.
+    pub workers: Vec<Pace>,
+    /// The threshold H that the first of them sets; 0 lets it follow the members.
+    pub threshold: u16,
+    /// The bound S.
+    pub staleness_bound: u32,
+    /// The network.
+    pub faults: Faults,
+    /// Virtual time that the job runs.
+    pub duration: Duration,
+}
+
+/// What one worker has done.
+#[derive(Clone, Debug)]
+pub struct WorkerReport {
+    /// Its clock t and the staleness of its gradients.
+    pub staleness: Staleness,
+    /// What its protocol counted.
+    pub counters: AsyncCounters,
+    /// How often it needed the state of a peer.
+    pub missed: u64,
+}
+
+/// What a simulation has shown.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Aggregates that any worker has applied.
+    pub aggregates: u64,
+    /// Aggregates whose sum was compared with the vectors that their senders say are in them.
+    pub checked: u64,
+    /// Datagrams that were put on the wire.
+    pub datagrams: u64,
+    /// The workers.
+    pub workers: Vec<WorkerReport>,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Packet {
+    at: Instant,
+    /// Keeps the order of packets that arrive at the same time.
+    sequence: u64,
+    /// The worker that sent it, or that gets it.
+    worker: usize,
+    to_switch: bool,
+    is_data: bool,
+    bytes: Vec<u8>,
+}
+
+/// A gradient that is being computed, or waits to be committed.
+#[derive(Clone, Copy, Debug)]
+struct Gradient {
+    /// Number among those of its worker.
+    number: u64,
+    done_at: Instant,
+    made_at: u64,
+}
+
+struct SimulatedWorker {
+    pace: Pace,
+    protocol: AsyncProtocol,
+    staleness: Staleness,
+    model: Vec<f32>,
+    /// The aggregate to be applied next.
+    next: Option<Round>,
+    gradient: Option<Gradient>,
+    computed: u64,
+    /// The vector under way.
+    committed: Option<u64>,
+    sequence: u64,
+    missed: u64,
+    /// What arrived while it was stopped.
+    inbox: VecDeque<(Class, Vec<u8>)>,
+}
+
+/// What is known of an aggregate.
+#[derive(Default)]
+struct Aggregate {
+    /// The sum and the contributions, as the first worker got them.
+    sum: Option<(Vec<f32>, u16)>,
+    /// The model after it, as the first worker had it.
+    model: Vec<f32>,
+    /// Vectors that are in it, by worker and number.
+    vectors: Vec<(usize, u64)>,
+}
+
+/// A running simulation.
+pub struct Simulation {
+    scenario: Scenario,
+    random: ChaCha8Rng,
+    begin: Instant,
+    now: Instant,
+    sequence: u64,
+    wire: BinaryHeap<Reverse<Packet>>,
+    switch: Switch,
+    workers: Vec<SimulatedWorker>,
+    aggregates: BTreeMap<u32, Aggregate>,
+    datagrams: u64,
+}
+
+fn endpoint(worker: usize) -> Endpoint {
+    let peer = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, worker as u8), 5000);
+    Endpoint { port: PortId(0), peer, local: SWITCH, peer_mac: [0; 6], local_mac: [0; 6] }
+}
+
+/// The integers of a worker's vector: sums of them stay exact.
+fn vector(worker: usize, number: u64) -> Vec<f32> {
+    let element = |index: u64| ((worker as u64 * 31 + number * 17 + index * 7) % 4096) as f32;
+    (0..u64::from(GRADIENT_LEN)).map(element).collect()
+}
+
+impl SimulatedWorker {
+    /// When it goes on, if it is stopped now.
+    fn stopped_until(&self, begin: Instant, now: Instant) -> Option<Instant> {
+        let stall = self.pace.stall?;
+        let periods = now.since(begin).as_nanos() / stall.as_nanos();
+        (periods % 2 == 1).then(|| begin.plus(stall * (periods as u32 + 1)))
+    }
+
+    /// When it has something to do of its own accord.
+    fn deadline(&self, begin: Instant, now: Instant) -> Option<Instant> {
+        let gradient = self.gradient.map(|gradient| gradient.done_at);
+        // A gradient that is done waits for the protocol, which waits for packets.
+        let gradient = gradient.filter(|done_at| *done_at > now || self.protocol.is_ready());
+        let waiting = (!self.inbox.is_empty()).then_some(now);
+        let earliest = self.protocol.poll_timeout().into_iter().chain(gradient).chain(waiting).min()?;
+        Some(self.stopped_until(begin, now.max(earliest)).unwrap_or(earliest))
+    }
+}
+
+impl Simulation {
+    /// A job whose workers are about to join.
+    pub fn new(scenario: Scenario, seed: u64) -> Self {
+        let begin = Instant::from_nanos(1);
+        let config = Config { boot: seed + 1, memory_bytes: 16 << 20, ..Config::default() };
+        let layout = VectorLayout::new(GRADIENT_LEN, SEGMENT_FLOATS).expect("a valid layout");
+        let count = scenario.workers.len();
+        let member = |(worker, pace): (usize, &Pace)| SimulatedWorker {
+            pace: *pace,
+            protocol: AsyncProtocol::new(session(layout, worker, count, seed), begin),
+            staleness: Staleness::new(scenario.staleness_bound),
+            model: vec![0.0; GRADIENT_LEN as usize],
+            next: None,
+            gradient: None,
+            computed: 0,
+            committed: None,
+            sequence: 0,
+            missed: 0,
+            inbox: VecDeque::new(),
+        };
+        let workers = scenario.workers.iter().enumerate().map(member).collect();
+        Self {
+            scenario,
+            random: ChaCha8Rng::seed_from_u64(seed),
+            begin,
+            now: begin,
+            sequence: 0,
+            wire: BinaryHeap::new(),
+            switch: Switch::new(config),
+            workers,
+            aggregates: BTreeMap::new(),
+            datagrams: 0,
+        }
+    }
+
+    /// Runs to the end, checking every sum of every worker.
+    ///
+    /// # Errors
+    /// Names the first sum, order, model or staleness that is wrong.
+    pub fn run(mut self) -> Result<Report, String> {
+        if self.scenario.threshold > 0 {
+            let body = ControlBody::SetH { threshold: self.scenario.threshold };
+            self.workers[0].protocol.order(self.now, body);
+        }
+        (0..self.workers.len()).for_each(|worker| self.flush_worker(worker));
+        let end = self.begin.plus(self.scenario.duration);
+        while self.now < end {
+            self.step()?;
+        }
+        self.report()
+    }
+
+    /// Lets the next packet arrive, or the next deadline pass.
+    fn step(&mut self) -> Result<(), String> {
+        let (begin, now) = (self.begin, self.now);
+        let packet = self.wire.peek().map(|Reverse(next)| next.at);
+        let deadlines = self.workers.iter().filter_map(|worker| worker.deadline(begin, now));
+        let deadline = deadlines.chain(self.switch.poll_timeout()).min();
+        let Some(at) = packet.into_iter().chain(deadline).min() else {
+            return Err("nothing moves any more".into());
+        };
+        self.now = self.now.max(at);
+        if packet == Some(at) {
+            let Some(Reverse(next)) = self.wire.pop() else { return Ok(()) };
+            return self.deliver(next);
+        }
+        for worker in 0..self.workers.len() {
+            if self.workers[worker].deadline(begin, now).is_some_and(|deadline| deadline <= self.now) {
+                self.act(worker)?;
+            }
+        }
+        self.switch.handle_timeout(self.now);
+        self.flush_switch()
+    }
+
+    fn deliver(&mut self, packet: Packet) -> Result<(), String> {
+        let Packet { worker, to_switch, is_data, bytes, .. } = packet;
+        let class = if is_data { Class::Data } else { Class::Control };
+        if to_switch {
+            self.switch.handle_datagrams(self.now, &endpoint(worker), class, &bytes, bytes.len());
+            return self.flush_switch();
+        }
+        self.workers[worker].inbox.push_back((class, bytes));
+        if self.workers[worker].stopped_until(self.begin, self.now).is_some() {
+            return Ok(());
+        }
+        self.act(worker)
+    }
+
+    /// One turn of a worker: it receives, applies sums, and computes and commits gradients.
+    fn act(&mut self, worker: usize) -> Result<(), String> {
+        let now = self.now;
+        while let Some((class, bytes)) = self.workers[worker].inbox.pop_front() {
+            self.workers[worker].protocol.handle_datagrams(now, class, &bytes, bytes.len());
+            self.apply_sums(worker)?;
+        }
+        let acting = &mut self.workers[worker];
+        if acting.protocol.poll_timeout().is_some_and(|deadline| deadline <= now) {
+            acting.protocol.handle_timeout(now);
+        }
+        self.apply_sums(worker)?;
+        self.note_submission(worker);
+        self.compute(worker);
+        self.flush_worker(worker);
+        Ok(())
+    }
+
+    /// LWU: sums in order, each the same for all, and the same model after it.
+    fn apply_sums(&mut self, worker: usize) -> Result<(), String> {
+        loop {
+            while let Some(sum) = self.workers[worker].protocol.take_sum() {
+                self.apply(worker, sum)?;
+            }
+            let acting = &mut self.workers[worker];
+            if let Some(divergence) = acting.protocol.take_divergence() {
+                return Err(format!("worker {worker}: {divergence:?}"));
+            }
+            match acting.protocol.take_failure() {
+                None => return Ok(()),
+                // The state of a peer: the model before the next aggregate that it can get.
+                Some(Failure::Missed(next)) => {
+                    acting.missed += 1;
+                    let peer = self.aggregates.get(&next.previous().get());
+                    acting.model.clone_from(&peer.ok_or("nobody has the state that was missed")?.model);
+                    acting.next = Some(next);
+                }
+                Some(failure) => return Err(format!("worker {worker} failed: {failure:?}")),
+            }
+        }
+    }
+
+    fn apply(&mut self, worker: usize, sum: Sum) -> Result<(), String> {
+        let acting = &mut self.workers[worker];
+        let number = sum.aggregate.get();
+        if acting.next.is_some_and(|next| next != sum.aggregate) {
+            return Err(format!("worker {worker} got {number}, expected {:?}", acting.next));
+        }
+        acting.next = Some(sum.aggregate.next());
+        acting.model.iter_mut().zip(&sum.vector).for_each(|(x, sum)| *x = (*x + sum) % 1e6);
+        acting.staleness.applied(number);
+        acting.protocol.tell_digest(sum.aggregate, digest(&acting.model));
+        let known = self.aggregates.entry(number).or_default();
+        match &known.sum {
+            None => {
+                known.model.clone_from(&acting.model);
+                known.sum = Some((sum.vector.clone(), sum.contributions));
+            }
+            Some((vector, contributions)) => {
+                let is_same = *vector == sum.vector && *contributions == sum.contributions;
+                if !is_same || known.model != acting.model {
+                    return Err(format!("worker {worker} has another sum or model for aggregate {number}"));
+                }
+            }
+        }
+        acting.protocol.recycle(sum.vector);
+        Ok(())
+    }
+
+    fn note_submission(&mut self, worker: usize) {
+        let acting = &mut self.workers[worker];
+        let Some(submission) = acting.protocol.take_submission() else { return };
+        let number = acting.committed.take().expect("only what was committed is answered");
+        let aggregate = match submission {
+            Submission::Admitted(aggregate) => Some(aggregate.get()),
+            Submission::Lost => None,
+        };
+        acting.staleness.admitted(acting.sequence, aggregate);
+        acting.sequence += 1;
+        if let Some(aggregate) = aggregate {
+            self.aggregates.entry(aggregate).or_default().vectors.push((worker, number));
+        }
+    }
+
+    /// LGC: computes, commits what is not too stale, begins anew.
+    fn compute(&mut self, worker: usize) {
+        let now = self.now;
+        let acting = &mut self.workers[worker];
+        if let Some(Gradient { number, done_at, made_at }) = acting.gradient {
+            if now < done_at || !acting.protocol.is_ready() {
+                return;
+            }
+            if acting.staleness.may_commit(made_at) {
+                acting.staleness.committed(acting.sequence, made_at);
+                acting.committed = Some(number);
+                acting.protocol.submit(now, &vector(worker, number));
+            }
+        }
+        let done_at = now.plus(acting.pace.compute);
+        acting.gradient =
+            Some(Gradient { number: acting.computed, done_at, made_at: acting.staleness.updates() });
+        acting.computed += 1;
+    }
+
+    fn flush_worker(&mut self, worker: usize) {
+        let mut buffer = Vec::new();
+        while let Some((class, stride)) = self.workers[worker].protocol.poll_transmit(self.now, &mut buffer) {
+            for bytes in buffer.chunks(stride) {
+                self.send(worker, true, class, bytes);
+            }
+        }
+    }
+
+    fn flush_switch(&mut self) -> Result<(), String> {
+        let mut packets = Vec::new();
+        while let Some(transmit) = self.switch.poll_transmit() {
+            for recipient in transmit.recipients() {
+                let to = usize::from(recipient.peer.ip().octets()[3]);
+                let datagrams = transmit.payload.chunks(transmit.stride);
+                packets.extend(datagrams.map(|bytes| (to, transmit.class, bytes.to_vec())));
+            }
+        }
+        for (to, class, bytes) in packets {
+            self.send(to, false, class, &bytes);
+        }
+        while let Some(event) = self.switch.poll_event() {
+            if matches!(event, Event::Diverged { .. } | Event::Left { .. }) {
+                return Err(event.to_string());
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a packet on the wire: it is lost, or arrives once or twice.
+    fn send(&mut self, worker: usize, to_switch: bool, class: Class, bytes: &[u8]) {
+        let Faults { delay, jitter, loss, duplication } = self.scenario.faults;
+        let copies = 1 + u32::from(self.random.random_bool(duplication));
+        self.datagrams += 1;
+        for _ in 0..copies {
+            if self.random.random_bool(loss) {
+                continue;
+            }
+            let jitter = jitter.mul_f64(self.random.random::<f64>());
+            self.sequence += 1;
+            let (at, is_data) = (self.now.plus(delay + jitter), class == Class::Data);
+            let bytes = bytes.to_vec();
+            self.wire.push(Reverse(Packet {
+                at,
+                sequence: self.sequence,
+                worker,
+                to_switch,
+                is_data,
+                bytes,
+            }));
+        }
+    }
+
+    fn report(self) -> Result<Report, String> {
+        let mut checked = 0;
+        for (number, aggregate) in &self.aggregates {
+            let Some((sum, contributions)) = &aggregate.sum else { continue };
+            if aggregate.vectors.len() > usize::from(*contributions) {
+                return Err(format!("aggregate {number} counts {contributions}: {:?}", aggregate.vectors));
+            }
+            // At the end a sender may not know yet which aggregate took its vector.
+            if aggregate.vectors.len() < usize::from(*contributions) {
+                continue;
+            }
+            let mut expected = vec![0.0; GRADIENT_LEN as usize];
+            for (worker, vector_number) in &aggregate.vectors {
+                let vector = vector(*worker, *vector_number);
+                expected.iter_mut().zip(vector).for_each(|(sum, x)| *sum += x);
+            }
+            if expected != *sum {
+                return Err(format!("aggregate {number} is not the sum of {:?}", aggregate.vectors));
+            }
+            checked += 1;
+        }
+        let aggregates = self.aggregates.values().filter(|aggregate| aggregate.sum.is_some()).count() as u64;
+        let workers = self.workers.into_iter().map(|worker| WorkerReport {
+            staleness: worker.staleness,
+            counters: worker.protocol.counters(),
+            missed: worker.missed,
+        });
+        Ok(Report { aggregates, checked, datagrams: self.datagrams, workers: workers.collect() })
+    }
+}
+
+fn session(layout: VectorLayout, worker: usize, workers: usize, seed: u64) -> SessionConfig {
+    let join = JoinRepr {
+        gradient_len: layout.gradient_len(),
+        segment_floats: layout.segment_floats(),
+        workers: workers as u16,
+        mode: Mode::Asynchronous,
+        kind: Kind::Worker,
+        weight: 1,
+        instance: (seed as u32).wrapping_mul(0x9E37_79B9).wrapping_add(worker as u32),
+        rank: worker as u16,
+        height: 0,
+        query: false,
+        tagged: false,
+        nonce: 0,
+        resume: None,
+        padding_len: 0,
+    };
+    SessionConfig { job: JOB, layout, join, recv_buffer_bytes: 4 << 20, heartbeats: true }
+}

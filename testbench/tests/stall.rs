@@ -1,0 +1,77 @@
+//! A worker that is stopped half of the time, as processes under the real daemon. The simulation proves that it costs
+//! the others nothing; this measures it.
+
+use std::time::{Duration, Instant};
+
+use iswitch_testbench::binaries;
+use iswitch_testbench::cluster::{Daemon, SOON};
+use iswitch_testbench::process::{Process, Signal, command};
+use iswitch_testbench::requirements::{alone, programs, report};
+use serde_json::Value;
+
+/// Workers that run all the time; H is their number.
+const FAST: usize = 3;
+const SECONDS: f64 = 4.0;
+/// Time that the other one runs, and is stopped, in turn.
+const STALL: Duration = Duration::from_millis(200);
+
+fn worker(daemon: &Daemon, rank: usize, workers: usize) -> Process {
+    let mut command = command(binaries::async_pipeline());
+    let arguments = format!(
+        "--json --switch {} --workers {workers} --rank {rank} --threshold {FAST} --seconds {SECONDS}",
+        daemon.address()
+    );
+    command.args(arguments.split_whitespace());
+    Process::spawn(&format!("async_pipeline of rank {rank}"), &mut command)
+}
+
+/// Results of the workers that are not stopped.
+fn measure(stopped: usize) -> Vec<Value> {
+    let daemon = Daemon::on_loopback(&[]);
+    let workers = FAST + stopped;
+    let fast: Vec<_> = (0..FAST).map(|rank| worker(&daemon, rank, workers)).collect();
+    let mut others: Vec<_> = (FAST..workers).map(|rank| worker(&daemon, rank, workers)).collect();
+    let begin = Instant::now();
+    while stopped > 0 && begin.elapsed().as_secs_f64() < SECONDS {
+        for signal in [Signal::STOP, Signal::CONT] {
+            others.iter_mut().for_each(|other| other.signal(signal));
+            std::thread::sleep(STALL);
+        }
+    }
+    let results = fast.into_iter().map(|process| process.wait_success(SOON));
+    let results = results.map(|line| serde_json::from_str(&line).expect("one line of JSON")).collect();
+    // It may have missed more than the switch keeps: then it ends with an error that says so.
+    for other in others {
+        let finished = other.wait(SOON);
+        assert!(
+            finished.status.success() || finished.stderr.contains("the others went on without this worker"),
+            "{}",
+            finished.stderr
+        );
+    }
+    results
+}
+
+fn mean(results: &[Value], field: &str) -> f64 {
+    results.iter().map(|result| result[field].as_f64().expect("a number")).sum::<f64>() / results.len() as f64
+}
+
+#[test]
+fn a_stopped_worker_does_not_stop_the_others() {
+    if !programs("a_stopped_worker_does_not_stop_the_others", &["setpriv"]) {
+        return;
+    }
+    let _alone = alone();
+    let (without, with) = (measure(0), measure(1));
+    for (name, results) in [("without", &without), ("with", &with)] {
+        assert!(results.iter().all(|result| result["updates"].as_u64().is_some_and(|updates| updates > 0)));
+        assert!(results.iter().all(|result| result["lost"] == 0));
+        report(&format!(
+            "asynchronous, H = {FAST}, {FAST} workers {name} one stopped half of the time: \
+             {:.0} gradients/s each, {:.0} updates/s, staleness {:.2}",
+            mean(results, "contributed_s"),
+            mean(results, "updates_s"),
+            mean(results, "staleness_at_inclusion")
+        ));
+    }
+}

@@ -1,0 +1,201 @@
+//! How stale gradients are: the bound of Algorithm 1, and what really came of it.
+//!
+//! t counts the updates of the weights. A gradient is made from weights of time `t_w`. It is committed if
+//! `t - t_w <= S`, and skipped otherwise. Until an aggregate takes it t may go on: its true staleness is that of
+//! the weights that its aggregate is applied to.
+
+use std::collections::VecDeque;
+
+/// Staleness that has a bucket of its own in the histogram of inclusions; more is counted in the last.
+const INCLUSION_BUCKETS: usize = 32;
+/// Aggregates that are remembered after they were applied: the news that one has taken a vector may come after it.
+const APPLIED_AGGREGATES: usize = 64;
+
+/// Gradients by staleness, in updates.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Histogram {
+    counts: Vec<u64>,
+}
+
+impl Histogram {
+    fn new(buckets: usize) -> Self {
+        Self { counts: vec![0; buckets] }
+    }
+
+    fn add(&mut self, staleness: u64) {
+        let last = self.counts.len() - 1;
+        self.counts[(staleness as usize).min(last)] += 1;
+    }
+
+    /// How many were 0, 1, 2, ... updates stale; in the last place, how many were that or more.
+    pub fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
+    /// How many there are.
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// The most stale, if there is one.
+    pub fn max(&self) -> Option<usize> {
+        self.counts.iter().rposition(|count| *count > 0)
+    }
+
+    /// The mean staleness; zero if there is none.
+    pub fn mean(&self) -> f64 {
+        let sum: u64 = (0u64..).zip(&self.counts).map(|(staleness, count)| staleness * count).sum();
+        sum as f64 / self.total().max(1) as f64
+    }
+}
+
+/// The clock t of one worker, and the gradients that it has committed.
+#[derive(Clone, Debug)]
+pub struct Staleness {
+    bound: u32,
+    updates: u64,
+    skipped: u64,
+    lost: u64,
+    at_commit: Histogram,
+    at_inclusion: Histogram,
+    /// Vectors that were committed: number, and t of the weights they are made from.
+    committed: VecDeque<(u64, u64)>,
+    /// Vectors in aggregates that are not applied yet: aggregate, and t of the weights.
+    included: VecDeque<(u32, u64)>,
+    /// The last aggregates that were applied, and t before.
+    applied: VecDeque<(u32, u64)>,
+}
+
+impl Staleness {
+    /// With the bound S, in updates.
+    pub fn new(bound: u32) -> Self {
+        Self {
+            bound,
+            updates: 0,
+            skipped: 0,
+            lost: 0,
+            at_commit: Histogram::new(bound as usize + 1),
+            at_inclusion: Histogram::new(INCLUSION_BUCKETS),
+            committed: VecDeque::new(),
+            included: VecDeque::new(),
+            applied: VecDeque::with_capacity(APPLIED_AGGREGATES),
+        }
+    }
+
+    /// The time t: updates so far.
+    pub fn updates(&self) -> u64 {
+        self.updates
+    }
+
+    /// Whether a gradient of weights of time `made_at` may be committed now. If not, it is counted as skipped.
+    pub fn may_commit(&mut self, made_at: u64) -> bool {
+        let may = self.updates - made_at <= u64::from(self.bound);
+        self.skipped += u64::from(!may);
+        may
+    }
+
+    /// The gradient has been committed as the vector of that number.
+    pub fn committed(&mut self, sequence: u64, made_at: u64) {
+        self.at_commit.add(self.updates - made_at);
+        self.committed.push_back((sequence, made_at));
+    }
+
+    /// An aggregate has taken a vector, or it is lost. Vectors are named in the order they were committed in.
+    pub fn admitted(&mut self, sequence: u64, aggregate: Option<u32>) {
+        while let Some((committed, made_at)) = self.committed.pop_front() {
+            if committed != sequence {
+                // Nothing was ever heard of it.
+                self.lost += 1;
+                continue;
+            }
+            let Some(aggregate) = aggregate else {
+                self.lost += 1;
+                return;
+            };
+            match self.applied.iter().find(|(applied, _)| *applied == aggregate) {
+                Some((_, updates)) => self.at_inclusion.add(updates - made_at),
+                None => self.included.push_back((aggregate, made_at)),
+            }
+            return;
+        }
+    }
+
+    /// An aggregate was applied to the weights: t goes on.
+    pub fn applied(&mut self, aggregate: u32) {
+        let updates = self.updates;
+        let at_inclusion = &mut self.at_inclusion;
+        self.included.retain(|(taken_by, made_at)| {
+            let is_applied = *taken_by == aggregate;
+            if is_applied {
+                at_inclusion.add(updates - made_at);
+            }
+            !is_applied
+        });
+        if self.applied.len() == APPLIED_AGGREGATES {
+            self.applied.pop_front();
+        }
+        self.applied.push_back((aggregate, updates));
+        self.updates += 1;
+    }
+
+    /// Gradients that were too stale to be committed.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// Gradients that were committed, and that no aggregate has taken.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Staleness of gradients when they were committed: never above S.
+    pub fn at_commit(&self) -> &Histogram {
+        &self.at_commit
+    }
+
+    /// Staleness of gradients when the aggregate that they are in was applied.
+    pub fn at_inclusion(&self) -> &Histogram {
+        &self.at_inclusion
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gradient_is_committed_up_to_the_bound() {
+        let mut staleness = Staleness::new(3);
+        (0..3).for_each(|aggregate| staleness.applied(aggregate));
+        assert!(staleness.may_commit(0));
+        staleness.committed(0, 0);
+        staleness.applied(3);
+        assert!(!staleness.may_commit(0));
+        assert_eq!((staleness.skipped(), staleness.at_commit().counts()), (1, &[0, 0, 0, 1][..]));
+    }
+
+    #[test]
+    fn true_staleness_is_that_of_the_weights_it_is_applied_to() {
+        let mut staleness = Staleness::new(3);
+        staleness.committed(0, 0);
+        staleness.applied(10);
+        staleness.admitted(0, Some(11));
+        assert_eq!(staleness.at_inclusion().total(), 0);
+        staleness.applied(11);
+        assert_eq!(staleness.at_inclusion().counts()[..3], [0, 1, 0]);
+        staleness.committed(1, 2);
+        staleness.applied(12);
+        staleness.admitted(1, Some(12));
+        assert_eq!(staleness.at_inclusion().counts()[..3], [1, 1, 0], "the sum came before the news");
+        assert_eq!((staleness.at_inclusion().max(), staleness.at_inclusion().mean()), (Some(1), 0.5));
+    }
+
+    #[test]
+    fn vectors_that_nothing_is_heard_of_are_lost() {
+        let mut staleness = Staleness::new(3);
+        (0..3).for_each(|sequence| staleness.committed(sequence, 0));
+        staleness.admitted(0, None);
+        staleness.admitted(2, Some(5));
+        assert_eq!(staleness.lost(), 2);
+    }
+}

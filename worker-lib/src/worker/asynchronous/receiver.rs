@@ -1,0 +1,280 @@
+//! The sums of an asynchronous job, put in the order of their numbers.
+
+use std::collections::VecDeque;
+
+use iswitch_protocol::auth::TagKey;
+use iswitch_protocol::limits::MAX_RANGE_SEGMENTS;
+use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
+use iswitch_protocol::wire::{Class, ControlBody, DataPacket};
+use iswitch_protocol::{Instant, Round, Seg, VectorLayout, history};
+
+use super::{AsyncCounters, Requests, Sum};
+use crate::worker::bitmap::Bitmap;
+use crate::worker::protocol::MAX_HELPS_AT_ONCE;
+use crate::worker::timer::RetryTimer;
+
+/// Aggregates that may be incomplete at once: the next, and later ones whose results overtake it.
+const INCOMING_AGGREGATES: usize = 4;
+/// Sums that may wait for the caller to take them.
+const MAX_READY_SUMS: usize = 4;
+
+#[derive(Debug)]
+pub(super) struct Receiver {
+    layout: VectorLayout,
+    boot: u64,
+    /// With which results are tagged, if they are.
+    tag_key: Option<TagKey>,
+    /// The first aggregate that is not complete.
+    next: Round,
+    /// Stands for the sums before it, see [`iswitch_protocol::history`]; zero if they are not known.
+    history: u64,
+    /// The latest aggregate of which anything was heard.
+    latest: Round,
+    /// What it was when the next one was last asked for.
+    asked_at: Round,
+    /// Those from `next` on, each at its number modulo their count.
+    incoming: Vec<Incoming>,
+    ready: VecDeque<Sum>,
+    spare: Vec<Vec<f32>>,
+    helps: VecDeque<RangeRepr>,
+    /// When the latest Help was sent and which it was, to measure the round trip.
+    help_sent: Option<(u32, Instant)>,
+    timer: RetryTimer,
+    /// Whether complete sums are held back.
+    held: bool,
+}
+
+#[derive(Debug)]
+struct Incoming {
+    received: Bitmap,
+    remaining: u32,
+    contributions: u16,
+    /// `[gradient_len]`
+    sum: Vec<f32>,
+}
+
+impl Incoming {
+    fn new(layout: &VectorLayout) -> Self {
+        let segments = layout.segment_count();
+        Self {
+            received: Bitmap::new(segments as usize),
+            remaining: segments,
+            contributions: 0,
+            sum: vec![0.0; layout.gradient_len() as usize],
+        }
+    }
+
+    fn clear(&mut self, segments: u32) {
+        self.received.clear();
+        self.remaining = segments;
+    }
+}
+
+impl Receiver {
+    pub(super) fn new(layout: VectorLayout) -> Self {
+        Self {
+            layout,
+            boot: 0,
+            tag_key: None,
+            next: Round::default(),
+            history: 0,
+            latest: Round::default(),
+            asked_at: Round::default(),
+            incoming: (0..INCOMING_AGGREGATES).map(|_| Incoming::new(&layout)).collect(),
+            ready: VecDeque::new(),
+            spare: Vec::new(),
+            helps: VecDeque::new(),
+            help_sent: None,
+            timer: RetryTimer::default(),
+            held: false,
+        }
+    }
+
+    /// Believes only results with a tag from now on, or any.
+    pub(super) fn set_tag_key(&mut self, key: Option<TagKey>) {
+        self.tag_key = key;
+    }
+
+    /// Goes on at an aggregate; what is ready stays, what is incomplete is forgotten.
+    pub(super) fn restart(&mut self, now: Instant, next: Round, history: u64, boot: u64) {
+        (self.next, self.latest, self.asked_at) = (next, next, next);
+        (self.history, self.boot) = (history, boot);
+        let segments = self.layout.segment_count();
+        self.incoming.iter_mut().for_each(|incoming| incoming.clear(segments));
+        self.helps.clear();
+        self.timer.restart(now);
+    }
+
+    /// The first aggregate that is not complete.
+    pub(super) fn next(&self) -> Round {
+        self.next
+    }
+
+    /// Stands for the sums before it.
+    pub(super) fn history(&self) -> u64 {
+        self.history
+    }
+
+    /// Sums that wait to be taken.
+    pub(super) fn ready_len(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// Holds back what becomes complete from now on, or no longer.
+    pub(super) fn hold(&mut self, held: bool) {
+        self.held = held;
+    }
+
+    /// Whether results that come now are kept, if they come in order.
+    pub(super) fn has_room(&self) -> bool {
+        self.ready.len() < MAX_READY_SUMS
+    }
+
+    /// Whether the switch is several aggregates ahead of this member.
+    pub(super) fn lags(&self) -> bool {
+        self.latest.distance_from(self.next) >= INCOMING_AGGREGATES as u32
+    }
+
+    /// The next sum in order.
+    pub(super) fn take(&mut self) -> Option<Sum> {
+        let sum = self.ready.pop_front()?;
+        self.collect();
+        Some(sum)
+    }
+
+    /// Gives the memory of a sum back.
+    pub(super) fn recycle(&mut self, vector: Vec<f32>) {
+        if vector.len() == self.layout.gradient_len() as usize && self.spare.len() < MAX_READY_SUMS {
+            self.spare.push(vector);
+        }
+    }
+
+    /// Takes in a result. False if it was of no use.
+    pub(super) fn handle_result(&mut self, now: Instant, bytes: &[u8]) -> bool {
+        let content = match &self.tag_key {
+            None => Some(bytes),
+            Some(key) => key.verify(bytes),
+        };
+        let Some(Ok(packet)) = content.map(DataPacket::new_checked) else { return false };
+        let Seg { index, round, contributions } = packet.seg();
+        let range = self.layout.range(index);
+        if round.is_before(self.next) || range.is_empty() || range.len() != packet.float_count() {
+            return false;
+        }
+        if self.latest.is_before(round) {
+            self.latest = round;
+        }
+        if round.distance_from(self.next) >= INCOMING_AGGREGATES as u32 {
+            return false;
+        }
+        let incoming = self.incoming_mut(round);
+        if incoming.received.get(index.get()) {
+            return false;
+        }
+        for (x, sum) in incoming.sum[range].iter_mut().zip(packet.floats()) {
+            *x = sum;
+        }
+        incoming.received.set(index.get());
+        incoming.contributions = contributions;
+        incoming.remaining -= 1;
+        if round == self.next {
+            self.timer.restart(now);
+        }
+        true
+    }
+
+    /// After results came: what is complete is ready, what was overtaken is asked for.
+    pub(super) fn follow(&mut self) {
+        self.collect();
+        let is_overtaken = self.next.is_before(self.latest) && self.incoming_mut(self.next).remaining > 0;
+        // Asked for again with each later aggregate: soon the switch will no longer keep it.
+        if is_overtaken && self.asked_at != self.latest {
+            self.asked_at = self.latest;
+            self.helps.clear();
+            self.ask();
+        }
+    }
+
+    pub(super) fn poll_timeout(&self) -> Instant {
+        self.timer.deadline()
+    }
+
+    /// Asks for the next aggregate after a silence: its results may be lost, or nobody may have made them.
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        if self.timer.expire(now) {
+            self.helps.clear();
+            self.ask();
+        }
+    }
+
+    /// Writes the next Help into the empty `buffer` and returns its class and length.
+    pub(super) fn poll_transmit(
+        &mut self,
+        now: Instant,
+        requests: &mut Requests,
+        counters: &mut AsyncCounters,
+        buffer: &mut Vec<u8>,
+    ) -> Option<(Class, usize)> {
+        let range = self.helps.pop_front()?;
+        let id = requests.take_id();
+        self.help_sent = Some((id, now));
+        counters.helps += 1;
+        let end = range.first + range.count;
+        let bitmap = self.incoming_mut(range.round).received.zeros(range.first..end);
+        let set = SegmentSetRepr { range, bitmap: &bitmap[..range.count.div_ceil(8) as usize] };
+        Some(requests.emit(id, ControlBody::Help(set), buffer))
+    }
+
+    /// A Help was answered.
+    pub(super) fn handle_help_answer(&mut self, now: Instant, request: u32) {
+        if let Some((id, sent)) = self.help_sent
+            && id == request
+        {
+            self.help_sent = None;
+            self.timer.measure(now.since(sent));
+        }
+    }
+
+    /// Whether an aggregate that the switch no longer keeps is still incomplete here.
+    pub(super) fn lacks_before(&self, oldest_kept: Round) -> bool {
+        self.next.is_before(oldest_kept)
+    }
+
+    /// Moves what is complete to what is ready, in order, while there is room.
+    fn collect(&mut self) {
+        let segments = self.layout.segment_count();
+        while !self.held && self.has_room() && self.incoming_mut(self.next).remaining == 0 {
+            let aggregate = self.next;
+            let fresh = self.spare.pop().unwrap_or_else(|| vec![0.0; self.layout.gradient_len() as usize]);
+            let incoming = self.incoming_mut(aggregate);
+            let vector = std::mem::replace(&mut incoming.sum, fresh);
+            let contributions = incoming.contributions;
+            incoming.clear(segments);
+            self.ready.push_back(Sum { aggregate, contributions, vector });
+            self.next = aggregate.next();
+            // Who does not know what has been summed before cannot say what it has now.
+            if self.history != 0 {
+                self.history = history::after(self.history, self.boot, aggregate);
+            }
+        }
+        if self.latest.is_before(self.next) {
+            self.latest = self.next;
+        }
+    }
+
+    /// Asks for what is missing of the next aggregate.
+    fn ask(&mut self) {
+        let (round, segments) = (self.next, self.layout.segment_count());
+        let mut from = 0;
+        while self.helps.len() < MAX_HELPS_AT_ONCE
+            && let Some(first) = self.incoming_mut(round).received.next_zero(from, segments)
+        {
+            from = (first + MAX_RANGE_SEGMENTS).min(segments);
+            self.helps.push_back(RangeRepr { round, first, count: from - first });
+        }
+    }
+
+    fn incoming_mut(&mut self, round: Round) -> &mut Incoming {
+        &mut self.incoming[round.get() as usize % INCOMING_AGGREGATES]
+    }
+}

@@ -1,0 +1,270 @@
+//! The vector that a member of an asynchronous job is sending.
+//!
+//! Nothing but a Confirm tells that a segment has arrived: the sums that come back may be made of other
+//! members' vectors. So each super-frame is followed by a Confirm of its segments; what the switch misses is
+//! sent again, what it has makes room in the window for the next.
+
+use std::collections::VecDeque;
+
+use iswitch_protocol::auth::TagKey;
+use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, MAX_RANGE_SEGMENTS};
+use iswitch_protocol::wire::AckRepr;
+use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
+use iswitch_protocol::wire::{Class, ControlBody};
+use iswitch_protocol::{Instant, Round, Seg, SegmentIndex, VectorLayout};
+
+use super::{AsyncCounters, Requests};
+use crate::worker::auth::DataKeys;
+use crate::worker::bitmap::Bitmap;
+use crate::worker::protocol::{MAX_HELPS_AT_ONCE, MIN_WINDOW};
+use crate::worker::superframe::push_segment;
+use crate::worker::timer::RetryTimer;
+
+#[derive(Debug)]
+pub(super) struct Sender {
+    layout: VectorLayout,
+    /// `[gradient_len]`, of use while a vector is under way.
+    vector: Vec<f32>,
+    /// Number of the vector under way, or of the next.
+    number: Round,
+    current: Option<Progress>,
+    /// Id of the first request that can be about it.
+    first_request: u32,
+    window: u32,
+    max_window: u32,
+    /// With which data packets are tagged, if they are.
+    tag_key: Option<TagKey>,
+    /// Segments that the switch has.
+    confirmed: Bitmap,
+    /// Segments that it misses.
+    resend: Bitmap,
+    /// Ranges to be confirmed.
+    confirms: VecDeque<RangeRepr>,
+    /// When the latest Confirm was sent and which it was, to measure the round trip.
+    confirm_sent: Option<(u32, Instant)>,
+    timer: RetryTimer,
+}
+
+/// How far the vector is.
+#[derive(Clone, Copy, Debug)]
+struct Progress {
+    /// The first segment that was never sent.
+    unsent: u32,
+    /// Segments sent, and neither confirmed nor missed.
+    in_flight: u32,
+    /// Segments that wait to be sent again.
+    resend: u32,
+    /// Whether losses have narrowed the window since the last confirmation.
+    narrowed: bool,
+}
+
+impl Sender {
+    pub(super) fn new(layout: VectorLayout) -> Self {
+        let segments = layout.segment_count() as usize;
+        Self {
+            layout,
+            vector: vec![0.0; layout.gradient_len() as usize],
+            number: Round::default(),
+            current: None,
+            first_request: 0,
+            window: MIN_WINDOW,
+            max_window: MIN_WINDOW,
+            tag_key: None,
+            confirmed: Bitmap::new(segments),
+            resend: Bitmap::new(segments),
+            confirms: VecDeque::new(),
+            confirm_sent: None,
+            timer: RetryTimer::default(),
+        }
+    }
+
+    /// The member was admitted: its vectors are numbered from here (requirement V-2).
+    pub(super) fn admitted(&mut self, first: Round, max_window: u32, keys: Option<DataKeys>) {
+        self.tag_key = keys.map(|keys| keys.contribution);
+        self.current = None;
+        self.number = first;
+        (self.window, self.max_window) = (max_window, max_window);
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.current.is_none()
+    }
+
+    /// Begins to send a vector (`[gradient_len]`).
+    pub(super) fn begin(&mut self, now: Instant, vector: &[f32], requests: &Requests) {
+        self.first_request = requests.next;
+        self.vector.copy_from_slice(vector);
+        self.confirmed.clear();
+        self.resend.clear();
+        self.confirms.clear();
+        self.timer.restart(now);
+        self.current = Some(Progress { unsent: 0, in_flight: 0, resend: 0, narrowed: false });
+    }
+
+    /// Whether a request is about the vector under way, and not a late one about an earlier vector.
+    pub(super) fn is_about_current(&self, request: u32) -> bool {
+        self.current.is_some() && request.wrapping_sub(self.first_request) <= u32::MAX / 2
+    }
+
+    /// Gives up the vector under way; its number is not used again. True if there was one.
+    pub(super) fn give_up(&mut self) -> bool {
+        let was_sending = self.current.take().is_some();
+        if was_sending {
+            self.number = self.number.next();
+        }
+        was_sending
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.current.map(|_| self.timer.deadline())
+    }
+
+    /// Asks for everything that is not confirmed after a silence.
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        let Some(progress) = self.current else { return };
+        if !self.timer.expire(now) {
+            return;
+        }
+        self.confirms.clear();
+        let mut next = 0;
+        while self.confirms.len() < MAX_HELPS_AT_ONCE
+            && let Some(first) = self.confirmed.next_zero(next, progress.unsent)
+        {
+            next = (first + MAX_RANGE_SEGMENTS).min(progress.unsent);
+            self.push_confirm(first, next);
+        }
+        if self.confirms.is_empty() {
+            // All is there: what is not known is which aggregate took it.
+            self.push_confirm(0, 0);
+        }
+    }
+
+    /// Writes the next packets into the empty `buffer` and returns their class and the bytes of each.
+    pub(super) fn poll_transmit(
+        &mut self,
+        now: Instant,
+        requests: &mut Requests,
+        counters: &mut AsyncCounters,
+        buffer: &mut Vec<u8>,
+    ) -> Option<(Class, usize)> {
+        let progress = self.current?;
+        if let Some(range) = self.confirms.pop_front() {
+            let id = requests.take_id();
+            self.confirm_sent = Some((id, now));
+            counters.confirms += 1;
+            let bitmap = self.confirmed.zeros(range.first..range.first + range.count);
+            let set = SegmentSetRepr { range, bitmap: &bitmap[..range.count.div_ceil(8) as usize] };
+            return Some(requests.emit(id, ControlBody::Confirm(set), buffer));
+        }
+        if progress.resend > 0 {
+            self.emit_resends(counters, buffer);
+        } else {
+            self.emit_fresh(counters, buffer);
+        }
+        let tag_len = if self.tag_key.is_some() { DATA_TAG_LEN_BYTES } else { 0 };
+        let full_len = self.layout.full_packet_len() + tag_len;
+        (!buffer.is_empty()).then(|| (Class::Data, full_len.min(buffer.len())))
+    }
+
+    /// Takes in the Ack of a Confirm. The aggregate that took the vector, once it is known.
+    pub(super) fn handle_confirmed(
+        &mut self,
+        now: Instant,
+        request: u32,
+        ack: &AckRepr<'_>,
+    ) -> Option<Round> {
+        if let Some((id, sent)) = self.confirm_sent
+            && id == request
+        {
+            self.confirm_sent = None;
+            self.timer.measure(now.since(sent));
+        }
+        let missing = ack.missing.filter(|missing| missing.range.round == self.number)?;
+        let mut progress = self.current?;
+        if ack.expected == 1 {
+            self.give_up();
+            return Some(ack.round);
+        }
+        let (mut news, mut lost) = (0, 0);
+        for (bit, index) in (0..missing.range.count).zip(missing.range.first..progress.unsent) {
+            let is_missing = missing.bitmap[bit as usize / 8] >> (bit % 8) & 1 == 1;
+            // Once confirmed is confirmed: Acks may overtake each other.
+            if self.confirmed.get(index) || is_missing && self.resend.get(index) {
+                continue;
+            }
+            if is_missing {
+                self.resend.set(index);
+                (progress.resend, progress.in_flight) = (progress.resend + 1, progress.in_flight - 1);
+                lost += 1;
+                continue;
+            }
+            self.confirmed.set(index);
+            news += 1;
+            if self.resend.get(index) {
+                self.resend.unset(index);
+                progress.resend -= 1;
+            } else {
+                progress.in_flight -= 1;
+            }
+        }
+        if news > 0 {
+            self.timer.restart(now);
+            progress.narrowed = false;
+            self.window = (self.window + self.window.div_ceil(8)).min(self.max_window);
+        }
+        if lost > 0 && !progress.narrowed {
+            progress.narrowed = true;
+            self.window = (self.window / 2).max(MIN_WINDOW).min(self.max_window);
+        }
+        self.current = Some(progress);
+        None
+    }
+
+    fn push_confirm(&mut self, first: u32, end: u32) {
+        self.confirms.push_back(RangeRepr { round: self.number, first, count: end - first });
+    }
+
+    /// Writes segments that the switch misses.
+    fn emit_resends(&mut self, counters: &mut AsyncCounters, buffer: &mut Vec<u8>) {
+        let Some(mut progress) = self.current else { return };
+        let (mut first, mut from) = (None, 0);
+        while let Some(index) = self.resend.next_one(from, progress.unsent) {
+            let start = *first.get_or_insert(index);
+            if index - start >= MAX_RANGE_SEGMENTS || !self.push(index, buffer) {
+                break;
+            }
+            self.resend.unset(index);
+            (progress.resend, progress.in_flight) = (progress.resend - 1, progress.in_flight + 1);
+            counters.retransmitted += 1;
+            from = index + 1;
+        }
+        self.current = Some(progress);
+        if let Some(first) = first {
+            self.push_confirm(first, from);
+        }
+    }
+
+    /// Writes segments that were never sent, as many as the window allows.
+    fn emit_fresh(&mut self, counters: &mut AsyncCounters, buffer: &mut Vec<u8>) {
+        let Some(mut progress) = self.current else { return };
+        let first = progress.unsent;
+        while progress.in_flight < self.window
+            && progress.unsent < self.layout.segment_count()
+            && self.push(progress.unsent, buffer)
+        {
+            progress.unsent += 1;
+            progress.in_flight += 1;
+            counters.segments += 1;
+        }
+        self.current = Some(progress);
+        if progress.unsent > first {
+            self.push_confirm(first, progress.unsent);
+        }
+    }
+
+    fn push(&self, index: u32, buffer: &mut Vec<u8>) -> bool {
+        let index = SegmentIndex::new(index).expect("the layout has no more segments");
+        let seg = Seg { index, round: self.number, contributions: 1 };
+        push_segment(&self.layout, seg, &self.vector, self.tag_key.as_ref(), buffer)
+    }
+}

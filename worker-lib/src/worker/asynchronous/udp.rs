@@ -1,0 +1,482 @@
+//! The asynchronous worker: a thread of its own drives the protocol over a UDP socket.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use iswitch_protocol::limits::MAX_SUPERFRAME_LEN_BYTES;
+use iswitch_protocol::wire::{Class, ControlBody, DigestRepr, JoinRepr, Mode, Status};
+use iswitch_protocol::{Instant, Round, VectorLayout};
+use iswitch_socket::PollSet;
+
+use super::{AsyncCounters, AsyncProtocol, Submission, Sum};
+use crate::aggregate::{AggregateError, check_vector};
+use crate::worker::join::{JoinError, JoinOptions};
+use crate::worker::protocol::Membership;
+use crate::worker::session::{JoinProgress, SessionConfig};
+use crate::worker::udp::{Joining, Joins, Link, accept, instance, round_error};
+
+/// Datagrams or super-frames received before the caller's side is looked at.
+const RECEIVES_PER_TURN: usize = 64;
+
+/// What became of a vector that was submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// The number that [`AsyncWorker::submit`] returned.
+    pub sequence: u64,
+    /// The aggregate that took it; `None` if it was lost.
+    pub aggregate: Option<u32>,
+}
+
+/// A worker that has joined an asynchronous job. Several threads may use it: one submits vectors, another takes
+/// sums.
+///
+/// Its own thread (GA, gradient aggregation, in the paper's pipeline) sends and receives. Dropping the worker leaves
+/// the job.
+///
+/// ```no_run
+/// use iswitch::JoinOptions;
+/// use iswitch::worker::asynchronous::AsyncWorker;
+///
+/// let worker = AsyncWorker::join(JoinOptions::new("10.9.0.254:7711".parse()?, 4, 10_119))?;
+/// let (gradient, mut sum) = (vec![0.5; 10_119], vec![0.0; 10_119]);
+/// worker.submit(&gradient)?;
+/// let (aggregate, contributions) = worker.recv_sum(&mut sum)?;
+/// println!("aggregate {aggregate}: sum of {contributions} gradients");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct AsyncWorker {
+    shared: Arc<Shared>,
+    membership: Membership,
+    gradient_len: usize,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// A vector may be submitted, or the worker is closed.
+    ready: Condvar,
+    /// There is a sum, a failure, or the worker is closed.
+    sums: Condvar,
+    /// The switch has answered an order, or the worker is closed.
+    answered: Condvar,
+    /// Held by the caller whose order is under way.
+    ordering: Mutex<()>,
+    wake: UnixStream,
+}
+
+/// What the callers and the thread hand each other.
+#[derive(Debug, Default)]
+struct State {
+    is_ready: bool,
+    is_closed: bool,
+    next_sequence: u64,
+    /// A vector on its way to the thread.
+    outgoing: Option<Vec<f32>>,
+    spare: Vec<Vec<f32>>,
+    admissions: VecDeque<Admission>,
+    /// At most one: the protocol keeps the others.
+    sum: Option<Sum>,
+    digests: Vec<DigestRepr>,
+    order: Option<ControlBody<'static>>,
+    answer: Option<Status>,
+    failure: Option<AggregateError>,
+    counters: AsyncCounters,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake(&self) {
+        // Full: so many wake-ups are pending that one more tells nothing.
+        let _ = (&self.wake).write(&[0]);
+    }
+
+    fn close(&self) {
+        self.lock().is_closed = true;
+        self.ready.notify_all();
+        self.sums.notify_all();
+        self.answered.notify_all();
+        self.wake();
+    }
+}
+
+impl AsyncWorker {
+    /// Joins a job in asynchronous mode and waits until all its workers have.
+    pub fn join(options: JoinOptions) -> Result<Self, JoinError> {
+        let layout = VectorLayout::new(options.gradient_len, options.segment_floats)?;
+        let mut link = Link::open(&options)?;
+        let config = SessionConfig {
+            job: options.job,
+            layout,
+            join: JoinRepr { mode: Mode::Asynchronous, ..options.repr(instance()) },
+            recv_buffer_bytes: link.socket.recv_buffer_bytes()?,
+            heartbeats: true,
+        };
+        let mut protocol = AsyncProtocol::new(config, link.now());
+        if let Some(authenticator) = link.authenticator.clone() {
+            protocol = protocol.with_key(authenticator);
+        }
+        let mut buffer = Vec::with_capacity(MAX_SUPERFRAME_LEN_BYTES);
+        Joining { link: &mut link, options: &options, buffer: &mut buffer }.run(&mut protocol)?;
+        let membership = *protocol.membership().expect("who has joined is a member");
+        tracing::debug!(member = membership.member, window = membership.window, "joined");
+        let (woken, wake) = UnixStream::pair()?;
+        woken.set_nonblocking(true)?;
+        wake.set_nonblocking(true)?;
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State::default()),
+            ready: Condvar::new(),
+            sums: Condvar::new(),
+            answered: Condvar::new(),
+            ordering: Mutex::new(()),
+            wake,
+        });
+        let gradient_len = options.gradient_len as usize;
+        let network = Network {
+            shared: Arc::clone(&shared),
+            link,
+            protocol,
+            options,
+            buffer,
+            woken,
+            poll: PollSet::new(),
+            sequence: 0,
+        };
+        let thread = std::thread::Builder::new().name("iswitch-ga".into()).spawn(move || network.run())?;
+        Ok(Self { shared, membership, gradient_len, thread: Some(thread) })
+    }
+
+    /// What the switch told when the worker joined.
+    pub fn membership(&self) -> &Membership {
+        &self.membership
+    }
+
+    /// Floats in each vector.
+    pub fn gradient_len(&self) -> usize {
+        self.gradient_len
+    }
+
+    /// The protocol's counters.
+    pub fn counters(&self) -> AsyncCounters {
+        self.shared.lock().counters
+    }
+
+    /// Waits until a vector may be submitted: the last one is part of an aggregate, and the sums are taken as they
+    /// come.
+    pub fn wait_ready(&self) -> Result<(), AggregateError> {
+        let state = self.shared.lock();
+        let state = self
+            .shared
+            .ready
+            .wait_while(state, |state| !state.is_ready && !state.is_closed)
+            .unwrap_or_else(PoisonError::into_inner);
+        if state.is_closed { Err(AggregateError::Closed) } else { Ok(()) }
+    }
+
+    /// Hands a vector (`[gradient_len]`) over to be sent; returns its number among those of this worker. Blocks like
+    /// [`Self::wait_ready`], but not until the vector is sent.
+    pub fn submit(&self, vector: &[f32]) -> Result<u64, AggregateError> {
+        loop {
+            self.wait_ready()?;
+            // Another thread may have been faster.
+            if let Some(sequence) = self.try_submit(vector)? {
+                return Ok(sequence);
+            }
+        }
+    }
+
+    /// As [`Self::submit`], but does not wait: `None` if no vector may be submitted now.
+    pub fn try_submit(&self, vector: &[f32]) -> Result<Option<u64>, AggregateError> {
+        check_vector(vector, self.gradient_len)?;
+        let mut state = self.shared.lock();
+        if state.is_closed {
+            return Err(AggregateError::Closed);
+        }
+        if !std::mem::take(&mut state.is_ready) {
+            return Ok(None);
+        }
+        let mut outgoing = state.spare.pop().unwrap_or_default();
+        outgoing.clear();
+        outgoing.extend_from_slice(vector);
+        state.outgoing = Some(outgoing);
+        let sequence = state.next_sequence;
+        state.next_sequence += 1;
+        drop(state);
+        self.shared.wake();
+        Ok(Some(sequence))
+    }
+
+    /// Takes the next sum, in order and without a gap, into `sum` (`[gradient_len]`). Returns the number of the
+    /// aggregate and the worker gradients inside it.
+    ///
+    /// After [`AggregateError::MissedRounds`] sums are missing and the state of another worker is needed before the
+    /// next one.
+    pub fn recv_sum(&self, sum: &mut [f32]) -> Result<(u32, u16), AggregateError> {
+        if sum.len() != self.gradient_len {
+            return Err(AggregateError::WrongLength { actual: sum.len(), expected: self.gradient_len });
+        }
+        let state = self.shared.lock();
+        let mut state = self
+            .shared
+            .sums
+            .wait_while(state, |state| state.sum.is_none() && state.failure.is_none() && !state.is_closed)
+            .unwrap_or_else(PoisonError::into_inner);
+        // What is there after a failure comes after it.
+        if let Some(failure) = state.failure.take() {
+            return Err(failure);
+        }
+        let next = state.sum.take().ok_or(AggregateError::Closed)?;
+        drop(state);
+        sum.copy_from_slice(&next.vector);
+        self.shared.lock().spare.push(next.vector);
+        self.shared.wake();
+        Ok((next.aggregate.get(), next.contributions))
+    }
+
+    /// What became of the vectors submitted so far, in their order; each is told once.
+    pub fn poll_admission(&self) -> Option<Admission> {
+        self.shared.lock().admissions.pop_front()
+    }
+
+    /// Tells the switch a digest of the weights after an aggregate, to be compared with those of the others. If it
+    /// differs from another's, [`Self::recv_sum`] fails with [`AggregateError::Diverged`].
+    pub fn tell_digest(&self, aggregate: u32, digest: u64) {
+        self.shared.lock().digests.push(DigestRepr { round: Round::new(aggregate), digest });
+        self.shared.wake();
+    }
+
+    /// Pins the threshold H, from the next aggregate on; zero lets it follow the members again.
+    pub fn set_threshold(&self, threshold: u16) -> Result<(), AggregateError> {
+        self.order(ControlBody::SetH { threshold })
+    }
+
+    /// Clears the job: vectors under way are lost, a halted job goes on.
+    pub fn reset(&self) -> Result<(), AggregateError> {
+        self.order(ControlBody::Reset { round: Round::default() })
+    }
+
+    /// Suspends the job: contributions are refused until a [`Self::reset`].
+    pub fn halt(&self) -> Result<(), AggregateError> {
+        self.order(ControlBody::Halt)
+    }
+
+    /// Ends all calls that wait, and those to come, with [`AggregateError::Closed`].
+    pub fn close(&self) {
+        self.shared.close();
+    }
+
+    /// One order at a time; waits for the switch to answer.
+    fn order(&self, body: ControlBody<'static>) -> Result<(), AggregateError> {
+        let _ordering = self.shared.ordering.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.shared.lock();
+        (state.order, state.answer) = (Some(body), None);
+        self.shared.wake();
+        let mut state = self
+            .shared
+            .answered
+            .wait_while(state, |state| state.answer.is_none() && !state.is_closed)
+            .unwrap_or_else(PoisonError::into_inner);
+        accept(state.answer.take().ok_or(AggregateError::Closed)?)
+    }
+}
+
+impl Drop for AsyncWorker {
+    fn drop(&mut self) {
+        self.shared.close();
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been printed; dropping must not raise another.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Joins for AsyncProtocol {
+    const MODE: Mode = Mode::Asynchronous;
+
+    fn join_progress(&self) -> JoinProgress {
+        self.join_progress()
+    }
+
+    fn poll_join(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<(Class, usize)> {
+        self.poll_transmit(now, buffer)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.poll_timeout()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.handle_timeout(now);
+    }
+
+    fn handle_datagrams(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
+        self.handle_datagrams(now, class, payload, stride);
+    }
+
+    fn key_refused(&self) -> Option<bool> {
+        self.key_refused()
+    }
+
+    fn emit(&self, request: u32, body: ControlBody<'_>, buffer: &mut Vec<u8>) -> (Class, usize) {
+        self.emit(request, body, buffer)
+    }
+}
+
+/// The side of the thread.
+struct Network {
+    shared: Arc<Shared>,
+    link: Link,
+    protocol: AsyncProtocol,
+    options: JoinOptions,
+    buffer: Vec<u8>,
+    woken: UnixStream,
+    poll: PollSet,
+    /// Number of the vector under way.
+    sequence: u64,
+}
+
+impl Network {
+    fn run(mut self) {
+        if let Err(error) = self.serve() {
+            let mut state = self.shared.lock();
+            state.failure = Some(error.into());
+            drop(state);
+            self.shared.close();
+        }
+        // Best effort: if it is lost, the lease ends the membership.
+        let (class, stride) = self.protocol.emit(0, ControlBody::Leave, &mut self.buffer);
+        let _ = self.link.send(class, &self.buffer, stride);
+    }
+
+    /// Until the worker is closed, or the socket fails.
+    fn serve(&mut self) -> io::Result<()> {
+        self.link.last_heard = self.link.now();
+        while self.exchange() {
+            let is_refused = matches!(self.protocol.join_progress(), JoinProgress::Refused(..));
+            if is_refused && self.shared.lock().failure.is_some() {
+                // The switch does not take this worker back.
+                self.shared.close();
+                break;
+            }
+            let now = self.link.now();
+            while let Some((class, stride)) = self.protocol.poll_transmit(now, &mut self.buffer) {
+                self.link.send(class, &self.buffer, stride)?;
+            }
+            self.wait()?;
+            for _ in 0..RECEIVES_PER_TURN {
+                if !self.protocol.has_room() {
+                    // Not deaf, but busy: that is no silence of the switch.
+                    self.link.last_heard = self.link.now();
+                    break;
+                }
+                let Some((class, len, stride)) = self.link.receive()? else { break };
+                let now = self.link.now();
+                self.protocol.handle_datagrams(now, class, &self.link.recv_buffer[..len], stride);
+            }
+            let now = self.link.now();
+            if self.protocol.poll_timeout().is_some_and(|deadline| deadline <= now) {
+                self.protocol.handle_timeout(now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for a datagram, a caller, or the protocol's deadline.
+    fn wait(&mut self) -> io::Result<()> {
+        let now = self.link.now();
+        let deadline = self.protocol.poll_timeout().unwrap_or(now.plus(self.options.switch_timeout));
+        self.poll.clear();
+        self.poll.push(self.woken.as_fd());
+        if self.protocol.has_room() {
+            self.poll.push(self.link.socket.as_fd());
+        }
+        self.poll.wait(Some(deadline.since(now)))?;
+        if self.poll.is_ready(0) {
+            while matches!((&self.woken).read(&mut [0; 64]), Ok(1..)) {}
+        }
+        Ok(())
+    }
+
+    /// Takes what the callers have, gives them what there is. False if the worker is closed.
+    fn exchange(&mut self) -> bool {
+        let now = self.link.now();
+        let shared = Arc::clone(&self.shared);
+        let mut state = shared.lock();
+        if state.is_closed {
+            return false;
+        }
+        self.take_from(&mut state, now);
+        if state.failure.is_none() {
+            state.failure = self.urgent_failure(now);
+        }
+        if state.failure.is_none() && state.sum.is_none() {
+            state.sum = self.protocol.take_sum();
+            if state.sum.is_none() {
+                let failure = self.protocol.take_failure();
+                state.failure = failure.map(|failure| round_error(self.protocol.next_aggregate(), failure));
+            }
+        }
+        if state.sum.is_some() || state.failure.is_some() {
+            shared.sums.notify_all();
+        }
+        if let Some(submission) = self.protocol.take_submission() {
+            let aggregate = match submission {
+                Submission::Admitted(aggregate) => Some(aggregate.get()),
+                Submission::Lost => None,
+            };
+            state.admissions.push_back(Admission { sequence: self.sequence, aggregate });
+        }
+        let is_ready = state.outgoing.is_none() && self.protocol.is_ready();
+        if is_ready && !state.is_ready {
+            shared.ready.notify_all();
+        }
+        state.is_ready = is_ready;
+        if let Some(status) = self.protocol.take_order_outcome() {
+            state.answer = Some(status);
+            shared.answered.notify_all();
+        }
+        state.counters = self.protocol.counters();
+        true
+    }
+
+    fn take_from(&mut self, state: &mut State, now: Instant) {
+        state.spare.drain(..).for_each(|vector| self.protocol.recycle(vector));
+        for digest in state.digests.drain(..) {
+            self.protocol.tell_digest(digest.round, digest.digest);
+        }
+        if let Some(body) = state.order.take() {
+            self.protocol.order(now, body);
+        }
+        if self.protocol.is_ready()
+            && let Some(vector) = state.outgoing.take()
+        {
+            self.sequence = state.next_sequence - 1;
+            self.protocol.submit(now, &vector);
+            state.spare.push(vector);
+        }
+    }
+
+    /// What cannot wait until the sums before it are taken.
+    fn urgent_failure(&mut self, now: Instant) -> Option<AggregateError> {
+        if let Some(divergence) = self.protocol.take_divergence() {
+            let aggregate = divergence.aggregate.get();
+            return Some(AggregateError::Diverged { aggregate, member: divergence.member });
+        }
+        let silent = now.since(self.link.last_heard);
+        if silent <= self.options.switch_timeout {
+            return None;
+        }
+        // Told again if it lasts as long again.
+        self.link.last_heard = now;
+        Some(AggregateError::SwitchLost { switch: SocketAddr::V4(self.options.switch), silent })
+    }
+}

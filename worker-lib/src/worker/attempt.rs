@@ -1,0 +1,99 @@
+//! An attempt to join: the Join repeated until the switch answers, and until the job is complete.
+
+use core::time::Duration;
+
+use iswitch_protocol::Instant;
+use iswitch_protocol::wire::{Action, ControlBody, ControlRepr, Status};
+
+use super::auth::Authenticator;
+use super::protocol::Membership;
+
+const FIRST_JOIN_RETRY: Duration = Duration::from_millis(20);
+const LAST_JOIN_RETRY: Duration = Duration::from_millis(500);
+
+/// A Join that has not been granted yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attempt {
+    /// The Join's id, which its Ack repeats.
+    request: u32,
+    retry: Duration,
+    deadline: Instant,
+    /// Whether the Join is to be sent now.
+    due: bool,
+    /// Members that have joined, once the switch has answered.
+    present: Option<u16>,
+}
+
+/// What the switch answers to a Join.
+pub(crate) enum Answer {
+    /// The worker is a member of a complete job.
+    Admitted(Membership),
+    /// The reason, and what was expected.
+    Refused(Status, u32),
+}
+
+impl Attempt {
+    /// The attempt of that number, which no other of the worker has.
+    pub(crate) fn new(number: u32, now: Instant) -> Self {
+        Self {
+            request: number,
+            retry: FIRST_JOIN_RETRY,
+            deadline: now.plus(FIRST_JOIN_RETRY),
+            due: true,
+            present: None,
+        }
+    }
+
+    /// Members that have joined, once the switch has answered.
+    pub(crate) fn present(&self) -> Option<u16> {
+        self.present
+    }
+
+    pub(crate) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// The Join is to be repeated if its time has come.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        if self.deadline <= now {
+            self.retry = (self.retry * 2).min(LAST_JOIN_RETRY);
+            self.deadline = now.plus(self.retry);
+            self.due = true;
+        }
+    }
+
+    /// The id of the Join if it is to be sent now.
+    pub(crate) fn take_due(&mut self) -> Option<u32> {
+        core::mem::take(&mut self.due).then_some(self.request)
+    }
+
+    /// Takes in a control packet that is authentic if the job has a key; `None` if it decides nothing.
+    pub(crate) fn handle_answer(
+        &mut self,
+        repr: &ControlRepr<'_>,
+        authenticator: Option<&Authenticator>,
+    ) -> Option<Answer> {
+        let ControlBody::Ack(ack) = repr.body else { return None };
+        if repr.request != self.request || ack.action != Action::Join {
+            return None;
+        }
+        if let (Status::Challenge, Some(authenticator)) = (ack.status, authenticator) {
+            authenticator.open_session(ack.history);
+            self.due = true;
+            return None;
+        }
+        if ack.status != Status::Success {
+            return Some(Answer::Refused(ack.status, ack.expected));
+        }
+        self.present = Some(ack.members);
+        ack.formed.then(|| Answer::Admitted(Membership::from_ack(&ack)))
+    }
+
+    /// Whether the job has a key, if the packet refuses this worker's. It proves nothing, and is no reason to give up,
+    /// but may explain why no other answer comes.
+    pub(crate) fn key_refused(&self, repr: &ControlRepr<'_>) -> Option<bool> {
+        let ControlBody::Ack(ack) = repr.body else { return None };
+        let is_refusal = (ack.action, ack.status) == (Action::Join, Status::NotAuthentic);
+        (is_refusal && repr.request == self.request).then_some(ack.expected != 0)
+    }
+}
