@@ -456,13 +456,13 @@ proptest! {
         assault(&mut world, &attacks[3]);
         clients[0].send(&mut world, ControlBody::Reset { round: Round::new(0) });
         assault(&mut world, &attacks[4]);
-        check_round(&mut world, &clients, 3);
+        check_round(&mut world, &clients, 4);
         // One leaves: no recorded packet brings it back.
         clients[1].send(&mut world, ControlBody::Leave);
         assault(&mut world, &attacks[5]);
         clients[1].enter(&mut world, 2);
         assault(&mut world, &attacks[6]);
-        check_round(&mut world, &clients, 4);
+        check_round(&mut world, &clients, 5);
         // Nor does any packet of this run under the next one, which has another boot id and other nonces.
         let mut world = world.restarted(BOOT + 1, [2; 16]);
         assault(&mut world, &attacks[7]);
@@ -492,7 +492,7 @@ fn no_recorded_packet_changes_a_job() {
     everything(&mut world);
     clients[0].send(&mut world, ControlBody::Reset { round: Round::new(0) });
     everything(&mut world);
-    check_round(&mut world, &clients, 1);
+    check_round(&mut world, &clients, 2);
     for client in &mut clients {
         client.send(&mut world, ControlBody::Leave);
         everything(&mut world);
@@ -502,7 +502,7 @@ fn no_recorded_packet_changes_a_job() {
         client.enter(&mut world, 2);
         everything(&mut world);
     }
-    check_round(&mut world, &clients, 2);
+    check_round(&mut world, &clients, 4);
     let mut world = world.restarted(BOOT + 1, [2; 16]);
     everything(&mut world);
     assert_eq!(world.state(), []);

@@ -297,7 +297,8 @@ fn nobody_starts_before_all_workers_of_all_racks_have_joined() {
 fn a_sum_goes_up_and_its_total_comes_down() {
     let mut tree = Tree::formed();
     tree.take();
-    for round in 0..3 {
+    // A third round would wait for the other segments of the first.
+    for round in 0..2 {
         tree.contribute(1, 1, round);
         tree.contribute(1, 2, round);
         tree.contribute(2, 1, round);

@@ -44,6 +44,8 @@ fn sums_of_all_arrivals(mut switch: Harness) -> Vec<f32> {
     for (round, hosts) in ARRIVALS.iter().enumerate() {
         let mut sent = Vec::new();
         for host in hosts {
+            switch.data(*host, 0, round as u32, &[0.0, 0.0]);
+            switch.data(*host, 1, round as u32, &[0.0, 0.0]);
             sent = switch.data(*host, 2, round as u32, &[LOSSY[usize::from(*host) - 1]]);
         }
         sums.push(f32::from_bits(last_sum(&sent).unwrap()));

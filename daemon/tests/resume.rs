@@ -133,6 +133,30 @@ fn if_nobody_lacks_the_sum_any_more_the_job_goes_on() {
 }
 
 #[test]
+fn a_replayed_sum_is_given_once() {
+    let mut switch = one_behind();
+    for (index, floats) in [(0, vec![60.0, 60.0]), (1, vec![60.0, 60.0]), (2, vec![60.0])] {
+        switch.send(1, Class::Data, &weighted(index, REPLAY, 3, &floats));
+    }
+    // It has the sum, believes to be forgotten, and joins again.
+    let told = send_join(&mut switch, 3, resuming(LATEST, BEHIND, 3));
+    assert_eq!(told, [(3, true, Standing::Resumed, BASE, LATEST)]);
+    let told = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
+    assert_eq!(told, [(3, true, Standing::Awaits, REPLAY, LATEST)], "or it has not");
+}
+
+#[test]
+fn a_job_does_not_wait_for_members_that_only_a_departed_one_knew() {
+    let mut switch = Harness::new();
+    let unlimited = |resume| JoinRepr { workers: 0, resume, ..join(0) };
+    let told = send_join(&mut switch, 1, unlimited(resuming(LATEST, 0, 3).resume));
+    assert!(matches!(told[..], [(1, false, ..)]), "{told:?}");
+    send_join(&mut switch, 2, unlimited(None));
+    switch.control(1, 2, ControlBody::Leave);
+    assert_eq!(switch.switch.jobs().next().map(|job| job.formed), Some(true));
+}
+
+#[test]
 fn who_shares_no_history_starts_afresh() {
     let mut switch = Harness::new();
     send_join(&mut switch, 1, resuming(5, 4, 3));

@@ -103,9 +103,15 @@ fn check(log: &Log, newcomer: u16) {
     assert!(rounds > 10, "the newcomer took part in {rounds} rounds");
 }
 
+/// A switch whose first round is round 0.
+fn switch(config: Config) -> EmbeddedSwitch {
+    let options = EmbeddedOptions { config: Config { boot: 1, ..config }, ..EmbeddedOptions::default() };
+    EmbeddedSwitch::start("127.0.0.1:0".parse().unwrap(), &options).unwrap()
+}
+
 #[test]
 fn one_that_joins_late_has_the_weights_of_the_others() {
-    let switch = EmbeddedSwitch::start("127.0.0.1:0".parse().unwrap(), &EmbeddedOptions::default()).unwrap();
+    let switch = switch(Config::default());
     let log = Arc::new(Log::default());
     // Workers may come and go at any time.
     let mut workers: Vec<_> = vec![start(0, switch.address(), 0, &log)];
@@ -122,11 +128,7 @@ fn one_that_joins_late_has_the_weights_of_the_others() {
 
 #[test]
 fn one_that_takes_the_place_of_a_dead_worker_has_the_weights_of_the_others() {
-    let options = EmbeddedOptions {
-        config: Config { lease_ms: 300, ..Config::default() },
-        ..EmbeddedOptions::default()
-    };
-    let switch = EmbeddedSwitch::start("127.0.0.1:0".parse().unwrap(), &options).unwrap();
+    let switch = switch(Config { lease_ms: 300, ..Config::default() });
     let address = switch.address();
     let log = Arc::new(Log::default());
     let workers = [0, 1].map(|rank| start(rank, address, 3, &log));

@@ -103,7 +103,7 @@ impl Aggregation<'_> {
         batch: &mut Batch,
     ) -> Verdict {
         let seg = packet.seg();
-        if let Err(reason) = self.check(member, packet, seg) {
+        if let Err(reason) = self.check(packet, seg) {
             return Verdict::Dropped(reason);
         }
         let admission = self.admission(member, seg.round, seg.index);
@@ -112,6 +112,10 @@ impl Aggregation<'_> {
             Admission::Finished => return Verdict::Finished,
             Admission::First(open) | Admission::Next(open) => open,
         };
+        // Not sooner: a supplied sum that is late is of a round that is over, and nothing is wrong with it.
+        if seg.contributions > self.job.max_weight(member, seg.round) {
+            return Verdict::Dropped(DropReason::BadWeight);
+        }
         let payload = packet.float_bytes();
         if non_finite == NonFinite::Refuse && accumulate::has_non_finite(payload) {
             return Verdict::Dropped(DropReason::NonFinite);
@@ -126,16 +130,14 @@ impl Aggregation<'_> {
         self.add(member, seg, open, payload, batch)
     }
 
-    /// Whether the packet could be a contribution of the member at all.
-    pub(super) fn check(&self, member: usize, packet: &DataPacket<'_>, seg: Seg) -> Result<(), DropReason> {
+    /// Whether the packet could be a contribution to the job at all.
+    pub(super) fn check(&self, packet: &DataPacket<'_>, seg: Seg) -> Result<(), DropReason> {
         if self.job.halted {
             Err(DropReason::Halted)
         } else if !self.job.layout.contains(seg.index) {
             Err(DropReason::SegOutOfRange)
         } else if packet.float_count() != self.job.layout.range(seg.index).len() {
             Err(DropReason::LengthMismatch)
-        } else if seg.contributions > self.job.max_weight(member, seg.round) {
-            Err(DropReason::BadWeight)
         } else {
             Ok(())
         }
@@ -194,7 +196,7 @@ impl Aggregation<'_> {
         slot.contributors |= 1 << member;
         let is_last = self.is_complete(&slot, &open);
         if is_last {
-            slot.state = self.completed(seg.round);
+            slot.state = self.complete(seg.round);
         }
         *self.slot_mut(seg.round, seg.index) = slot;
         let send_now = is_last && batch.has_room(SEG_LEN_BYTES + payload.len());
@@ -236,8 +238,12 @@ impl Aggregation<'_> {
     }
 
     /// What a sum of all contributions is: the result, or a contribution to that of the parent.
-    fn completed(&self, round: Round) -> SlotState {
-        if self.job.goes_up(round) { SlotState::Partial } else { SlotState::Done }
+    fn complete(&mut self, round: Round) -> SlotState {
+        if self.job.goes_up(round) {
+            return SlotState::Partial;
+        }
+        self.job.finish_segment(round);
+        SlotState::Done
     }
 
     /// Closes an open segment if nobody is left to wait for, or in any case if forced, and puts its sum into
@@ -255,7 +261,7 @@ impl Aggregation<'_> {
         if !is_open || !(force && slot.contributions > 0 || self.is_complete(&slot, &open)) {
             return false;
         }
-        self.slot_mut(round, index).state = self.completed(round);
+        self.slot_mut(round, index).state = self.complete(round);
         self.sum_kept(round, index, slot.contributors);
         self.push_sum(round, index, batch);
         true
@@ -301,6 +307,7 @@ impl Aggregation<'_> {
             let open = self.job.prospective_round(round);
             self.job.open(open, self.now);
         }
+        self.job.finish_segment(round);
         let contributors = if is_current { slot.contributors } else { 0 };
         *self.slot_mut(round, index) = Slot { contributors, round, contributions, state: SlotState::Done };
         accumulate::overwrite(self.sum_mut(round, index), packet.float_bytes());
@@ -314,6 +321,7 @@ impl Aggregation<'_> {
         let last = round.previous();
         !is_over
             && !round.is_before(self.job.base)
+            && self.job.has_place_for(round)
             && (round == self.job.base || self.slot(last, index).is_done(last))
     }
 

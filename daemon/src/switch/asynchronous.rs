@@ -216,7 +216,10 @@ impl Aggregation<'_> {
         non_finite: NonFinite,
     ) -> Result<Option<Addition>, DropReason> {
         let seg = packet.seg();
-        self.check(member, packet, seg)?;
+        self.check(packet, seg)?;
+        if seg.contributions > self.job.max_weight(member, seg.round) {
+            return Err(DropReason::BadWeight);
+        }
         if !self.job.formed {
             return Err(DropReason::EarlyRound);
         }

@@ -215,7 +215,7 @@ impl Switch {
     }
 
     /// Members have come, or stand for more: perhaps the job is complete.
-    fn gather(&mut self, job_at: usize, last: Option<usize>) {
+    pub(super) fn gather(&mut self, job_at: usize, last: Option<usize>) {
         let Some(job) = self.job(job_at) else { return };
         if job.has_parent {
             self.declare_to_parent(job_at);
@@ -412,7 +412,7 @@ impl Switch {
             return Ok(());
         }
         if job.open_round(range.round).is_none() {
-            return Err(Refusal { round: job.current_round(), ..Status::StaleRound.into() });
+            return Err(Refusal { round: job.next_round_of(at.member), ..Status::StaleRound.into() });
         }
         let end = range.first + range.count;
         self.queue_work(Work::Close { job: at.job, round: range.round, next: range.first, end, force: true });
@@ -708,8 +708,7 @@ fn check_round(job: &Job, at: MemberAt, round: Round) -> Result<(), Refusal> {
     let start = job.start_of(at.member);
     let current = job.current_round();
     if round.next().is_before(current) || round.is_before(job.base) || round.is_before(start) {
-        let round = if current.is_before(start) { start } else { current };
-        return Err(Refusal { round, ..Status::StaleRound.into() });
+        return Err(Refusal { round: job.next_round_of(at.member), ..Status::StaleRound.into() });
     }
     Ok(())
 }

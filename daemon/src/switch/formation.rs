@@ -281,7 +281,8 @@ impl Job {
                 replayed: Some(latest),
                 ..self.chronicle
             };
-            let open = OpenRound { round: replayed, participants: suppliers, threshold: 1, replay };
+            let (participants, unfinished) = (suppliers, self.layout.segment_count());
+            let open = OpenRound { round: replayed, participants, threshold: 1, unfinished, replay };
             self.open(open, now);
         } else {
             self.restart_at(next);
@@ -315,7 +316,8 @@ impl Job {
     pub(crate) fn sum_anew(&mut self, round: Round) {
         let participants = self.awaiting(round);
         let threshold = self.threshold_among(participants);
-        self.rounds[round.parity()] = OpenRound { round, participants, threshold, replay: Replay::Not };
+        let open = &mut self.rounds[round.parity()];
+        *open = OpenRound { participants, threshold, replay: Replay::Not, ..*open };
     }
 
     /// The parent awaits contributions to a round that it was to supply: all who could supply it are gone.
@@ -362,10 +364,12 @@ impl Job {
         let Some(member) = self.member(id) else { return (Standing::Fresh, self.base, 0) };
         let admitted = (member.standing, member.start, member.history);
         let is_replaying = self.open_round(member.start).is_some_and(|open| open.replay != Replay::Not);
-        if !self.formed || is_replaying {
+        if !self.formed || is_replaying && member.standing != Standing::Awaits {
             return admitted;
         }
         match resume.and_then(|resume| Some((resume.history, self.round_after(resume.history)?))) {
+            // It still awaits the sum; otherwise it has been given that, and must not be given it again.
+            Some((_, round)) if is_replaying && round == member.start => admitted,
             Some((history, round)) if !round.is_before(member.start) => (Standing::Resumed, round, history),
             _ => admitted,
         }

@@ -75,6 +75,8 @@ pub(crate) struct OpenRound {
     pub(crate) participants: u64,
     /// How many of them it takes.
     pub(crate) threshold: u16,
+    /// Segments without a result.
+    pub(crate) unfinished: u32,
     /// Whether its packets are finished sums, sent to those who lack them.
     pub(crate) replay: Replay,
 }
@@ -264,8 +266,27 @@ impl Job {
             round.participants &= !(1 << id);
         }
         self.give_up_deserted_rounds();
+        self.start_over_if_incomplete();
         self.refresh_thresholds();
         Some(member)
+    }
+
+    /// Until the job is complete a departure begins it anew: whoever takes over the id of the departed member
+    /// would be taken for a repetition of it.
+    fn start_over_if_incomplete(&mut self) {
+        if let Some(newest) = self.newest.filter(|_| !self.formed) {
+            self.restart_at(newest.next());
+            self.begin_anew();
+        }
+    }
+
+    /// All members start at the first round, without sums before it.
+    fn begin_anew(&mut self) {
+        self.chronicle = self.chronicle.reset(self.id, self.base);
+        let (base, history) = (self.base, self.chronicle.before(self.base));
+        for (_, member) in self.members_mut() {
+            (member.start, member.history) = (base, history);
+        }
     }
 
     /// The threshold H of a round that opens now.
@@ -312,7 +333,24 @@ impl Job {
             .members()
             .filter(|(_, member)| !round.is_before(member.start))
             .fold(0, |bits, (id, _)| bits | 1 << id);
-        OpenRound { round, participants, threshold: self.threshold_among(participants), replay: Replay::Not }
+        let threshold = self.threshold_among(participants);
+        let unfinished = self.layout.segment_count();
+        OpenRound { round, participants, threshold, unfinished, replay: Replay::Not }
+    }
+
+    /// Whether a round is open or may be: it takes the place of the one two before, which must be finished.
+    pub(crate) fn has_place_for(&self, round: Round) -> bool {
+        let parity = round.parity();
+        let there = &self.rounds[parity];
+        there.round == round || !self.is_open(parity) || there.unfinished == 0
+    }
+
+    /// A segment of a round has its result.
+    pub(crate) fn finish_segment(&mut self, round: Round) {
+        let open = &mut self.rounds[round.parity()];
+        if open.round == round {
+            open.unfinished = open.unfinished.saturating_sub(1);
+        }
     }
 
     /// Opens a round: fixes who takes part, how many it takes and in which order they are added.
@@ -369,28 +407,37 @@ impl Job {
         self.newest
     }
 
-    /// Where a member whose round is over may go on.
+    /// The latest round that was opened, or else the first.
     pub(crate) fn current_round(&self) -> Round {
         self.newest.unwrap_or(self.base)
     }
 
-    /// The first round that none of the job's packets in flight can name. Below a member switch there may be one
-    /// round more than here.
+    /// Where a member goes on whose round is over: the earliest that is kept and that it takes part in. If it went
+    /// on at a later one, that one would never end, or the member would miss its sum.
+    pub(crate) fn next_round_of(&self, id: usize) -> Round {
+        let current = self.current_round();
+        let awaits = |round: Round| self.member(id).is_some_and(|member| member.awaits(round));
+        let takes_part = |round: Round| {
+            self.open_round(round).is_some_and(|open| open.participants >> id & 1 == 1 || awaits(round))
+        };
+        let round = if takes_part(current.previous()) { current.previous() } else { current };
+        let start = self.start_of(id);
+        if round.is_before(start) { start } else { round }
+    }
+
+    /// The first round that none of the job's packets in flight can name. A member that has the results of the
+    /// newest round has perhaps sent contributions to the one after it.
     pub(crate) fn round_after_reset(&self) -> Round {
-        let next = self.newest.map_or(self.base, Round::next);
-        if self.height() > 1 { next.next() } else { next }
+        self.newest.map_or(self.base, Round::next).next()
     }
 
     /// Forgets all rounds; the job goes on with a round that none of its packets in flight can name.
     pub(crate) fn reset(&mut self, base: Round, slots: &mut [Slot]) {
         self.restart_at(base);
         self.halted = false;
-        self.chronicle = self.chronicle.reset(self.id, base);
-        let history = self.chronicle.before(base);
-        for member in self.members.iter_mut().flatten() {
-            member.start = base;
+        self.begin_anew();
+        for (_, member) in self.members_mut() {
             member.standing = Standing::Resumed;
-            member.history = history;
         }
         slots.fill(Slot::EMPTY);
     }

@@ -31,7 +31,7 @@ mod waiting;
 use alloc::vec::Vec;
 
 pub use iswitch_protocol::Instant;
-use iswitch_protocol::limits::{MAX_JOBS, MAX_PENDING_RANGES};
+use iswitch_protocol::limits::{MAX_JOBS, MAX_PENDING_RANGES, ROUND_BITS};
 use iswitch_protocol::wire::{Class, DataPacket, Mode, WireError};
 use iswitch_protocol::{Round, SegmentIndex};
 
@@ -56,7 +56,8 @@ pub use status::{AwaitedStatus, JobStatus, MemberStatus, WaitingStatus};
 /// What the driver decides.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Tells members that the switch was restarted; drawn at random for each run.
+    /// Tells members that the switch was restarted; drawn at random for each run. Its upper 24 bits are the
+    /// first round.
     pub boot: u64,
     /// Silence after which a member is expelled, in milliseconds.
     pub lease_ms: u32,
@@ -155,7 +156,8 @@ impl Switch {
             work: Ring::with_capacity(MAX_PENDING_RANGES),
             events: EventQueue::new(),
             counters: Counters::default(),
-            next_base: Round::default(),
+            // Packets of an earlier run may still be under way: none of them names a round of this one (M-7).
+            next_base: Round::new((config.boot >> (u64::BITS - ROUND_BITS)) as u32),
         }
     }
 
@@ -364,13 +366,12 @@ impl Switch {
         let (Some(status), Some(job)) = (reason.status(), self.job(at.job)) else { return };
         let seg = DataPacket::new_checked(bytes).ok().map(|packet| packet.seg());
         let index = seg.map_or(SegmentIndex::default(), |seg| seg.index);
-        let current = job.current_round();
+        let current = job.next_round_of(at.member);
         let (round, expected) = match reason {
             DropReason::SegOutOfRange => (current, job.layout.segment_count()),
             DropReason::LengthMismatch => (current, job.layout.packet_len(index) as u32),
             DropReason::BadWeight => (current, 1),
             DropReason::NonFinite => (seg.map_or(current, |seg| seg.round), index.get()),
-            DropReason::NotParticipant => (job.start_of(at.member), 0),
             _ => (current, 0),
         };
         self.refuse_data(from, at, status, round, expected);

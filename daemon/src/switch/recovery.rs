@@ -206,17 +206,21 @@ impl Switch {
         self.report(Event::Left { job: id, member: at.member as u16, address: member.endpoint.peer, why });
         // A process that takes the place of its predecessor keeps the job.
         if members == 0 && why != Departure::Restarted {
-            self.end_job(at.job, why);
+            return self.end_job(at.job, why);
+        }
+        if members > 0 && self.job(at.job).is_some_and(|job| !job.formed) {
+            // It may have waited for those that the departed member had known.
+            self.gather(at.job, None);
         } else {
-            self.close_finished(at.job);
             self.declare_weight(at.job);
         }
+        self.close_finished(at.job);
     }
 
     fn end_job(&mut self, job_at: usize, why: Departure) {
         let Some(job) = self.jobs[job_at].take() else { return };
         // The next job's rounds lie beyond all that packets of this one can still name.
-        let after = job.newest().unwrap_or(job.base).next();
+        let after = job.round_after_reset();
         if self.next_base.is_before(after) {
             self.next_base = after;
         }

@@ -7,9 +7,15 @@ use iswitch_protocol::wire::{Action, ControlBody, ControlRepr, Status};
 
 use super::auth::Authenticator;
 use super::protocol::Membership;
+use super::session::HEARTBEATS_PER_LEASE;
 
 const FIRST_JOIN_RETRY: Duration = Duration::from_millis(20);
 const LAST_JOIN_RETRY: Duration = Duration::from_millis(500);
+
+/// Time between two signs of life: several of them may be lost before a lease ends.
+pub(crate) fn heartbeat_interval(lease: Duration) -> Duration {
+    (lease / HEARTBEATS_PER_LEASE).max(Duration::from_millis(1))
+}
 
 /// A Join that has not been granted yet.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +23,7 @@ pub(crate) struct Attempt {
     /// The Join's id, which its Ack repeats.
     request: u32,
     retry: Duration,
+    longest_retry: Duration,
     deadline: Instant,
     /// Whether the Join is to be sent now.
     due: bool,
@@ -33,11 +40,13 @@ pub(crate) enum Answer {
 }
 
 impl Attempt {
-    /// The attempt of that number, which no other of the worker has.
-    pub(crate) fn new(number: u32, now: Instant) -> Self {
+    /// The attempt of that number of the process with that instance. Its id is one that no other process which has
+    /// joined from the same address has used, whose Acks may still be on their way.
+    pub(crate) fn new(instance: u32, number: u32, now: Instant) -> Self {
         Self {
-            request: number,
+            request: instance.wrapping_add(number).max(1),
             retry: FIRST_JOIN_RETRY,
+            longest_retry: LAST_JOIN_RETRY,
             deadline: now.plus(FIRST_JOIN_RETRY),
             due: true,
             present: None,
@@ -56,7 +65,7 @@ impl Attempt {
     /// The Join is to be repeated if its time has come.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if self.deadline <= now {
-            self.retry = (self.retry * 2).min(LAST_JOIN_RETRY);
+            self.retry = (self.retry * 2).min(self.longest_retry);
             self.deadline = now.plus(self.retry);
             self.due = true;
         }
@@ -70,6 +79,7 @@ impl Attempt {
     /// Takes in a control packet that is authentic if the job has a key; `None` if it decides nothing.
     pub(crate) fn handle_answer(
         &mut self,
+        now: Instant,
         repr: &ControlRepr<'_>,
         authenticator: Option<&Authenticator>,
     ) -> Option<Answer> {
@@ -86,6 +96,10 @@ impl Attempt {
             return Some(Answer::Refused(ack.status, ack.expected));
         }
         self.present = Some(ack.members);
+        // While the job waits for others, repeated Joins renew the lease.
+        let heartbeat = heartbeat_interval(Duration::from_millis(u64::from(ack.lease_ms)));
+        self.longest_retry = heartbeat.min(LAST_JOIN_RETRY);
+        self.deadline = self.deadline.min(now.plus(self.longest_retry));
         ack.formed.then(|| Answer::Admitted(Membership::from_ack(&ack)))
     }
 

@@ -14,7 +14,7 @@ use iswitch_protocol::wire::{
 };
 use iswitch_protocol::{Instant, Round, VectorLayout};
 
-use super::attempt::{Answer, Attempt};
+use super::attempt::{Answer, Attempt, heartbeat_interval};
 use super::auth::Authenticator;
 use super::protocol::{Failure, Finished, Membership, Part, WorkerCounters, WorkerProtocol};
 
@@ -351,18 +351,17 @@ impl Session {
     }
 
     fn heartbeat_interval(&self) -> Duration {
-        let lease = self.membership().map_or(Duration::ZERO, |membership| membership.lease);
-        (lease / HEARTBEATS_PER_LEASE).max(Duration::from_millis(1))
+        heartbeat_interval(self.membership().map_or(Duration::ZERO, |membership| membership.lease))
     }
 
     fn join(&mut self, now: Instant) {
         self.attempts += 1;
-        self.phase = Phase::Joining(Attempt::new(self.attempts, now));
+        self.phase = Phase::Joining(Attempt::new(self.config.join.instance, self.attempts, now));
     }
 
     fn handle_join_answer(&mut self, now: Instant, repr: &ControlRepr<'_>) {
         let Phase::Joining(attempt) = &mut self.phase else { return };
-        match attempt.handle_answer(repr, self.authenticator.as_ref()) {
+        match attempt.handle_answer(now, repr, self.authenticator.as_ref()) {
             Some(Answer::Refused(status, expected)) => self.refused(status, expected),
             Some(Answer::Admitted(membership)) => self.admitted(now, membership),
             None => {}

@@ -18,10 +18,10 @@ use iswitch_protocol::wire::{
 };
 use iswitch_protocol::{Instant, Round, VectorLayout, history};
 
-use super::attempt::{Answer, Attempt};
+use super::attempt::{Answer, Attempt, heartbeat_interval};
 use super::auth::Authenticator;
 use super::protocol::{Failure, Membership, max_window};
-use super::session::{HEARTBEATS_PER_LEASE, JoinProgress, SessionConfig, heartbeat};
+use super::session::{JoinProgress, SessionConfig, heartbeat};
 use super::timer::RetryTimer;
 use receiver::Receiver;
 use sender::Sender;
@@ -394,12 +394,12 @@ impl AsyncProtocol {
 
     fn expect_heartbeat(&mut self, now: Instant) {
         let lease = self.membership.map_or(Duration::ZERO, |membership| membership.lease);
-        self.heartbeat_at = now.plus((lease / HEARTBEATS_PER_LEASE).max(Duration::from_millis(1)));
+        self.heartbeat_at = now.plus(heartbeat_interval(lease));
     }
 
     fn join(&mut self, now: Instant) {
         self.attempts += 1;
-        self.phase = Phase::Joining(Attempt::new(self.attempts, now));
+        self.phase = Phase::Joining(Attempt::new(self.config.join.instance, self.attempts, now));
     }
 
     /// What to tell a switch that has forgotten this member.
@@ -417,7 +417,7 @@ impl AsyncProtocol {
 
     fn handle_join_answer(&mut self, now: Instant, repr: &ControlRepr<'_>) -> bool {
         let Phase::Joining(attempt) = &mut self.phase else { return false };
-        match attempt.handle_answer(repr, self.requests.authenticator.as_ref()) {
+        match attempt.handle_answer(now, repr, self.requests.authenticator.as_ref()) {
             Some(Answer::Admitted(membership)) => self.admitted(now, membership),
             Some(Answer::Refused(status, expected)) => {
                 self.phase = Phase::Refused(status, expected);
