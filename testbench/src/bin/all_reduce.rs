@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clap::Parser;
 use iswitch::{AggregatorStats, GradientAggregator, JoinOptions, Worker, key_file};
+use iswitch_protocol::Round;
 use iswitch_protocol::limits::MAX_MEMBERS;
 
 /// Exit status for a wrong sum.
@@ -172,7 +173,7 @@ fn check_rounds(
             place.workers
         );
         anyhow::ensure!(
-            report.number == first.wrapping_add(round),
+            report.number == Round::new(first).plus(round).get(),
             "round {} follows round {first} + {round}",
             report.number
         );

@@ -1,0 +1,175 @@
+//! `testbench simulate`: random scenarios, on all cores.
+
+use std::io::IsTerminal;
+use std::num::NonZero;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use iswitch_testbench::simulation::report::Report;
+use iswitch_testbench::simulation::{Failure, simulate};
+
+/// Without a terminal, lines come this far apart.
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
+/// Seeds that a thread takes at a time.
+const BATCH: u64 = 16;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Number of seeds
+    #[arg(long, default_value_t = 1000)]
+    seeds: u64,
+    /// The first seed
+    #[arg(long, default_value_t = 0)]
+    first: u64,
+    /// This seed alone, to reproduce what it showed
+    #[arg(long, conflicts_with_all = ["seeds", "first"])]
+    seed: Option<u64>,
+    /// Print the result as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What the threads share.
+struct Shared {
+    next: AtomicU64,
+    end: u64,
+    has_failed: AtomicBool,
+    failure: Mutex<Option<Box<Failure>>>,
+    total: Mutex<Report>,
+    progress: Progress,
+}
+
+pub(crate) fn run(options: &Options) -> ExitCode {
+    let (first, seeds) = options.seed.map_or((options.first, options.seeds), |seed| (seed, 1));
+    let begin = Instant::now();
+    let shared = Shared {
+        next: AtomicU64::new(first),
+        end: first.saturating_add(seeds),
+        has_failed: AtomicBool::new(false),
+        failure: Mutex::new(None),
+        total: Mutex::new(Report::default()),
+        progress: Progress::new(seeds, options.json),
+    };
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| work(&shared));
+        }
+    });
+    shared.progress.finish();
+    let done = seeds.min(shared.progress.done.load(Ordering::Relaxed));
+    let failure = shared.failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let total = shared.total.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(failure) = &failure {
+        explain(failure);
+    }
+    if options.json {
+        let violation = failure.as_ref().map(|failure| {
+            let rule = &failure.violation.rule;
+            serde_json::json!({ "seed": failure.seed, "rule": rule, "detail": failure.violation.detail })
+        });
+        let seconds = begin.elapsed().as_secs_f64();
+        let result = serde_json::json!({
+            "first": first, "seeds": done, "seconds": seconds, "violation": violation, "total": total,
+        });
+        println!("{result}");
+    } else if failure.is_none() {
+        println!("{done} seeds from {first} on, none broke a rule, in {:.1?}", begin.elapsed());
+        println!("{total:#?}");
+    }
+    ExitCode::from(u8::from(failure.is_some()))
+}
+
+/// Takes seeds until there are no more, or one has failed. Of several that fail the lowest is kept.
+fn work(shared: &Shared) {
+    while !shared.has_failed.load(Ordering::Relaxed) {
+        let first = shared.next.fetch_add(BATCH, Ordering::Relaxed);
+        let batch = first..shared.end.min(first.saturating_add(BATCH));
+        if batch.is_empty() {
+            return;
+        }
+        let mut report = Report::default();
+        for seed in batch.clone() {
+            match simulate(seed) {
+                Ok(one) => report += one,
+                Err(failure) => {
+                    shared.has_failed.store(true, Ordering::Relaxed);
+                    let mut kept = shared.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                    if kept.as_ref().is_none_or(|kept| failure.seed < kept.seed) {
+                        *kept = Some(failure);
+                    }
+                    break;
+                }
+            }
+        }
+        *shared.total.lock().unwrap_or_else(std::sync::PoisonError::into_inner) += report;
+        shared.progress.advance(batch.end - batch.start);
+    }
+}
+
+/// All that is needed to reproduce a violation, on the standard error.
+fn explain(failure: &Failure) {
+    let Failure { seed, scenario, violation, transcript } = failure;
+    eprintln!("{transcript}");
+    match serde_json::to_string(scenario) {
+        Ok(scenario) => eprintln!("scenario: {scenario}"),
+        Err(error) => eprintln!("scenario: {scenario:?} ({error})"),
+    }
+    eprintln!("seed {seed} at commit {}: {violation}", commit());
+    eprintln!("again: testbench simulate --seed {seed}");
+}
+
+/// The commit of the working directory.
+fn commit() -> String {
+    let output = std::process::Command::new("git").args(["rev-parse", "HEAD"]).output();
+    let commit = output.ok().filter(|output| output.status.success());
+    commit.map_or_else(
+        || "unknown".to_owned(),
+        |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+    )
+}
+
+/// A bar on a terminal, now and then a line elsewhere.
+struct Progress {
+    bar: Option<ProgressBar>,
+    done: AtomicU64,
+    seeds: u64,
+    last_line: Mutex<Instant>,
+}
+
+impl Progress {
+    fn new(seeds: u64, quiet: bool) -> Self {
+        let bar = if quiet {
+            Some(ProgressBar::hidden())
+        } else if std::io::stderr().is_terminal() {
+            let style = ProgressStyle::with_template("{bar:30} {pos}/{len} seeds, {per_sec}, {eta} left");
+            let bar = ProgressBar::with_draw_target(Some(seeds), ProgressDrawTarget::stderr());
+            Some(bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())))
+        } else {
+            None
+        };
+        Self { bar, done: AtomicU64::new(0), seeds, last_line: Mutex::new(Instant::now()) }
+    }
+
+    fn advance(&self, by: u64) {
+        let done = self.done.fetch_add(by, Ordering::Relaxed) + by;
+        if let Some(bar) = &self.bar {
+            bar.inc(by);
+            return;
+        }
+        let mut last_line = self.last_line.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if last_line.elapsed() >= LINE_INTERVAL {
+            *last_line = Instant::now();
+            eprintln!("{done}/{} seeds", self.seeds);
+        }
+    }
+
+    fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

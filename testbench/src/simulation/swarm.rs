@@ -1,0 +1,392 @@
+//! What a simulation is made of, and how a seed draws it.
+//!
+//! Swarm testing (Groce et al., ISSTA 2012): each seed switches some faults on and others off, since a run
+//! with all of them at once would seldom come far enough to show what one of them does.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use iswitch_protocol::limits::MAX_MEMBERS;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::checker::digit_lanes;
+use super::network::{LinkModel, Loss, Rate};
+
+/// A job to simulate, and what goes wrong meanwhile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Scenario {
+    /// Machines with a worker, 1 to 64.
+    pub workers: usize,
+    /// Whether the workers declare how many they are, so that no round ends before all have joined.
+    pub declared: bool,
+    /// Floats in the vector.
+    pub gradient_len: u32,
+    /// Floats in a segment.
+    pub segment_floats: u16,
+    /// When each worker process starts; those that are not listed start at once.
+    pub starts: Vec<Duration>,
+    /// Mean time that a gradient takes.
+    pub compute: Duration,
+    /// After so many rounds a worker begins no other, and the simulation ends when all have come so far.
+    /// `None`: the simulation ends some rounds after the faults.
+    pub rounds: Option<u32>,
+    /// One in so many rounds of a worker has a NaN in its first gradient; zero if none has.
+    pub poison_one_in: u64,
+    /// Receive buffer of the switch, in bytes.
+    pub switch_buffer_bytes: usize,
+    /// Receive buffer of each worker, in bytes.
+    pub worker_buffer_bytes: usize,
+    /// Silence after which the switch expels a member, in milliseconds.
+    pub lease_ms: u32,
+    /// Whether super-frames cross the network in one piece.
+    pub offload: bool,
+    /// What the links do.
+    pub link: LinkModel,
+    /// Workers whose links do so, one bit each; those of the others are perfect.
+    pub faulty_workers: u64,
+    /// Whether the links towards the switch do so.
+    pub faulty_up: bool,
+    /// Whether the links towards the workers do so.
+    pub faulty_down: bool,
+    /// When the faults end.
+    pub duration: Duration,
+    /// What else happens, and when.
+    pub plan: Vec<Planned>,
+}
+
+/// Something that happens at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Planned {
+    /// When.
+    pub at: Duration,
+    /// What.
+    pub action: Action,
+}
+
+/// A machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Node {
+    /// The switch.
+    Switch,
+    /// A worker, by its position.
+    Worker(usize),
+}
+
+/// What can happen to machines, or be asked of the switch.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Action {
+    /// A worker process is killed.
+    CrashWorker {
+        /// The worker.
+        worker: usize,
+        /// After how long another takes its place; `None` if none does.
+        restart_after: Option<Duration>,
+        /// Whether that sends from another UDP port.
+        new_port: bool,
+    },
+    /// The switch is killed and starts again without memory.
+    CrashSwitch {
+        /// After how long.
+        restart_after: Duration,
+    },
+    /// A process is stopped for some time.
+    Pause {
+        /// Which.
+        node: Node,
+        /// How long.
+        duration: Duration,
+    },
+    /// A clock is turned forward or back.
+    TurnClock {
+        /// Whose.
+        node: Node,
+        /// By how many microseconds.
+        by_us: i64,
+    },
+    /// Links carry nothing for some time.
+    Partition {
+        /// Of these workers, one bit each.
+        workers: u64,
+        /// Towards the switch.
+        up: bool,
+        /// Towards the workers.
+        down: bool,
+        /// How long.
+        duration: Duration,
+    },
+    /// A worker leaves the job.
+    Leave {
+        /// The worker.
+        worker: usize,
+        /// After how long its process starts again; `None` if it does not.
+        return_after: Option<Duration>,
+    },
+    /// A worker sets the threshold H.
+    SetThreshold {
+        /// The worker.
+        worker: usize,
+        /// The threshold.
+        threshold: u16,
+    },
+    /// A worker closes its round by FBcast.
+    ForceBroadcast {
+        /// The worker.
+        worker: usize,
+    },
+    /// A worker resets the job.
+    Reset {
+        /// The worker.
+        worker: usize,
+    },
+    /// A worker halts the job.
+    Halt {
+        /// The worker.
+        worker: usize,
+    },
+}
+
+impl Scenario {
+    /// Four workers on a perfect network, and nothing goes wrong.
+    pub fn perfect() -> Self {
+        Self {
+            workers: 4,
+            declared: true,
+            gradient_len: 400,
+            segment_floats: 16,
+            starts: Vec::new(),
+            compute: Duration::ZERO,
+            rounds: Some(20),
+            poison_one_in: 0,
+            switch_buffer_bytes: 4 << 20,
+            worker_buffer_bytes: 4 << 20,
+            lease_ms: 1_000,
+            offload: false,
+            link: LinkModel::PERFECT,
+            faulty_workers: u64::MAX,
+            faulty_up: true,
+            faulty_down: true,
+            duration: Duration::from_secs(3600),
+            plan: Vec::new(),
+        }
+    }
+
+    /// What a seed stands for.
+    pub fn draw(seed: u64) -> Self {
+        let mut draw = Draw(ChaCha8Rng::seed_from_u64(seed));
+        let workers = if draw.chance(0.02) { draw.among(10..=MAX_MEMBERS) } else { draw.among(1..=9) };
+        let duration = draw.time(20_000..=500_000);
+        let mut scenario = Self {
+            workers,
+            declared: draw.chance(0.6),
+            starts: Vec::new(),
+            compute: duration / draw.among(5..=25) as u32,
+            rounds: None,
+            poison_one_in: if draw.chance(0.1) { 5 } else { 0 },
+            switch_buffer_bytes: draw.buffer(),
+            worker_buffer_bytes: draw.buffer(),
+            lease_ms: draw.time(8_000..=400_000).as_millis() as u32,
+            offload: draw.chance(0.3),
+            link: draw.link(),
+            faulty_workers: if draw.chance(0.6) { u64::MAX } else { draw.0.random() },
+            faulty_up: true,
+            faulty_down: true,
+            duration,
+            plan: draw.plan(workers, duration),
+            ..Self::perfect()
+        };
+        if draw.chance(0.2) {
+            let up = draw.chance(0.5);
+            (scenario.faulty_up, scenario.faulty_down) = (up, !up);
+        }
+        if draw.chance(0.25) {
+            scenario.starts = (0..workers).map(|_| draw.time(1..=duration.as_micros() as u64)).collect();
+        }
+        scenario.draw_layout(&mut draw);
+        scenario
+    }
+
+    /// Small vectors: what can go wrong does so between segments, not within a long one.
+    fn draw_layout(&mut self, draw: &mut Draw) {
+        let floats = self.min_segment_floats() + draw.among(0..=3);
+        let last = draw.among(self.min_segment_floats()..=floats);
+        let segments = if self.workers > 9 { draw.among(1..=3) } else { draw.among(1..=10) };
+        self.segment_floats = floats as u16;
+        self.gradient_len = ((segments - 1) * floats + last) as u32;
+    }
+
+    /// Worker processes that there can be: each machine's first, and one after each that ends.
+    pub fn lives(&self) -> usize {
+        let ends = self.plan.iter().filter(|planned| planned.action.ends_a_process()).count();
+        self.workers + ends
+    }
+
+    /// Floats that the shortest segment needs for the checker's witness.
+    pub fn min_segment_floats(&self) -> usize {
+        digit_lanes(self.lives()) + 1
+    }
+
+    /// Whether a round can end without all its members.
+    pub(super) fn waits_for_all(&self) -> bool {
+        let hurries = |action| matches!(action, Action::SetThreshold { .. } | Action::ForceBroadcast { .. });
+        !self.plan.iter().any(|planned| hurries(planned.action))
+    }
+}
+
+impl Action {
+    fn ends_a_process(self) -> bool {
+        matches!(self, Self::CrashWorker { .. } | Self::Leave { .. })
+    }
+}
+
+/// The seed's random numbers, in the shapes that scenarios need.
+struct Draw(ChaCha8Rng);
+
+/// Draws an action among so many workers, for a simulation of that length.
+type DrawAction = fn(&mut Draw, usize, Duration) -> Action;
+
+impl Draw {
+    fn chance(&mut self, probability: f64) -> bool {
+        self.0.random_bool(probability)
+    }
+
+    fn among(&mut self, range: RangeInclusive<usize>) -> usize {
+        self.0.random_range(range)
+    }
+
+    /// Log-uniform: each order of magnitude is as likely as another.
+    fn scale(&mut self, low: f64, high: f64) -> f64 {
+        (low.ln() + (high.ln() - low.ln()) * self.0.random::<f64>()).exp()
+    }
+
+    fn time(&mut self, micros: RangeInclusive<u64>) -> Duration {
+        Duration::from_micros(self.scale(*micros.start() as f64, *micros.end() as f64) as u64)
+    }
+
+    /// So small that one segment is in flight, or one in which there is room for all.
+    fn buffer(&mut self) -> usize {
+        if self.chance(0.5) { 4 << 20 } else { self.scale(1_000.0, 100_000.0) as usize }
+    }
+
+    fn link(&mut self) -> LinkModel {
+        let mut link = LinkModel { delay: self.time(5..=200), ..LinkModel::PERFECT };
+        link.fifo = self.chance(0.4);
+        if self.chance(0.5) {
+            link.jitter = self.time(1..=5_000);
+        }
+        if self.chance(0.3) {
+            (link.late, link.late_by) = (self.scale(1e-3, 0.2), self.time(100..=20_000));
+        }
+        if self.chance(0.6) {
+            link.loss = Some(self.loss());
+        }
+        if self.chance(0.4) {
+            link.duplication = self.scale(1e-3, 0.3);
+        }
+        if self.chance(0.2) {
+            link.corruption = self.scale(1e-3, 0.1);
+            link.missed_checksum = if self.chance(0.1) { 0.5 } else { 0.0 };
+        }
+        if self.chance(0.2) {
+            let (bytes_per_second, queue_bytes) = (self.scale(3e5, 3e7) as u64, self.scale(3e2, 2e4) as u64);
+            link.rate = Some(Rate { bytes_per_second, queue_bytes });
+        }
+        link
+    }
+
+    fn loss(&mut self) -> Loss {
+        if self.chance(0.6) {
+            return Loss::Bernoulli { probability: self.scale(1e-3, 0.3) };
+        }
+        let (to_bad, to_good) = (self.scale(1e-3, 0.1), self.scale(0.02, 0.5));
+        Loss::GilbertElliott { to_bad, to_good, loss_bad: self.scale(0.3, 1.0) }
+    }
+
+    fn plan(&mut self, workers: usize, duration: Duration) -> Vec<Planned> {
+        let mut plan = Vec::new();
+        let kinds: [(f64, DrawAction); 9] = [
+            (0.3, Self::crash_worker),
+            (0.2, Self::crash_switch),
+            (0.25, Self::pause),
+            (0.15, Self::turn_clock),
+            (0.25, Self::partition),
+            (0.25, Self::leave),
+            (0.1, Self::set_threshold),
+            (0.15, Self::force_broadcast),
+            (0.15, Self::reset),
+        ];
+        for (probability, action) in kinds {
+            let times = if self.chance(probability) { self.among(1..=3) } else { 0 };
+            for _ in 0..times {
+                let action = action(self, workers, duration);
+                plan.push(Planned { at: self.moment(duration), action });
+            }
+        }
+        if self.chance(0.1) {
+            let (worker, at) = (self.among(0..=workers - 1), self.moment(duration));
+            plan.push(Planned { at, action: Action::Halt { worker } });
+            plan.push(Planned { at: at + self.spell(duration), action: Action::Reset { worker } });
+        }
+        plan
+    }
+
+    fn moment(&mut self, duration: Duration) -> Duration {
+        duration.mul_f64(self.0.random::<f64>())
+    }
+
+    /// A time that may be short, or a good part of the whole.
+    fn spell(&mut self, duration: Duration) -> Duration {
+        self.time(100..=duration.as_micros() as u64)
+    }
+
+    fn node(&mut self, workers: usize) -> Node {
+        if self.chance(0.4) { Node::Switch } else { Node::Worker(self.among(0..=workers - 1)) }
+    }
+
+    fn crash_worker(&mut self, workers: usize, duration: Duration) -> Action {
+        let restart_after = if self.chance(0.75) { Some(self.spell(duration)) } else { None };
+        let worker = self.among(0..=workers - 1);
+        Action::CrashWorker { worker, restart_after, new_port: self.chance(0.5) }
+    }
+
+    fn crash_switch(&mut self, _workers: usize, duration: Duration) -> Action {
+        Action::CrashSwitch { restart_after: self.spell(duration) }
+    }
+
+    fn pause(&mut self, workers: usize, duration: Duration) -> Action {
+        Action::Pause { node: self.node(workers), duration: self.spell(duration) }
+    }
+
+    /// By up to an hour forward. Back by no more than a second: a deadline waits for as long.
+    fn turn_clock(&mut self, workers: usize, _duration: Duration) -> Action {
+        let node = self.node(workers);
+        let by_us =
+            if self.chance(0.5) { self.scale(1e3, 3.6e9) as i64 } else { -(self.scale(1e3, 1e6) as i64) };
+        Action::TurnClock { node, by_us }
+    }
+
+    fn partition(&mut self, workers: usize, duration: Duration) -> Action {
+        let workers = if self.chance(0.3) { u64::MAX } else { 1 << self.among(0..=workers - 1) };
+        let up = self.chance(0.7);
+        Action::Partition { workers, up, down: !up || self.chance(0.5), duration: self.spell(duration) }
+    }
+
+    fn leave(&mut self, workers: usize, duration: Duration) -> Action {
+        let return_after = if self.chance(0.75) { Some(self.spell(duration)) } else { None };
+        Action::Leave { worker: self.among(0..=workers - 1), return_after }
+    }
+
+    fn set_threshold(&mut self, workers: usize, _duration: Duration) -> Action {
+        let threshold = self.among(0..=workers + 1) as u16;
+        Action::SetThreshold { worker: self.among(0..=workers - 1), threshold }
+    }
+
+    fn force_broadcast(&mut self, workers: usize, _duration: Duration) -> Action {
+        Action::ForceBroadcast { worker: self.among(0..=workers - 1) }
+    }
+
+    fn reset(&mut self, workers: usize, _duration: Duration) -> Action {
+        Action::Reset { worker: self.among(0..=workers - 1) }
+    }
+}
