@@ -10,6 +10,7 @@ use iswitch::pipeline::{
 use iswitch::{AggregateError, AsyncWorker, JoinError, JoinOptions, Key};
 use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch, random_secret};
 use iswitch_daemon::switch::{Config, Keys};
+use iswitch_protocol::Round;
 
 const LOCALHOST: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 const LEN: usize = 1000;
@@ -186,17 +187,21 @@ fn a_worker_can_be_used_without_the_pipeline() {
     let worker = AsyncWorker::join(options.clone()).unwrap();
     let mut sum = vec![0.0; LEN];
     worker.set_threshold(2).unwrap();
+    let mut first = None;
+    let mut number =
+        |sequence: u64, got: u32| Round::new(*first.get_or_insert(got)).plus(sequence as u32 / 2).get();
     for aggregate in 0..20 {
         assert_eq!(worker.submit(&[1.0; LEN]).unwrap(), 2 * aggregate);
         worker.submit(&[2.0; LEN]).unwrap();
-        assert_eq!(worker.recv_sum(&mut sum).unwrap(), (aggregate as u32, 2));
+        let (got, contributions) = worker.recv_sum(&mut sum).unwrap();
+        assert_eq!((got, contributions), (number(2 * aggregate, got), 2));
         assert_eq!(sum, [3.0; LEN]);
     }
     worker.wait_ready().unwrap();
     let admissions: Vec<_> = std::iter::from_fn(|| worker.poll_admission()).collect();
     assert_eq!(admissions.len(), 40);
     for (admission, sequence) in admissions.iter().zip(0..) {
-        assert_eq!((admission.sequence, admission.aggregate), (sequence, Some(sequence as u32 / 2)));
+        assert_eq!((admission.sequence, admission.aggregate), (sequence, Some(number(sequence, 0))));
     }
     worker.halt().unwrap();
     assert!(matches!(worker.recv_sum(&mut sum), Err(AggregateError::Halted)));
