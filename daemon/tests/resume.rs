@@ -99,19 +99,38 @@ fn those_who_hold_the_last_sum_send_it_to_those_who_lack_it() {
 }
 
 #[test]
-fn if_nobody_holds_the_sum_any_more_it_is_summed_anew() {
+fn if_nobody_holds_the_sum_any_more_those_who_lack_it_go_on_without_it() {
     let mut switch = one_behind();
     let first = weighted(0, REPLAY, 3, &[60.0, 60.0]);
     assert_eq!(switch.send(1, Class::Data, &first).len(), 3);
     switch.control(1, 2, ControlBody::Leave);
     switch.control(2, 2, ControlBody::Leave);
-    assert_eq!(switch.data(3, 1, REPLAY, &[3.0, 3.0]), [result(3, 1, REPLAY, 1, &[3.0, 3.0])]);
-    assert_eq!(switch.data(3, 2, REPLAY, &[3.0]), [result(3, 2, REPLAY, 1, &[3.0])]);
-    assert_eq!(
-        switch.data(3, 0, REPLAY, &[3.0, 3.0]),
-        [result(3, 0, REPLAY, 3, &[60.0, 60.0])],
-        "what was supplied before stays"
+    // Parts of one sum and of another must not become one vector.
+    let refused = switch.data(3, 1, REPLAY, &[3.0, 3.0]);
+    assert!(
+        matches!(refused[..], [Sent::Ack { status: Status::StaleRound, round: BASE, .. }]),
+        "{refused:?}"
     );
+    assert_eq!(switch.data(3, 0, BASE, &[3.0, 3.0]), [result(3, 0, BASE, 1, &[3.0, 3.0])]);
+    // It has the history that it had, and who comes back with the sum is not up to date.
+    let told = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
+    assert_eq!(told, [(3, true, Standing::Resumed, BASE, BEHIND)]);
+    let told = send_join(&mut switch, 1, resuming(LATEST, BEHIND, 3));
+    assert!(matches!(told[..], [(1, true, Standing::Fresh, ..)]), "{told:?}");
+}
+
+#[test]
+fn a_sum_that_all_hold_in_parts_and_one_as_a_whole_is_not_given_up() {
+    let mut switch = Harness::new();
+    send_join(&mut switch, 1, resuming(LATEST, BEHIND, 3));
+    send_join(&mut switch, 2, resuming(LATEST, 0, 3));
+    send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
+    switch.control(1, 2, ControlBody::Leave);
+    // Member 2 cannot send the sum, but has it: member 3 is the one that has missed something.
+    let told = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
+    assert_eq!(told, [(3, true, Standing::Fresh, BASE, LATEST)]);
+    switch.data(2, 2, BASE, &[2.0]);
+    assert_eq!(switch.data(3, 2, BASE, &[3.0])[0], result(2, 2, BASE, 2, &[5.0]));
 }
 
 #[test]

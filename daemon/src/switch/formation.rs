@@ -9,6 +9,7 @@ use iswitch_protocol::{Instant, Round, history};
 
 use super::aggregator::Slot;
 use super::job::{Job, OpenRound, Replay};
+use super::membership::Member;
 
 /// Rounds between the latest that a member knows of and the first of a resumed job, at least: the number of
 /// its next round may lie one behind that of others, and one round may be replayed.
@@ -68,7 +69,8 @@ impl Chronicle {
 
     /// The next round of a member with that history.
     pub(crate) fn round_after(&self, history: u64) -> Option<Round> {
-        [self.at.previous(), self.at, self.at.next()]
+        // The latest first: a sum that was given up leaves two rounds with one history.
+        [self.at.next(), self.at, self.at.previous()]
             .into_iter()
             .find(|round| history != 0 && self.before(*round) == history)
     }
@@ -296,40 +298,48 @@ impl Job {
     }
 
     /// A round in which nobody takes part any more is over, or those who came later would wait for it for ever.
-    /// But if it was to be replayed, those who wait for it sum it anew: nobody else has it.
     pub(crate) fn give_up_deserted_rounds(&mut self) {
         let Some(newest) = self.newest() else { return };
         for round in [newest.previous(), newest] {
             let Some(open) = self.open_round(round).copied().filter(|open| open.participants == 0) else {
                 continue;
             };
-            let is_awaited = self.awaiting(round) != 0;
+            let is_awaited = self.members().any(|(_, member)| member.awaits(round));
             match open.replay {
-                Replay::Here if is_awaited => self.sum_anew(round),
+                // What the parent does about it, or what there is for them to fetch.
                 Replay::Above if is_awaited => {}
+                Replay::Here if is_awaited && (open.unfinished == 0 || self.sends_replay_up) => {}
+                Replay::Here if is_awaited => self.give_up_replay(round),
                 _ => self.base = round.next(),
             }
         }
     }
 
-    /// A round that was to be replayed has lost those who could: those who wait for it contribute to it.
-    pub(crate) fn sum_anew(&mut self, round: Round) {
-        let participants = self.awaiting(round);
-        let threshold = self.threshold_among(participants);
-        let open = &mut self.rounds[round.parity()];
-        *open = OpenRound { participants, threshold, replay: Replay::Not, ..*open };
-    }
-
-    /// The parent awaits contributions to a round that it was to supply: all who could supply it are gone.
-    pub(crate) fn sum_anew_if_replayed_above(&mut self, round: Round) {
-        if self.open_round(round).is_some_and(|open| open.replay == Replay::Above) {
-            self.sum_anew(round);
+    /// Nobody holds the whole of a sum any more that some await: they go on without it, unless others have it.
+    fn give_up_replay(&mut self, round: Round) {
+        let next = round.next();
+        let is_up_to_date = |member: &Member| member.standing == Standing::Resumed && member.start == next;
+        let others_have_it = self.has_parent
+            || self.chronicle.at != round
+            || self.members().any(|(_, member)| is_up_to_date(member));
+        if !others_have_it {
+            self.chronicle.replayed = Some(self.chronicle.before);
+        }
+        self.base = next;
+        let history = self.chronicle.before(next);
+        for (_, member) in self.members_mut().filter(|(_, member)| !member.start.is_before(round)) {
+            if member.awaits(round) {
+                member.standing = if others_have_it { Standing::Fresh } else { Standing::Resumed };
+            }
+            (member.start, member.history) = (next, history);
         }
     }
 
-    fn awaiting(&self, round: Round) -> u64 {
-        let waiting = self.members().filter(|(_, member)| member.awaits(round));
-        waiting.fold(0, |bits, (id, _)| bits | 1 << id)
+    /// Whether those are gone who were to supply a sum to others of the parent's members.
+    pub(crate) fn has_lost_suppliers(&self) -> bool {
+        let is_lost =
+            |open: &OpenRound| open.replay == Replay::Here && open.participants == 0 && open.unfinished > 0;
+        self.sends_replay_up && self.open_rounds().any(is_lost)
     }
 
     /// The standing of a member that joins a job under way, its first round and the history before that.

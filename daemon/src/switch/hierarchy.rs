@@ -497,13 +497,10 @@ impl Switch {
         }
     }
 
-    /// The parent misses partial sums. If it awaits those of a round that was to be replayed, nobody can replay it.
+    /// The parent misses partial sums.
     fn resend_to_parent(&mut self, job_at: usize, missing: SegmentSetRepr<'_>) {
         if missing.indices().next().is_none() {
             return;
-        }
-        if let Some(job) = self.jobs[job_at].as_mut() {
-            job.sum_anew_if_replayed_above(missing.range.round);
         }
         self.queue_work(Work::resend(job_at, missing));
     }
@@ -558,7 +555,7 @@ impl Switch {
     }
 
     /// The parent has forgotten this switch: so does this switch its members, and all join anew.
-    fn forget_members(&mut self, job_at: usize) {
+    pub(super) fn forget_members(&mut self, job_at: usize) {
         let Some(id) = self.job(job_at).map(|job| job.id) else { return };
         self.report(Event::JobForgotten { job: id });
         for member in 0..MAX_MEMBERS {

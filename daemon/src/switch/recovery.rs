@@ -208,6 +208,9 @@ impl Switch {
         if members == 0 && why != Departure::Restarted {
             return self.end_job(at.job, why);
         }
+        if why != Departure::Forgotten && self.job(at.job).is_some_and(Job::has_lost_suppliers) {
+            return self.forget_members(at.job);
+        }
         if members > 0 && self.job(at.job).is_some_and(|job| !job.formed) {
             // It may have waited for those that the departed member had known.
             self.gather(at.job, None);

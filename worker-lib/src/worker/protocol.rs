@@ -138,6 +138,8 @@ pub struct WorkerProtocol {
     /// The threshold H if a member has pinned it, otherwise zero.
     pinned_threshold: u16,
     next_round: Round,
+    /// Whether the next round is one whose sum others supply.
+    awaits: bool,
     /// Stands for the sums that this member has, see [`iswitch_protocol::history`]; zero if that is not known.
     history: u64,
     /// The same before the last sum, while the caller's `sums` still hold that; otherwise zero.
@@ -203,6 +205,7 @@ impl WorkerProtocol {
             is_orphaned: false,
             pinned_threshold: 0,
             next_round: membership.start,
+            awaits: false,
             history: membership.history,
             previous: 0,
             current: None,
@@ -245,6 +248,7 @@ impl WorkerProtocol {
         self.max_window = max_window(&self.layout, &membership, self.recv_buffer_bytes);
         self.window = self.window.min(self.max_window);
         self.next_round = membership.start;
+        self.awaits = membership.standing == Standing::Awaits;
         self.pinned_threshold = 0;
         self.current = None;
         self.outcome = None;
@@ -312,11 +316,15 @@ impl WorkerProtocol {
 
     /// Starts the next round and returns its number.
     pub fn begin_round(&mut self, now: Instant) -> Round {
-        self.begin(now, Part::Contributes)
+        self.begin(now, if self.awaits { Part::Awaits } else { Part::Contributes })
     }
 
-    /// Starts the next round with a certain part in it.
-    pub(crate) fn begin(&mut self, now: Instant, part: Part) -> Round {
+    /// Sends the last sum to those who lack it, in a round before the next one.
+    pub(crate) fn begin_supplying(&mut self, now: Instant) {
+        self.begin(now, Part::Supplies);
+    }
+
+    fn begin(&mut self, now: Instant, part: Part) -> Round {
         let round = self.next_round;
         let remaining = self.layout.segment_count();
         // Who waits has nothing to send: it is as if all had been sent and was on its way.
@@ -480,6 +488,7 @@ impl WorkerProtocol {
     fn finish(&mut self) {
         let Some(progress) = self.current.take() else { return };
         self.next_round = progress.round.next();
+        self.awaits = false;
         let before = self.history;
         match progress.part {
             Part::Supplies => {}
@@ -501,17 +510,27 @@ impl WorkerProtocol {
         self.outcome = Some(Err(failure));
     }
 
-    /// The job is at another round than this member thought, which does not come back.
-    fn go_on_at(&mut self, round: Round, history: u64) {
+    /// The job is at another round than this member thought, which does not come back. If nothing was summed in
+    /// between, the round goes on under that number.
+    fn go_on_at(&mut self, now: Instant, round: Round, history: u64) {
         if round.is_before(self.next_round) {
             return;
         }
-        if self.current.is_some_and(|progress| progress.round.is_before(round)) {
-            self.fail(Failure::StaleRound(round));
-        }
+        let has_all = history != 0 && history == self.history;
+        let outdated = self.current.filter(|progress| progress.round.is_before(round));
         if self.current.is_none() || self.next_round != round {
             self.next_round = round;
-            self.adopt(history);
+            self.awaits = false;
+            if !has_all {
+                self.adopt(history);
+            }
+        }
+        match outdated {
+            Some(Progress { part: Part::Contributes | Part::Awaits, .. }) if has_all => {
+                self.begin(now, Part::Contributes);
+            }
+            Some(_) => self.fail(Failure::StaleRound(round)),
+            None => {}
         }
     }
 
@@ -523,7 +542,7 @@ impl WorkerProtocol {
         match repr.body {
             ControlBody::Ack(ack) => self.handle_ack(now, repr.request, &ack),
             ControlBody::Reset { round } if repr.job == self.job => {
-                self.go_on_at(round, history::begin(self.membership.boot, self.job, round));
+                self.go_on_at(now, round, history::begin(self.membership.boot, self.job, round));
                 true
             }
             ControlBody::Halt if repr.job == self.job => {
@@ -558,7 +577,7 @@ impl WorkerProtocol {
             (Status::StaleRound, Action::Help | Action::Ack) => {
                 // It may answer to a packet of an earlier round that was late itself.
                 if self.current.is_some_and(|progress| progress.round.is_before(ack.round)) {
-                    self.go_on_at(ack.round, ack.history);
+                    self.go_on_at(now, ack.round, ack.history);
                 }
             }
             (status, Action::Help | Action::Ack) if self.current.is_some() => {

@@ -16,7 +16,7 @@ use iswitch_protocol::{Instant, Round, VectorLayout};
 
 use super::attempt::{Answer, Attempt, heartbeat_interval};
 use super::auth::Authenticator;
-use super::protocol::{Failure, Finished, Membership, Part, WorkerCounters, WorkerProtocol};
+use super::protocol::{Failure, Finished, Membership, WorkerCounters, WorkerProtocol};
 
 /// Several heartbeats may be lost before a lease ends.
 pub(crate) const HEARTBEATS_PER_LEASE: u32 = 4;
@@ -78,8 +78,6 @@ pub struct Session {
     sums: Vec<f32>,
     /// Whether the caller waits for a round.
     is_wanted: bool,
-    /// Whether the next round is one that others supply.
-    is_awaited: bool,
     /// Where the worker goes on after it has missed rounds that the caller does not know of yet.
     missed: Option<Round>,
     outcome: Option<Result<Finished, Failure>>,
@@ -104,7 +102,6 @@ impl Session {
             protocol: None,
             sums: vec![0.0; config.layout.gradient_len() as usize],
             is_wanted: false,
-            is_awaited: false,
             missed: None,
             outcome: None,
             heartbeat_at: now,
@@ -377,7 +374,6 @@ impl Session {
 
     fn admitted(&mut self, now: Instant, membership: Membership) {
         self.phase = Phase::Member;
-        self.is_awaited = false;
         if let Some(protocol) = &mut self.protocol {
             self.rejoins += 1;
             protocol.readmit(membership);
@@ -393,15 +389,11 @@ impl Session {
         self.heartbeat_at = now.plus(self.heartbeat_interval());
         match membership.standing {
             Standing::Fresh if self.rejoins > 0 => self.has_missed(membership.start),
-            Standing::Fresh | Standing::Resumed => self.start_round(now),
-            Standing::Awaits => {
-                self.is_awaited = true;
-                self.start_round(now);
-            }
+            Standing::Fresh | Standing::Resumed | Standing::Awaits => self.start_round(now),
             Standing::Supplies => {
                 self.phase = Phase::Supplying;
                 if let Some(protocol) = &mut self.protocol {
-                    protocol.begin(now, Part::Supplies);
+                    protocol.begin_supplying(now);
                 }
             }
         }
@@ -418,7 +410,7 @@ impl Session {
     /// Starts the round that the caller waits for, if it does.
     fn start_round(&mut self, now: Instant) {
         if let Some(protocol) = self.protocol.as_mut().filter(|_| self.is_wanted) {
-            protocol.begin(now, if self.is_awaited { Part::Awaits } else { Part::Contributes });
+            protocol.begin_round(now);
         }
     }
 
@@ -433,7 +425,6 @@ impl Session {
             }
             (outcome, _) => {
                 self.phase = Phase::Member;
-                self.is_awaited &= outcome.is_err();
                 if core::mem::take(&mut self.is_wanted) {
                     self.outcome = Some(outcome);
                 }
