@@ -15,30 +15,11 @@ use iswitch_protocol::wire::{
     Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Kind, Mode, Status,
 };
 use iswitch_protocol::{Round, VectorLayout};
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+
+use crate::network::{Channel, Network};
 
 const JOB: u32 = 1;
 const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 254), 7711);
-
-/// What the network does to packets. Probabilities are per datagram.
-#[derive(Clone, Copy, Debug)]
-pub struct Network {
-    /// Time on the wire of every packet.
-    pub delay: Duration,
-    /// Up to this much more, drawn for each packet: what reorders them.
-    pub jitter: Duration,
-    /// Probability that a packet is lost.
-    pub loss: f64,
-    /// Probability that a packet arrives twice.
-    pub duplication: f64,
-}
-
-impl Network {
-    /// Nothing is lost, nothing overtaken.
-    pub const PERFECT: Self =
-        Self { delay: Duration::from_micros(20), jitter: Duration::ZERO, loss: 0.0, duplication: 0.0 };
-}
 
 /// A job to simulate.
 #[derive(Clone, Copy, Debug)]
@@ -79,10 +60,24 @@ struct Happening {
     what: What,
 }
 
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     ToSwitch { from: usize, data: bool, bytes: Vec<u8> },
     ToWorker { to: usize, data: bool, bytes: Vec<u8> },
+}
+
+/// Both directions between a worker and the switch.
+struct Cable {
+    up: Channel,
+    down: Channel,
+}
+
+impl Cable {
+    fn new(network: Network, seed: u64, worker: u64) -> Self {
+        // A seed of its own for each channel.
+        let channel = |number| Channel::new(network, seed.wrapping_mul(2 * MAX_MEMBERS as u64) + number);
+        Self { up: channel(2 * worker), down: channel(2 * worker + 1) }
+    }
 }
 
 struct SimulatedWorker {
@@ -94,7 +89,7 @@ struct SimulatedWorker {
 /// A running simulation.
 pub struct Simulation {
     scenario: Scenario,
-    random: ChaCha8Rng,
+    cables: Vec<Cable>,
     now: Instant,
     sequence: u64,
     wire: BinaryHeap<Reverse<Happening>>,
@@ -128,7 +123,9 @@ impl Simulation {
         };
         let mut simulation = Self {
             scenario,
-            random: ChaCha8Rng::seed_from_u64(seed),
+            cables: (0..scenario.workers as u64)
+                .map(|worker| Cable::new(scenario.network, seed, worker))
+                .collect(),
             now: Instant::from_nanos(1),
             sequence: 0,
             wire: BinaryHeap::new(),
@@ -299,7 +296,7 @@ impl Simulation {
             let Some((class, stride)) = protocol.poll_transmit(self.now, vector, &mut buffer) else { break };
             let data = class == Class::Data;
             for bytes in buffer.chunks(stride) {
-                self.send(|| What::ToSwitch { from, data, bytes: bytes.to_vec() });
+                self.send(&What::ToSwitch { from, data, bytes: bytes.to_vec() });
             }
         }
     }
@@ -316,7 +313,7 @@ impl Simulation {
         }
         for (to, data, bytes) in packets {
             debug_assert!(!data || DataPacket::new_checked(&bytes).is_ok());
-            self.send(|| What::ToWorker { to, data, bytes: bytes.clone() });
+            self.send(&What::ToWorker { to, data, bytes });
         }
         while let Some(event) = self.switch.poll_event() {
             debug_assert!(!matches!(event, Event::EventsLost { .. }));
@@ -324,18 +321,16 @@ impl Simulation {
     }
 
     /// Puts a packet on the wire: it is lost, or arrives once or twice.
-    fn send(&mut self, packet: impl Fn() -> What) {
-        let Network { delay, jitter, loss, duplication } = self.scenario.network;
-        let copies = 1 + u32::from(self.random.random_bool(duplication));
+    fn send(&mut self, what: &What) {
         self.report.datagrams += 1;
-        for _ in 0..copies {
-            if self.random.random_bool(loss) {
-                continue;
-            }
-            let jitter = jitter.mul_f64(self.random.random::<f64>());
+        let arrivals = match what {
+            What::ToSwitch { from, .. } => self.cables[*from].up.arrivals(),
+            What::ToWorker { to, .. } => self.cables[*to].down.arrivals(),
+        };
+        for delay in arrivals {
             self.sequence += 1;
-            let at = self.now.plus(delay + jitter);
-            self.wire.push(Reverse(Happening { at, sequence: self.sequence, what: packet() }));
+            let at = self.now.plus(delay);
+            self.wire.push(Reverse(Happening { at, sequence: self.sequence, what: what.clone() }));
         }
     }
 }

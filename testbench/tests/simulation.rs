@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use iswitch_testbench::simulation::{Network, Report, Scenario, Simulation};
+use iswitch_testbench::network::{Loss, Network};
+use iswitch_testbench::simulation::{Report, Scenario, Simulation};
 
 const SCENARIO: Scenario = Scenario {
     workers: 4,
@@ -43,7 +44,8 @@ fn a_small_buffer_narrows_the_window_and_nothing_else() {
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    let network = Network { loss: 0.05, jitter: Duration::from_micros(300), ..Network::PERFECT };
+    let network =
+        Network { loss: Loss::Bernoulli(0.05), jitter: Duration::from_micros(300), ..Network::PERFECT };
     let scenario = Scenario { network, ..SCENARIO };
     assert_eq!(run(scenario, 7), run(scenario, 7));
     assert_ne!(run(scenario, 7), run(scenario, 8));
@@ -51,11 +53,15 @@ fn the_same_seed_gives_the_same_run() {
 
 #[test]
 fn faults_never_change_a_sum() {
+    // In bursts of ten packets, of which one in five comes through.
+    let bursts = Loss::GilbertElliott { to_bad: 0.01, to_good: 0.1, good_loss: 0.001, bad_loss: 0.8 };
+    let [none, rare, one, ten, thirty] = [0.0, 0.001, 0.01, 0.1, 0.3].map(Loss::Bernoulli);
+    let losses = [none, rare, one, bursts, ten, thirty, bursts];
     for seed in 0..200 {
         let network = Network {
             delay: Duration::from_micros(20),
             jitter: Duration::from_micros([0, 50, 5000][seed as usize % 3]),
-            loss: [0.0, 0.001, 0.01, 0.1, 0.3][seed as usize % 5],
+            loss: losses[seed as usize % losses.len()],
             duplication: [0.0, 0.01, 0.2][seed as usize % 3],
         };
         let workers = [1, 2, 3, 4, 8][seed as usize % 5];
@@ -66,7 +72,7 @@ fn faults_never_change_a_sum() {
 
 #[test]
 fn one_percent_loss_costs_few_packets() {
-    let network = Network { loss: 0.01, ..Network::PERFECT };
+    let network = Network { loss: Loss::Bernoulli(0.01), ..Network::PERFECT };
     let scenario = Scenario { network, gradient_len: 20_000, rounds: 50, ..SCENARIO };
     let report = run(scenario, 3);
     let overhead = report.datagrams as f64 / report.ideal as f64;
