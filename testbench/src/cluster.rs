@@ -16,6 +16,20 @@ use crate::scratch;
 /// Time in which a program must do what takes it a moment, on a busy machine.
 pub const SOON: Duration = Duration::from_secs(20);
 
+/// What a daemon receives on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortKind {
+    /// The ports of the bridge.
+    Raw,
+    /// A UDP socket at the bridge's address.
+    Udp,
+}
+
+impl PortKind {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Raw, Self::Udp];
+}
+
 /// A running iswitchd.
 #[derive(Debug)]
 pub struct Daemon {
@@ -32,12 +46,24 @@ impl Daemon {
     /// # Panics
     /// If it does not become ready.
     pub fn on_ports(star: &Star, arguments: &[&str]) -> Self {
-        let ports: Vec<_> = (0..star.workers.len()).map(Star::port).collect();
-        let mut command = star.switch.command(binaries::iswitchd());
-        ports.iter().for_each(|port| {
-            command.args(["--port", port]);
-        });
+        Self::in_star(star, PortKind::Raw, arguments)
+    }
+
+    /// Starts one in the middle of a star.
+    ///
+    /// # Panics
+    /// If it does not become ready.
+    pub fn in_star(star: &Star, kind: PortKind, arguments: &[&str]) -> Self {
         let address = SocketAddrV4::new(SWITCH_ADDRESS, DEFAULT_PORT);
+        let mut command = star.switch.command(binaries::iswitchd());
+        match kind {
+            PortKind::Raw => (0..star.workers.len()).for_each(|worker| {
+                command.arg("--port").arg(Star::port(worker));
+            }),
+            PortKind::Udp => {
+                command.arg("--udp").arg(address.to_string());
+            }
+        }
         Self::start(command.args(arguments), Some(address))
     }
 
@@ -95,12 +121,21 @@ impl Daemon {
         counters["drops"][reason].as_u64().unwrap_or_else(|| panic!("no counter {reason} in {counters}"))
     }
 
+    /// One of the counters of its traffic.
+    ///
+    /// # Panics
+    /// If there is no such counter.
+    pub fn traffic(&self, name: &str) -> u64 {
+        let counters = self.counters();
+        counters["traffic"][name].as_u64().unwrap_or_else(|| panic!("no counter {name} in {counters}"))
+    }
+
     /// Segments that it has summed so far.
     ///
     /// # Panics
     /// If iswitchctl fails.
     pub fn results(&self) -> u64 {
-        self.counters()["traffic"]["results"].as_u64().expect("a counter")
+        self.traffic("results")
     }
 
     /// Waits until it has summed more segments than it had, and returns how many.
@@ -108,13 +143,21 @@ impl Daemon {
     /// # Panics
     /// If it does not.
     pub fn wait_for_results(&self) -> u64 {
-        let (begin, before) = (Instant::now(), self.results());
+        self.wait_for_more("results", self.results())
+    }
+
+    /// Waits until one of the counters of its traffic exceeds a value, and returns the counter.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub fn wait_for_more(&self, name: &str, before: u64) -> u64 {
+        let begin = Instant::now();
         loop {
-            let results = self.results();
-            if results > before {
-                return results;
+            let count = self.traffic(name);
+            if count > before {
+                return count;
             }
-            assert!(begin.elapsed() < SOON, "nothing is summed");
+            assert!(begin.elapsed() < SOON, "{name} stays at {count}");
         }
     }
 
@@ -196,20 +239,28 @@ impl Group {
         self.0.iter_mut().all(Process::is_running)
     }
 
-    /// Kills one of them.
-    ///
-    /// # Panics
-    /// If that is not possible.
-    pub fn kill(&mut self, rank: usize) {
-        self.signal(rank, Signal::KILL);
-    }
-
-    /// Sends a signal to one of them.
+    /// Sends one of them a signal.
     ///
     /// # Panics
     /// If that is not possible.
     pub fn signal(&mut self, rank: usize, signal: Signal) {
         self.0[rank].signal(signal);
+    }
+
+    /// Lets all of them end after the same round.
+    ///
+    /// # Panics
+    /// If that is not possible.
+    pub fn end(&mut self) {
+        self.0.iter_mut().for_each(|process| process.signal(Signal::TERM));
+    }
+
+    /// Takes out the one of a rank, which has ended or is about to.
+    ///
+    /// # Panics
+    /// If it does not end in time.
+    pub fn finish_one(&mut self, rank: usize, timeout: Duration) -> Finished {
+        self.0.remove(rank).wait(timeout)
     }
 
     /// Waits until all have checked all their sums, and returns their results by rank.

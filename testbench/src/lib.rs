@@ -11,4 +11,5 @@ pub mod process;
 pub mod requirements;
 pub mod scratch;
 pub mod simulation;
+pub mod wire_relay;
 pub mod witness;
