@@ -151,14 +151,16 @@ impl Daemon {
     /// # Panics
     /// If it does not.
     pub fn wait_for_more(&self, name: &str, before: u64) -> u64 {
-        let begin = Instant::now();
-        loop {
-            let count = self.traffic(name);
-            if count > before {
-                return count;
-            }
-            assert!(begin.elapsed() < SOON, "{name} stays at {count}");
-        }
+        wait_for(name, || self.traffic(name), |count| *count > before)
+    }
+
+    /// Waits until its only job has so many members.
+    ///
+    /// # Panics
+    /// If it does not get or lose as many.
+    pub fn wait_for_members(&self, members: usize) {
+        let present = || self.ask("jobs")[0]["members"].as_array().map_or(0, Vec::len);
+        wait_for("members", present, |present| *present == members);
     }
 
     /// Stops it as a service manager does, and checks that its control socket is gone.
@@ -170,6 +172,18 @@ impl Daemon {
         assert!(finished.status.success(), "iswitchd: {}\n{}", finished.status, finished.stderr);
         assert!(!self.directory.path().join("control").exists(), "the control socket is left behind");
         finished
+    }
+}
+
+/// Asks until the answer is good, and returns it.
+fn wait_for<T: std::fmt::Debug>(what: &str, ask: impl Fn() -> T, is_good: impl Fn(&T) -> bool) -> T {
+    let begin = Instant::now();
+    loop {
+        let answer = ask();
+        if is_good(&answer) {
+            return answer;
+        }
+        assert!(begin.elapsed() < SOON, "{what} stays at {answer:?}");
     }
 }
 
@@ -255,12 +269,12 @@ impl Group {
         self.0.iter_mut().for_each(|process| process.signal(Signal::TERM));
     }
 
-    /// Takes out the one of a rank, which has ended or is about to.
+    /// Kills one of them and forgets it; those of higher rank move up.
     ///
     /// # Panics
-    /// If it does not end in time.
-    pub fn finish_one(&mut self, rank: usize, timeout: Duration) -> Finished {
-        self.0.remove(rank).wait(timeout)
+    /// If that is not possible.
+    pub fn kill(&mut self, rank: usize) {
+        self.0.remove(rank).kill(SOON);
     }
 
     /// Waits until all have checked all their sums, and returns their results by rank.

@@ -2,6 +2,7 @@
 //! switches that pause or die; cables that are pulled. Whatever happens, each sum that is delivered is the sum
 //! over the workers that it counts, each once. Needs root.
 
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use iswitch_protocol::limits::DEFAULT_SEGMENT_FLOATS;
@@ -21,10 +22,10 @@ const LARGE: u32 = 1_687_206;
 const SHORT_LEASE_MS: u64 = 1000;
 /// The default: no pause of a busy machine comes near it.
 const LONG_LEASE_MS: u64 = 10_000;
+/// How often a switch is killed in one job.
+const RESTARTS: usize = 3;
 /// The worker that a fault hits.
 const VICTIM: usize = 2;
-/// What a worker says that was expelled.
-const EXPELLED: &str = "no longer counts this worker as a member";
 
 /// Runs jobs on both kinds of port with a relay in each cable, and returns what it did to frames.
 fn aggregate_through(network: Network, rounds: u64, what: &str) -> Vec<Relayed> {
@@ -148,58 +149,115 @@ fn a_udp_port_drops_what_was_corrupted() {
     daemon.stop();
 }
 
-/// A job that runs until it is told to end, on both kinds of port one after the other.
-fn for_both_ports(
+/// A job on one kind of port that runs until it is told to end.
+struct Job {
+    star: Star,
+    kind: PortKind,
     lease_ms: u64,
-    arguments: &str,
-    test: impl Fn(&Star, &mut Daemon, &mut Group),
-) -> Vec<Value> {
-    let run = |kind| {
+    daemon: Daemon,
+    group: Group,
+}
+
+impl Job {
+    /// Starts one, and waits until it sums.
+    fn start(kind: PortKind, lease_ms: u64, arguments: &str) -> Self {
         let star = Star::new(StarOptions { workers: WORKERS, ..StarOptions::default() });
-        let mut daemon = Daemon::in_star(&star, kind, &["--lease-ms", &lease_ms.to_string()]);
+        let daemon = start_switch(&star, kind, lease_ms);
         let arguments = format!("--rounds 1000000 {arguments}");
-        let mut group = Group::in_star(&star, daemon.address(), &arguments);
+        let group = Group::in_star(&star, daemon.address(), &arguments);
         daemon.wait_for_results();
-        test(&star, &mut daemon, &mut group);
-        daemon.wait_for_results();
-        group.end();
-        let results = group.results(SOON);
-        daemon.stop();
+        Self { star, kind, lease_ms, daemon, group }
+    }
+
+    /// Lets it end, and returns what its workers have checked.
+    fn end(mut self) -> Vec<Value> {
+        self.daemon.wait_for_results();
+        self.group.end();
+        let results = self.group.results(SOON);
+        self.daemon.stop();
         results
+    }
+
+    fn restart_switch(&mut self) {
+        self.daemon.process.kill(SOON);
+        self.daemon = start_switch(&self.star, self.kind, self.lease_ms);
+    }
+
+    /// The interfaces at both ends of the victim's cable.
+    fn ends(&self) -> [(&Namespace, String); 2] {
+        [(&self.star.workers[VICTIM], WORKER_INTERFACE.to_owned()), (&self.star.switch, Star::port(VICTIM))]
+    }
+
+    fn assert_nobody_was_expelled(&self) {
+        assert_eq!(self.daemon.traffic("expelled"), 0);
+    }
+
+    /// Waits until the victim is expelled and the others go on without it.
+    fn wait_for_expulsion(&self) {
+        assert_eq!(self.daemon.wait_for_more("expelled", 0), 1);
+        self.daemon.wait_for_results();
+    }
+
+    /// Waits until the victim is back and takes part.
+    fn wait_for_return(&self) {
+        self.daemon.wait_for_members(WORKERS);
+        self.daemon.wait_for_results();
+        assert_eq!(self.daemon.traffic("expelled"), 1);
+    }
+}
+
+fn start_switch(star: &Star, kind: PortKind, lease_ms: u64) -> Daemon {
+    Daemon::in_star(star, kind, &["--lease-ms", &lease_ms.to_string()])
+}
+
+/// Runs a job on both kinds of port, and returns what its workers have checked.
+fn for_both_ports(lease_ms: u64, arguments: &str, test: impl Fn(&mut Job)) -> Vec<Value> {
+    let run = |kind| {
+        let mut job = Job::start(kind, lease_ms, arguments);
+        test(&mut job);
+        job.end()
     };
     PortKind::ALL.into_iter().flat_map(run).collect()
-}
-
-/// How many rounds did not hold all workers, and the longest round, in milliseconds.
-fn recovery(results: &[Value]) -> String {
-    let longest = results.iter().filter_map(|result| result["us_max"].as_f64()).fold(0.0, f64::max);
-    let of = |field| total(results, field);
-    format!(
-        "longest round {:.0} ms; {} rounds, {} of them without all workers, {} with a departed one in a part",
-        longest / 1e3,
-        of("rounds"),
-        of("partial_rounds"),
-        of("mixed_rounds")
-    )
-}
-
-fn assert_nobody_is_expelled(daemon: &Daemon, what: &str) {
-    assert_eq!(daemon.traffic("expelled"), 0, "{what}");
-}
-
-/// The victim is expelled, learns it when it is back, and the others go on with one less.
-fn assert_victim_is_expelled(daemon: &Daemon, group: &mut Group, heal: impl FnOnce(&mut Group)) {
-    assert_eq!(daemon.wait_for_more("expelled", 0), 1);
-    daemon.wait_for_results();
-    heal(group);
-    let finished = group.finish_one(VICTIM, SOON);
-    assert!(!finished.status.success() && finished.stderr.contains(EXPELLED), "{finished:?}");
-    assert_eq!(daemon.traffic("expelled"), 1);
 }
 
 /// Arguments of a job whose sums may lack one worker.
 fn without_one(floats: u32) -> String {
     format!("--min-workers {} --floats {floats}", WORKERS - 1)
+}
+
+/// Says what a fault has cost.
+fn report_recovery(fault: &str, results: &[Value]) {
+    let longest = results.iter().filter_map(|result| result["us_max"].as_f64()).fold(0.0, f64::max);
+    let of = |field| total(results, field);
+    report(&format!(
+        "{fault}: longest round {:.0} ms; {} rounds, {} without all workers, {} with one in a part of the \
+         segments, {} missed, {} rejoins",
+        longest / 1e3,
+        of("rounds"),
+        of("partial_rounds"),
+        of("mixed_rounds"),
+        of("missed_rounds"),
+        of("rejoins")
+    ));
+}
+
+/// Nobody lacks a round, and no round lacks anybody.
+fn assert_complete(results: &[Value]) {
+    assert_eq!(results.len(), WORKERS * PortKind::ALL.len());
+    assert_eq!((total(results, "partial_rounds"), total(results, "missed_rounds")), (0, 0));
+}
+
+/// The others went on without the victim, which learned how many rounds it has missed and is back.
+fn assert_victim_missed_rounds(results: &[Value]) {
+    assert_eq!(results.len(), WORKERS * PortKind::ALL.len());
+    for result in results {
+        let is_victim = result["rank"] == VICTIM;
+        let count = |field: &str| result[field].as_u64().expect("a number");
+        assert_eq!(count("missed_rounds") > 0, is_victim, "{result}");
+        assert_eq!(count("rejoins"), u64::from(is_victim), "{result}");
+        assert!(is_victim || count("partial_rounds") > 0, "{result}");
+        assert!(count("partial_rounds") < count("rounds"), "{result}");
+    }
 }
 
 #[test]
@@ -208,45 +266,44 @@ fn a_pause_of_a_worker_shorter_than_its_lease_costs_time_only() {
         return;
     }
     let _alone = alone();
-    let results = for_both_ports(LONG_LEASE_MS, "", |_, daemon, group| {
-        group.signal(VICTIM, Signal::STOP);
-        std::thread::sleep(Duration::from_millis(LONG_LEASE_MS / 20));
-        group.signal(VICTIM, Signal::CONT);
-        daemon.wait_for_results();
-        assert_nobody_is_expelled(daemon, "a worker paused");
+    let results = for_both_ports(LONG_LEASE_MS, "", |job| {
+        job.group.signal(VICTIM, Signal::STOP);
+        sleep(Duration::from_millis(LONG_LEASE_MS / 20));
+        job.group.signal(VICTIM, Signal::CONT);
+        job.daemon.wait_for_results();
+        job.assert_nobody_was_expelled();
     });
-    assert_eq!(total(&results, "partial_rounds"), 0);
-    report(&format!("a worker paused for 1/20 of its lease: {}", recovery(&results)));
+    assert_complete(&results);
+    report_recovery("a worker paused for 1/20 of its lease", &results);
 }
 
 #[test]
-fn a_worker_that_pauses_longer_than_its_lease_is_expelled_and_the_others_go_on() {
-    if !root_and("a_worker_that_pauses_longer_than_its_lease_is_expelled_and_the_others_go_on", &[]) {
+fn a_worker_that_pauses_longer_than_its_lease_misses_rounds_and_returns() {
+    if !root_and("a_worker_that_pauses_longer_than_its_lease_misses_rounds_and_returns", &[]) {
         return;
     }
     let _alone = alone();
-    let results = for_both_ports(SHORT_LEASE_MS, &without_one(10_119), |_, daemon, group| {
-        group.signal(VICTIM, Signal::STOP);
-        assert_victim_is_expelled(daemon, group, |group| group.signal(VICTIM, Signal::CONT));
+    let results = for_both_ports(SHORT_LEASE_MS, &without_one(10_119), |job| {
+        job.group.signal(VICTIM, Signal::STOP);
+        job.wait_for_expulsion();
+        job.group.signal(VICTIM, Signal::CONT);
+        job.wait_for_return();
     });
-    assert!(total(&results, "partial_rounds") > 0);
-    report(&format!(
-        "a worker paused for longer than its lease of {SHORT_LEASE_MS} ms: {}",
-        recovery(&results)
-    ));
+    assert_victim_missed_rounds(&results);
+    report_recovery(&format!("a worker paused for longer than its lease of {SHORT_LEASE_MS} ms"), &results);
 }
 
 /// Pauses the victim when a part of the segments of a round is summed with its contribution.
-fn pause_in_mid_round(daemon: &Daemon, group: &mut Group) {
+fn pause_in_mid_round(job: &mut Job) {
     let segments = u64::from(LARGE.div_ceil(u32::from(DEFAULT_SEGMENT_FLOATS)));
     let begin = Instant::now();
     loop {
-        group.signal(VICTIM, Signal::STOP);
+        job.group.signal(VICTIM, Signal::STOP);
         // The others wait for it once its packets that are under way have arrived.
-        let mut results = daemon.results();
+        let mut results = job.daemon.results();
         loop {
-            std::thread::sleep(Duration::from_millis(20));
-            let before = std::mem::replace(&mut results, daemon.results());
+            sleep(Duration::from_millis(20));
+            let before = std::mem::replace(&mut results, job.daemon.results());
             if results == before {
                 break;
             }
@@ -255,28 +312,26 @@ fn pause_in_mid_round(daemon: &Daemon, group: &mut Group) {
             return;
         }
         assert!(begin.elapsed() < SOON, "it always pauses between rounds");
-        group.signal(VICTIM, Signal::CONT);
-        daemon.wait_for_results();
+        job.group.signal(VICTIM, Signal::CONT);
+        job.daemon.wait_for_results();
     }
 }
 
 #[test]
-fn a_worker_killed_in_mid_round_is_expelled_and_the_others_go_on() {
-    if !root_and("a_worker_killed_in_mid_round_is_expelled_and_the_others_go_on", &[]) {
+fn the_others_go_on_without_a_worker_killed_in_mid_round() {
+    if !root_and("the_others_go_on_without_a_worker_killed_in_mid_round", &[]) {
         return;
     }
     let _alone = alone();
-    let results = for_both_ports(SHORT_LEASE_MS, &without_one(LARGE), |_, daemon, group| {
-        pause_in_mid_round(daemon, group);
-        group.signal(VICTIM, Signal::KILL);
-        group.finish_one(VICTIM, SOON);
-        assert_eq!(daemon.wait_for_more("expelled", 0), 1);
-        daemon.wait_for_results();
+    let results = for_both_ports(SHORT_LEASE_MS, &without_one(LARGE), |job| {
+        pause_in_mid_round(job);
+        job.group.kill(VICTIM);
+        job.wait_for_expulsion();
     });
     // What it had contributed to that round stays in the sums.
     assert_eq!(total(&results, "mixed_rounds"), results.len() as u64);
     assert!(total(&results, "partial_rounds") > total(&results, "mixed_rounds"));
-    report(&format!("a worker killed, lease {SHORT_LEASE_MS} ms: {}", recovery(&results)));
+    report_recovery(&format!("a worker killed in mid-round, lease {SHORT_LEASE_MS} ms"), &results);
 }
 
 #[test]
@@ -287,28 +342,39 @@ fn a_pause_of_the_switch_expels_nobody() {
     let _alone = alone();
     // Shorter than half a lease, longer, and longer than a lease.
     for pause_ms in [SHORT_LEASE_MS / 4, SHORT_LEASE_MS * 3 / 4, SHORT_LEASE_MS * 2] {
-        let results = for_both_ports(SHORT_LEASE_MS, "", |_, daemon, _| {
-            daemon.process.signal(Signal::STOP);
-            std::thread::sleep(Duration::from_millis(pause_ms));
-            daemon.process.signal(Signal::CONT);
+        let results = for_both_ports(SHORT_LEASE_MS, "", |job| {
+            job.daemon.process.signal(Signal::STOP);
+            sleep(Duration::from_millis(pause_ms));
+            job.daemon.process.signal(Signal::CONT);
             // Leases that were to run out would do so by then.
             let begin = Instant::now();
             while begin.elapsed() < Duration::from_millis(2 * SHORT_LEASE_MS) {
-                daemon.wait_for_results();
-                assert_nobody_is_expelled(daemon, &format!("the switch paused for {pause_ms} ms"));
+                job.daemon.wait_for_results();
+                job.assert_nobody_was_expelled();
             }
         });
-        assert_eq!(total(&results, "partial_rounds"), 0);
-        report(&format!(
-            "the switch paused for {pause_ms} ms, lease {SHORT_LEASE_MS} ms: {}",
-            recovery(&results)
-        ));
+        assert_complete(&results);
+        report_recovery(&format!("the switch paused for {pause_ms} ms, lease {SHORT_LEASE_MS} ms"), &results);
     }
 }
 
-/// Both ends of the victim's cable, each of which may be pulled out.
-fn ends(star: &Star) -> [(&Namespace, String); 2] {
-    [(&star.workers[VICTIM], WORKER_INTERFACE.to_owned()), (&star.switch, Star::port(VICTIM))]
+#[test]
+fn a_switch_killed_and_started_again_costs_time_only() {
+    if !root_and("a_switch_killed_and_started_again_costs_time_only", &[]) {
+        return;
+    }
+    let _alone = alone();
+    for floats in [10_119, LARGE] {
+        let results = for_both_ports(LONG_LEASE_MS, &format!("--floats {floats}"), |job| {
+            for _ in 0..RESTARTS {
+                job.daemon.wait_for_results();
+                job.restart_switch();
+            }
+        });
+        assert_complete(&results);
+        assert_eq!(total(&results, "rejoins"), (results.len() * RESTARTS) as u64);
+        report_recovery(&format!("the switch killed {RESTARTS} times, {floats} floats"), &results);
+    }
 }
 
 #[test]
@@ -317,33 +383,34 @@ fn a_partition_shorter_than_the_lease_heals() {
         return;
     }
     let _alone = alone();
-    let results = for_both_ports(LONG_LEASE_MS, "", |star, daemon, _| {
-        for (namespace, interface) in ends(star) {
+    let results = for_both_ports(LONG_LEASE_MS, "", |job| {
+        for (namespace, interface) in job.ends() {
             namespace.ip(&format!("link set {interface} down\n"));
-            std::thread::sleep(Duration::from_millis(LONG_LEASE_MS / 20));
+            sleep(Duration::from_millis(LONG_LEASE_MS / 20));
             namespace.ip(&format!("link set {interface} up\n"));
-            daemon.wait_for_results();
-            assert_nobody_is_expelled(daemon, &interface);
+            job.daemon.wait_for_results();
+            job.assert_nobody_was_expelled();
         }
     });
-    assert_eq!(total(&results, "partial_rounds"), 0);
-    report(&format!("a cable pulled for {} ms: {}", LONG_LEASE_MS / 20, recovery(&results)));
+    assert_complete(&results);
+    report_recovery(&format!("a cable cut for {} ms", LONG_LEASE_MS / 20), &results);
 }
 
 #[test]
-fn a_partition_longer_than_the_lease_ends_one_worker_and_the_others_go_on() {
-    if !root_and("a_partition_longer_than_the_lease_ends_one_worker_and_the_others_go_on", &[]) {
+fn after_a_partition_longer_than_the_lease_a_worker_returns() {
+    if !root_and("after_a_partition_longer_than_the_lease_a_worker_returns", &[]) {
         return;
     }
     let _alone = alone();
     for end in 0..2 {
-        let results = for_both_ports(SHORT_LEASE_MS, &without_one(10_119), |star, daemon, group| {
-            let (namespace, interface) = &ends(star)[end];
+        let results = for_both_ports(SHORT_LEASE_MS, &without_one(10_119), |job| {
+            let (namespace, interface) = &job.ends()[end];
             namespace.ip(&format!("link set {interface} down\n"));
-            let heal = |_: &mut Group| namespace.ip(&format!("link set {interface} up\n"));
-            assert_victim_is_expelled(daemon, group, heal);
+            job.wait_for_expulsion();
+            namespace.ip(&format!("link set {interface} up\n"));
+            job.wait_for_return();
         });
-        assert!(total(&results, "partial_rounds") > 0);
-        report(&format!("a cable cut, lease {SHORT_LEASE_MS} ms: {}", recovery(&results)));
+        assert_victim_missed_rounds(&results);
+        report_recovery(&format!("a cable cut for longer than the lease of {SHORT_LEASE_MS} ms"), &results);
     }
 }

@@ -335,24 +335,6 @@ fn tables(star: &Star) -> usize {
 }
 
 #[test]
-fn a_restarted_daemon_is_noticed() {
-    if !root_and("a_restarted_daemon_is_noticed", &[]) {
-        return;
-    }
-    let _alone = alone();
-    let star = Star::new(StarOptions::default());
-    let daemon = Daemon::on_ports(&star, &[]);
-    let group = Group::in_star(&star, daemon.address(), "--rounds 1000000 --seconds 60");
-    daemon.wait_for_results();
-    daemon.process.stop(Signal::KILL, SOON);
-    let daemon = Daemon::on_ports(&star, &[]);
-    for finished in group.finish(SOON) {
-        assert!(finished.stderr.contains("no longer counts this worker as a member"), "{finished:?}");
-    }
-    daemon.stop();
-}
-
-#[test]
 fn jumbo_frames_carry_more_and_too_long_ones_are_refused_by_name() {
     if !root_and("jumbo_frames_carry_more_and_too_long_ones_are_refused_by_name", &[]) {
         return;

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clap::Parser;
 use iswitch::worker::protocol::WorkerCounters;
-use iswitch::{GradientAggregator, JoinOptions, Worker, key_file};
+use iswitch::{AggregateError, GradientAggregator, JoinOptions, Worker, key_file};
+use iswitch_protocol::Round;
 use iswitch_protocol::limits::MAX_MEMBERS;
 use iswitch_testbench::witness::{Census, Witness, Wrong};
 
@@ -33,7 +34,7 @@ struct Cli {
     /// Number of workers [default: OMPI_COMM_WORLD_SIZE or WORLD_SIZE]
     #[arg(long)]
     workers: Option<u16>,
-    /// Fewest workers that a sum may hold, once others were expelled [default: all]
+    /// Fewest workers that a sum may hold while others are away [default: all]
     #[arg(long)]
     min_workers: Option<u16>,
     /// Rank of this worker, from 0 [default: OMPI_COMM_WORLD_RANK or RANK]
@@ -92,6 +93,10 @@ struct Outcome {
     partial_rounds: u32,
     /// Rounds of which some segments hold more workers than others.
     mixed_rounds: u32,
+    /// Rounds that the others did while this worker was away.
+    missed_rounds: u32,
+    /// How often the switch forgot this worker and took it back.
+    rejoins: u64,
     counters: WorkerCounters,
 }
 
@@ -148,7 +153,7 @@ fn run(cli: &Cli, place: Place) -> anyhow::Result<Result<Outcome, WrongSum>> {
     let witness = make_witness(cli.floats as usize, usize::from(options.segment_floats), place)?;
     let mut worker = Worker::join(options)?;
     let outcome = check_rounds(cli, place, witness, &mut worker, &is_asked_to_end)?;
-    Ok(outcome.map(|outcome| Outcome { counters: *worker.counters(), ..outcome }))
+    Ok(outcome.map(|outcome| Outcome { counters: worker.counters(), rejoins: worker.rejoins(), ..outcome }))
 }
 
 fn make_witness(floats: usize, segment_floats: usize, place: Place) -> anyhow::Result<Witness> {
@@ -172,45 +177,91 @@ fn check_rounds(
 ) -> anyhow::Result<Result<Outcome, WrongSum>> {
     let begin = Instant::now();
     let mut vector = vec![0.0; cli.floats as usize];
+    let last = vector.len() - 1;
     let mut outcome = Outcome::default();
-    let first = worker.membership().start.get();
-    let min_workers = cli.min_workers.unwrap_or(place.workers);
-    for round in 0..cli.rounds {
+    let mut numbers = Numbers::new(worker);
+    let mut round = 0;
+    while round < cli.rounds {
         witness.fill(&mut vector, round);
         // The last element is a vote, so that all workers end after the same round.
         let is_late = cli.seconds.is_some_and(|seconds| begin.elapsed().as_secs_f64() >= seconds);
         let wants_to_end = is_late || is_asked_to_end.load(Ordering::Relaxed);
-        let last = vector.len() - 1;
         vector[last] = f32::from(u8::from(wants_to_end));
         let start = Instant::now();
-        let report = worker.all_reduce(&mut vector).with_context(|| format!("round {round}"))?;
+        let report = match worker.all_reduce(&mut vector) {
+            Err(AggregateError::MissedRounds { next }) => {
+                let missed = numbers.missed(next, round);
+                outcome.missed_rounds += missed;
+                round += missed;
+                continue;
+            }
+            report => report.with_context(|| format!("round {round}"))?,
+        };
         outcome.times.push(start.elapsed());
-        anyhow::ensure!(
-            report.number == first.wrapping_add(round),
-            "round {} follows round {first} + {round}",
-            report.number
-        );
-        let Census { fewest, most } = match witness.check(&vector[..last], round) {
+        numbers.check(report.number, round, worker)?;
+        let census = match witness.check(&vector[..last], round) {
             Ok(census) => census,
             Err(wrong) => return Ok(Err(WrongSum { round, wrong })),
         };
+        outcome.count(&census, &report, round, place.workers, cli.min_workers)?;
+        if vector[last] > 0.0 {
+            break;
+        }
+        round += 1;
+    }
+    Ok(Ok(outcome))
+}
+
+/// The job's numbers of the rounds that are counted here from zero. A restarted switch renumbers them.
+struct Numbers {
+    /// Number of round 0.
+    base: u32,
+    rejoins: u64,
+}
+
+impl Numbers {
+    fn new(worker: &Worker) -> Self {
+        Self { base: worker.membership().start.get(), rejoins: worker.rejoins() }
+    }
+
+    /// How many rounds lie between one that was to be next and the one that is.
+    fn missed(&self, number: u32, round: u32) -> u32 {
+        Round::new(number.wrapping_sub(self.base.wrapping_add(round))).get()
+    }
+
+    /// Each round follows the last, unless the worker was forgotten meanwhile.
+    fn check(&mut self, number: u32, round: u32, worker: &Worker) -> anyhow::Result<()> {
+        let rejoins = worker.rejoins();
+        let gap = self.missed(number, round);
+        anyhow::ensure!(gap == 0 || rejoins > self.rejoins, "round {round} is {gap} after the one before");
+        *self = Self { base: self.base.wrapping_add(gap), rejoins };
+        Ok(())
+    }
+}
+
+impl Outcome {
+    /// Compares what was found in a sum with what the switch says about it.
+    fn count(
+        &mut self,
+        census: &Census,
+        report: &iswitch::Round,
+        round: u32,
+        workers: u16,
+        min_workers: Option<u16>,
+    ) -> anyhow::Result<()> {
+        let Census { fewest, most } = *census;
         anyhow::ensure!(
             report.contributors == fewest && report.uniform == (fewest == most),
             "round {round} says that it holds {} gradients (uniform: {}), but it holds {fewest} to {most}",
             report.contributors,
             report.uniform
         );
-        anyhow::ensure!(fewest >= min_workers, "round {round} holds {fewest} gradients");
-        outcome.partial_rounds += u32::from(fewest < place.workers);
-        outcome.mixed_rounds += u32::from(fewest < most);
-        if vector[last] > 0.0 {
-            break;
-        }
+        anyhow::ensure!(fewest >= min_workers.unwrap_or(workers), "round {round} holds {fewest} gradients");
+        self.partial_rounds += u32::from(fewest < workers);
+        self.mixed_rounds += u32::from(fewest < most);
+        Ok(())
     }
-    Ok(Ok(outcome))
-}
 
-impl Outcome {
     fn render(&self, cli: &Cli, place: Place) -> String {
         // The first round waits for the others to learn that all have joined.
         let mut sorted = self.times.get(1..).unwrap_or_default().to_vec();
@@ -227,6 +278,7 @@ impl Outcome {
             let result = serde_json::json!({
                 "rank": rank, "workers": workers, "floats": cli.floats, "rounds": rounds, "exact": true,
                 "partial_rounds": self.partial_rounds, "mixed_rounds": self.mixed_rounds,
+                "missed_rounds": self.missed_rounds, "rejoins": self.rejoins,
                 "us_p50": p50, "us_p99": p99, "us_max": max, "goodput_mbit_s": megabits,
                 "segments": segments, "retransmitted": retransmitted, "helps": helps,
             });
