@@ -16,6 +16,20 @@ use crate::scratch;
 /// Time in which a program must do what takes it a moment, on a busy machine.
 pub const SOON: Duration = Duration::from_secs(20);
 
+/// What a daemon receives on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortKind {
+    /// The ports of the bridge.
+    Raw,
+    /// A UDP socket at the bridge's address.
+    Udp,
+}
+
+impl PortKind {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Raw, Self::Udp];
+}
+
 /// A running iswitchd.
 #[derive(Debug)]
 pub struct Daemon {
@@ -32,12 +46,24 @@ impl Daemon {
     /// # Panics
     /// If it does not become ready.
     pub fn on_ports(star: &Star, arguments: &[&str]) -> Self {
-        let ports: Vec<_> = (0..star.workers.len()).map(Star::port).collect();
-        let mut command = star.switch.command(binaries::iswitchd());
-        ports.iter().for_each(|port| {
-            command.args(["--port", port]);
-        });
+        Self::in_star(star, PortKind::Raw, arguments)
+    }
+
+    /// Starts one in the middle of a star.
+    ///
+    /// # Panics
+    /// If it does not become ready.
+    pub fn in_star(star: &Star, kind: PortKind, arguments: &[&str]) -> Self {
         let address = SocketAddrV4::new(SWITCH_ADDRESS, DEFAULT_PORT);
+        let mut command = star.switch.command(binaries::iswitchd());
+        match kind {
+            PortKind::Raw => (0..star.workers.len()).for_each(|worker| {
+                command.arg("--port").arg(Star::port(worker));
+            }),
+            PortKind::Udp => {
+                command.arg("--udp").arg(address.to_string());
+            }
+        }
         Self::start(command.args(arguments), Some(address))
     }
 
@@ -95,12 +121,21 @@ impl Daemon {
         counters["drops"][reason].as_u64().unwrap_or_else(|| panic!("no counter {reason} in {counters}"))
     }
 
+    /// One of the counters of its traffic.
+    ///
+    /// # Panics
+    /// If there is no such counter.
+    pub fn traffic(&self, name: &str) -> u64 {
+        let counters = self.counters();
+        counters["traffic"][name].as_u64().unwrap_or_else(|| panic!("no counter {name} in {counters}"))
+    }
+
     /// Segments that it has summed so far.
     ///
     /// # Panics
     /// If iswitchctl fails.
     pub fn results(&self) -> u64 {
-        self.counters()["traffic"]["results"].as_u64().expect("a counter")
+        self.traffic("results")
     }
 
     /// Waits until it has summed more segments than it had, and returns how many.
@@ -108,14 +143,24 @@ impl Daemon {
     /// # Panics
     /// If it does not.
     pub fn wait_for_results(&self) -> u64 {
-        let (begin, before) = (Instant::now(), self.results());
-        loop {
-            let results = self.results();
-            if results > before {
-                return results;
-            }
-            assert!(begin.elapsed() < SOON, "nothing is summed");
-        }
+        self.wait_for_more("results", self.results())
+    }
+
+    /// Waits until one of the counters of its traffic exceeds a value, and returns the counter.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub fn wait_for_more(&self, name: &str, before: u64) -> u64 {
+        wait_for(name, || self.traffic(name), |count| *count > before)
+    }
+
+    /// Waits until its only job has so many members.
+    ///
+    /// # Panics
+    /// If it does not get or lose as many.
+    pub fn wait_for_members(&self, members: usize) {
+        let present = || self.ask("jobs")[0]["members"].as_array().map_or(0, Vec::len);
+        wait_for("members", present, |present| *present == members);
     }
 
     /// Stops it as a service manager does, and checks that its control socket is gone.
@@ -127,6 +172,18 @@ impl Daemon {
         assert!(finished.status.success(), "iswitchd: {}\n{}", finished.status, finished.stderr);
         assert!(!self.directory.path().join("control").exists(), "the control socket is left behind");
         finished
+    }
+}
+
+/// Asks until the answer is good, and returns it.
+fn wait_for<T: std::fmt::Debug>(what: &str, ask: impl Fn() -> T, is_good: impl Fn(&T) -> bool) -> T {
+    let begin = Instant::now();
+    loop {
+        let answer = ask();
+        if is_good(&answer) {
+            return answer;
+        }
+        assert!(begin.elapsed() < SOON, "{what} stays at {answer:?}");
     }
 }
 
@@ -196,20 +253,28 @@ impl Group {
         self.0.iter_mut().all(Process::is_running)
     }
 
-    /// Kills one of them.
-    ///
-    /// # Panics
-    /// If that is not possible.
-    pub fn kill(&mut self, rank: usize) {
-        self.signal(rank, Signal::KILL);
-    }
-
-    /// Sends a signal to one of them.
+    /// Sends one of them a signal.
     ///
     /// # Panics
     /// If that is not possible.
     pub fn signal(&mut self, rank: usize, signal: Signal) {
         self.0[rank].signal(signal);
+    }
+
+    /// Lets all of them end after the same round.
+    ///
+    /// # Panics
+    /// If that is not possible.
+    pub fn end(&mut self) {
+        self.0.iter_mut().for_each(|process| process.signal(Signal::TERM));
+    }
+
+    /// Kills one of them and forgets it; those of higher rank move up.
+    ///
+    /// # Panics
+    /// If that is not possible.
+    pub fn kill(&mut self, rank: usize) {
+        self.0.remove(rank).kill(SOON);
     }
 
     /// Waits until all have checked all their sums, and returns their results by rank.

@@ -179,6 +179,8 @@ pub struct Star {
     pub switch: Namespace,
     /// The workers.
     pub workers: Vec<Namespace>,
+    /// What was asked for.
+    pub options: StarOptions,
 }
 
 /// The only interface of each worker.
@@ -200,13 +202,31 @@ impl Star {
              link set br0 up\naddr add {SWITCH_ADDRESS}/24 dev br0\n"
         ));
         let workers = (0..options.workers).map(|worker| plug(&switch, worker, mtu)).collect();
-        let star = Self { switch, workers };
+        let star = Self { switch, workers, options };
         star.switch.ip(&format!("link set br0 mtu {mtu}\n"));
-        let address = SWITCH_ADDRESS.to_string();
-        for worker in &star.workers {
-            worker.run(["ping", "-q", "-c", "1", "-w", "5", &address]);
+        for worker in 0..options.workers {
+            star.configure_worker(worker);
+            star.await_cable(worker);
         }
         star
+    }
+
+    /// Gives the interface of a worker its address, and brings it up.
+    ///
+    /// # Panics
+    /// If it has one already.
+    pub fn configure_worker(&self, worker: usize) {
+        let address = Self::worker_address(worker);
+        self.workers[worker]
+            .ip(&format!("addr add {address}/24 dev {WORKER_INTERFACE}\nlink set {WORKER_INTERFACE} up\n"));
+    }
+
+    /// Waits until the cable of a worker carries frames both ways.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub fn await_cable(&self, worker: usize) {
+        self.workers[worker].run(["ping", "-q", "-c", "1", "-w", "5", &SWITCH_ADDRESS.to_string()]);
     }
 
     /// Name of the bridge port of a worker.
@@ -223,13 +243,11 @@ impl Star {
 /// A worker's namespace and its cable.
 fn plug(switch: &Namespace, worker: usize, mtu_bytes: u32) -> Namespace {
     let namespace = Namespace::new(&format!("w{}", worker + 1));
-    let (port, address) = (Star::port(worker), Star::worker_address(worker));
-    let name = namespace.name();
+    let (port, name) = (Star::port(worker), namespace.name());
     switch.ip(&format!(
         "link add {port} mtu {mtu_bytes} type veth \
          peer name {WORKER_INTERFACE} mtu {mtu_bytes} netns {name}\n\
          link set {port} master br0 up\n"
     ));
-    namespace.ip(&format!("addr add {address}/24 dev {WORKER_INTERFACE}\nlink set {WORKER_INTERFACE} up\n"));
     namespace
 }

@@ -124,11 +124,7 @@ impl Process {
     /// # Panics
     /// If it does not end in time.
     pub fn wait(mut self, timeout: Duration) -> Finished {
-        let begin = Instant::now();
-        while self.is_running() {
-            assert!(begin.elapsed() < timeout, "{} did not end within {timeout:?}", self.name);
-            sleep(POLL_INTERVAL);
-        }
+        self.wait_end(timeout);
         let status = self.ended.expect("it has ended");
         Finished { status, stdout: self.stdout(), stderr: self.stderr() }
     }
@@ -162,6 +158,15 @@ impl Process {
         }
     }
 
+    /// Kills it and waits for the end.
+    ///
+    /// # Panics
+    /// If it does not end in time.
+    pub fn kill(&mut self, timeout: Duration) {
+        self.signal(Signal::KILL);
+        self.wait_end(timeout);
+    }
+
     /// Sends a signal and waits for the end.
     ///
     /// # Panics
@@ -169,6 +174,14 @@ impl Process {
     pub fn stop(mut self, signal: Signal, timeout: Duration) -> Finished {
         self.signal(signal);
         self.wait(timeout)
+    }
+
+    fn wait_end(&mut self, timeout: Duration) {
+        let begin = Instant::now();
+        while self.is_running() {
+            assert!(begin.elapsed() < timeout, "{} did not end within {timeout:?}", self.name);
+            sleep(POLL_INTERVAL);
+        }
     }
 
     fn read(&self, name: &str) -> String {

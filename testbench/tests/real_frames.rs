@@ -335,43 +335,6 @@ fn tables(star: &Star) -> usize {
 }
 
 #[test]
-fn a_restarted_daemon_is_noticed() {
-    if !root_and("a_restarted_daemon_is_noticed", &[]) {
-        return;
-    }
-    let _alone = alone();
-    let star = Star::new(StarOptions::default());
-    let daemon = Daemon::on_ports(&star, &[]);
-    let group = Group::in_star(&star, daemon.address(), "--rounds 1000000 --seconds 60");
-    daemon.wait_for_results();
-    daemon.process.stop(Signal::KILL, SOON);
-    let daemon = Daemon::on_ports(&star, &[]);
-    for finished in group.finish(SOON) {
-        assert!(finished.stderr.contains("no longer counts this worker as a member"), "{finished:?}");
-    }
-    daemon.stop();
-}
-
-#[test]
-fn workers_go_on_without_one_that_was_killed() {
-    if !root_and("workers_go_on_without_one_that_was_killed", &[]) {
-        return;
-    }
-    let _alone = alone();
-    let star = Star::new(StarOptions::default());
-    let daemon = Daemon::on_ports(&star, &["--lease-ms", "500"]);
-    let mut group = Group::in_star(&star, daemon.address(), "--rounds 1000000 --seconds 60");
-    daemon.wait_for_results();
-    group.kill(2);
-    // The checker calls that a failure, because it wants all of them in each sum.
-    let survivors = group.finish(SOON).into_iter().enumerate().filter(|(rank, _)| *rank != 2);
-    for (_, finished) in survivors {
-        assert!(finished.stderr.contains("holds 3 gradients"), "{finished:?}");
-    }
-    daemon.stop();
-}
-
-#[test]
 fn jumbo_frames_carry_more_and_too_long_ones_are_refused_by_name() {
     if !root_and("jumbo_frames_carry_more_and_too_long_ones_are_refused_by_name", &[]) {
         return;

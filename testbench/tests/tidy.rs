@@ -138,3 +138,38 @@ fn no_marker_of_unfinished_work_is_left() {
     }
     report(&problems);
 }
+
+#[test]
+fn promises_are_tested() {
+    let promises = fs::read_to_string(root().join("testbench/PROMISES.md")).expect("PROMISES.md exists");
+    let mut problems = Vec::new();
+    let rows = promises.lines().enumerate().filter(|(_, line)| line.starts_with("| ") && line.contains('`'));
+    for (number, row) in rows {
+        let place = format!("testbench/PROMISES.md:{}", number + 1);
+        let last = row.trim_end_matches(['|', ' ']).rsplit('|').next().unwrap_or_default();
+        // Every second piece stands between backticks.
+        let mut source = None;
+        for quoted in last.split('`').skip(1).step_by(2) {
+            if quoted.contains('/') {
+                source = fs::read_to_string(root().join(quoted)).ok();
+                if source.is_none() {
+                    problems.push(format!("{place}: {quoted} does not exist"));
+                }
+            } else if !source.as_deref().is_some_and(|text| has_test(text, quoted)) {
+                problems.push(format!("{place}: there is no test {quoted} in the file named before it"));
+            }
+        }
+        if !last.contains('/') {
+            problems.push(format!("{place}: names no file"));
+        }
+    }
+    report(&problems);
+}
+
+/// Whether a function of that name follows the mark of a test.
+fn has_test(text: &str, name: &str) -> bool {
+    let signature = format!("fn {name}(");
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let found = lines.iter().position(|line| line.starts_with(&signature));
+    found.is_some_and(|at| at > 0 && lines[at - 1] == "#[test]")
+}

@@ -1,20 +1,23 @@
 //! Checks and times all-reduce through a switch, in the manner of nccl-tests.
 //!
-//! Every worker of a job runs one. Each element of each sum is checked, for as many rounds as asked. Values
-//! are integers, so that sums are exact in any order of arrival, and differ by rank, round and element, so
-//! that a contribution that is counted twice, missing, stale or misplaced shows.
+//! Every worker of a job runs one. Each element of each sum is checked, for as many rounds as asked: whichever
+//! workers a segment holds, it must hold each of them once and be the sum over them.
 
 use std::fmt::Write as _;
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Parser;
-use iswitch::{AggregatorStats, GradientAggregator, JoinOptions, Worker, key_file};
+use iswitch::worker::protocol::WorkerCounters;
+use iswitch::{AggregateError, GradientAggregator, JoinOptions, Worker, key_file};
 use iswitch_protocol::Round;
 use iswitch_protocol::limits::MAX_MEMBERS;
+use iswitch_testbench::witness::{Census, Witness, Wrong};
 
 /// Exit status for a wrong sum.
 const WRONG_SUM: u8 = 1;
@@ -31,13 +34,16 @@ struct Cli {
     /// Number of workers [default: OMPI_COMM_WORLD_SIZE or WORLD_SIZE]
     #[arg(long)]
     workers: Option<u16>,
+    /// Fewest workers that a sum may hold while others are away [default: all]
+    #[arg(long)]
+    min_workers: Option<u16>,
     /// Rank of this worker, from 0 [default: OMPI_COMM_WORLD_RANK or RANK]
     #[arg(long)]
     rank: Option<u16>,
     /// Floats in the vector
     #[arg(long, default_value_t = 10_119)]
     floats: u32,
-    /// Rounds to check
+    /// Rounds to check; a SIGTERM ends all workers after the same round
     #[arg(long, default_value_t = 100)]
     rounds: u32,
     /// End after the round in which the first worker has run for so long
@@ -74,18 +80,24 @@ struct Place {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct WrongSum {
     round: u32,
-    element: usize,
-    got: f32,
-    expected: f32,
+    wrong: Wrong,
 }
 
-/// What was measured.
-#[derive(Debug)]
+/// What was checked and measured.
+#[derive(Debug, Default)]
 struct Outcome {
     /// Time of each round: from a worker's last gradient element to its last sum, so that waiting for slower
     /// workers is part of it.
     times: Vec<Duration>,
-    stats: AggregatorStats,
+    /// Rounds of which a segment holds fewer than all workers.
+    partial_rounds: u32,
+    /// Rounds of which some segments hold more workers than others.
+    mixed_rounds: u32,
+    /// Rounds that the others did while this worker was away.
+    missed_rounds: u32,
+    /// How often the switch forgot this worker and took it back.
+    rejoins: u64,
+    counters: WorkerCounters,
 }
 
 fn main() -> ExitCode {
@@ -95,11 +107,8 @@ fn main() -> ExitCode {
             println!("{}", outcome.render(&cli, place));
             ExitCode::SUCCESS
         }
-        Ok((place, Err(WrongSum { round, element, got, expected }))) => {
-            let rank = place.rank;
-            eprintln!(
-                "all_reduce: rank {rank} round {round} element {element}: got {got}, expected {expected}"
-            );
+        Ok((place, Err(WrongSum { round, wrong }))) => {
+            eprintln!("all_reduce: rank {} round {round}: {wrong}", place.rank);
             ExitCode::from(WRONG_SUM)
         }
         Err(error) => {
@@ -129,6 +138,8 @@ fn from_launcher(variables: [&str; 2], option: &str) -> anyhow::Result<u16> {
 }
 
 fn run(cli: &Cli, place: Place) -> anyhow::Result<Result<Outcome, WrongSum>> {
+    let is_asked_to_end = Arc::default();
+    signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::clone(&is_asked_to_end))?;
     let mut options = JoinOptions::new(cli.switch, place.workers, cli.floats);
     options.job = cli.job;
     options.rank = place.rank;
@@ -139,104 +150,118 @@ fn run(cli: &Cli, place: Place) -> anyhow::Result<Result<Outcome, WrongSum>> {
     options.segment_floats = cli.segment_floats.unwrap_or(options.segment_floats);
     options.offload = !cli.no_offload;
     options.workers_timeout = Some(Duration::from_secs(60));
+    let witness = make_witness(cli.floats as usize, usize::from(options.segment_floats), place)?;
     let mut worker = Worker::join(options)?;
-    let values = Values::new(place, cli.floats);
-    let outcome = check_rounds(cli, place, &values, &mut worker)?;
-    Ok(outcome.map(|times| Outcome { times, stats: worker.stats() }))
+    let outcome = check_rounds(cli, place, witness, &mut worker, &is_asked_to_end)?;
+    Ok(outcome.map(|outcome| Outcome { counters: worker.counters(), rejoins: worker.rejoins(), ..outcome }))
+}
+
+fn make_witness(floats: usize, segment_floats: usize, place: Place) -> anyhow::Result<Witness> {
+    let census = Witness::census_floats(usize::from(place.workers));
+    let last = floats.checked_rem(segment_floats).context("--segment-floats is 0, expected at least 2")?;
+    let shortest = if last == 0 { segment_floats.min(floats) } else { last };
+    anyhow::ensure!(
+        shortest > census,
+        "--floats {floats} leaves {shortest} floats to the last segment, which needs {census} to count workers \
+         and one to vote"
+    );
+    Ok(Witness::new(usize::from(place.rank), usize::from(place.workers), floats, segment_floats))
 }
 
 fn check_rounds(
     cli: &Cli,
     place: Place,
-    values: &Values,
+    mut witness: Witness,
     worker: &mut Worker,
-) -> anyhow::Result<Result<Vec<Duration>, WrongSum>> {
+    is_asked_to_end: &AtomicBool,
+) -> anyhow::Result<Result<Outcome, WrongSum>> {
     let begin = Instant::now();
-    let mut vector = values.own.clone();
-    let mut times = Vec::new();
-    let first = worker.membership().start.get();
-    for round in 0..cli.rounds {
-        values.fill(&mut vector, round);
+    let mut vector = vec![0.0; cli.floats as usize];
+    let last = vector.len() - 1;
+    let mut outcome = Outcome::default();
+    let mut numbers = Numbers::new(worker);
+    let mut round = 0;
+    while round < cli.rounds {
+        witness.fill(&mut vector, round);
         // The last element is a vote, so that all workers end after the same round.
-        let has_time = cli.seconds.map(|seconds| begin.elapsed().as_secs_f64() < seconds);
-        if let Some(has_time) = has_time {
-            *vector.last_mut().context("--seconds needs a float")? = f32::from(u8::from(!has_time));
-        }
+        let is_late = cli.seconds.is_some_and(|seconds| begin.elapsed().as_secs_f64() >= seconds);
+        let wants_to_end = is_late || is_asked_to_end.load(Ordering::Relaxed);
+        vector[last] = f32::from(u8::from(wants_to_end));
         let start = Instant::now();
-        let report = worker.all_reduce(&mut vector).with_context(|| format!("round {round}"))?;
-        times.push(start.elapsed());
-        anyhow::ensure!(
-            report.contributors == place.workers && report.uniform,
-            "round {round} holds {} gradients (uniform: {}), expected {}",
-            report.contributors,
-            report.uniform,
-            place.workers
-        );
-        anyhow::ensure!(
-            report.number == Round::new(first).plus(round).get(),
-            "round {} follows round {first} + {round}",
-            report.number
-        );
-        let votes = has_time.and_then(|_| vector.pop());
-        if let Err(wrong) = values.check(&vector, round) {
-            return Ok(Err(wrong));
-        }
-        vector.extend(votes);
-        if votes.is_some_and(|votes| votes > 0.0) {
+        let report = match worker.all_reduce(&mut vector) {
+            Err(AggregateError::MissedRounds { next }) => {
+                let missed = numbers.missed(next, round);
+                outcome.missed_rounds += missed;
+                round += missed;
+                continue;
+            }
+            report => report.with_context(|| format!("round {round}"))?,
+        };
+        outcome.times.push(start.elapsed());
+        numbers.check(report.number, round, worker)?;
+        let census = match witness.check(&vector[..last], round) {
+            Ok(census) => census,
+            Err(wrong) => return Ok(Err(WrongSum { round, wrong })),
+        };
+        outcome.count(&census, &report, round, place.workers, cli.min_workers)?;
+        if vector[last] > 0.0 {
             break;
         }
+        round += 1;
     }
-    Ok(Ok(times))
+    Ok(Ok(outcome))
 }
 
-/// What this worker contributes, and what the sums must be.
-struct Values {
-    place: Place,
-    /// This worker's share of each element that is the same in all rounds.
-    own: Vec<f32>,
-    /// The sum of these over all workers.
-    sum: Vec<f32>,
+/// The job's numbers of the rounds that are counted here from zero. A restarted switch renumbers them.
+struct Numbers {
+    /// Number of round 0.
+    base: u32,
+    rejoins: u64,
 }
 
-impl Values {
-    fn new(place: Place, floats: u32) -> Self {
-        let own = (0..floats).map(|element| integer(place.rank, ELEMENT_SALT ^ element)).collect();
-        let all = |element| (0..place.workers).map(|rank| integer(rank, ELEMENT_SALT ^ element)).sum();
-        Self { place, own, sum: (0..floats).map(all).collect() }
+impl Numbers {
+    fn new(worker: &Worker) -> Self {
+        Self { base: worker.membership().start.get(), rejoins: worker.rejoins() }
     }
 
-    fn fill(&self, vector: &mut [f32], round: u32) {
-        let share = integer(self.place.rank, ROUND_SALT ^ round);
-        vector.iter_mut().zip(&self.own).for_each(|(to, own)| *to = own + share);
+    /// How many rounds lie between one that was to be next and the one that is.
+    fn missed(&self, number: u32, round: u32) -> u32 {
+        Round::new(number.wrapping_sub(self.base.wrapping_add(round))).get()
     }
 
-    fn check(&self, vector: &[f32], round: u32) -> Result<(), WrongSum> {
-        let share: f32 = (0..self.place.workers).map(|rank| integer(rank, ROUND_SALT ^ round)).sum();
-        match vector.iter().zip(&self.sum).position(|(got, sum)| *got != sum + share) {
-            None => Ok(()),
-            Some(element) => {
-                Err(WrongSum { round, element, got: vector[element], expected: self.sum[element] + share })
-            }
-        }
+    /// Each round follows the last, unless the worker was forgotten meanwhile.
+    fn check(&mut self, number: u32, round: u32, worker: &Worker) -> anyhow::Result<()> {
+        let rejoins = worker.rejoins();
+        let gap = self.missed(number, round);
+        anyhow::ensure!(gap == 0 || rejoins > self.rejoins, "round {round} is {gap} after the one before");
+        *self = Self { base: self.base.wrapping_add(gap), rejoins };
+        Ok(())
     }
 }
-
-const ELEMENT_SALT: u32 = 0x9e37_79b9;
-const ROUND_SALT: u32 = 0x7f4a_7c15;
-
-/// An integer of 16 bits that looks random: with a share for the element and one for the round, the sum over
-/// [`MAX_MEMBERS`] workers needs 23 of the 24 bits that an f32 holds exactly.
-fn integer(rank: u16, place: u32) -> f32 {
-    // The finaliser of MurmurHash3.
-    let mut x = place.wrapping_add(u32::from(rank).wrapping_mul(0x85eb_ca77));
-    x = (x ^ (x >> 16)).wrapping_mul(0x85eb_ca6b);
-    x = (x ^ (x >> 13)).wrapping_mul(0xc2b2_ae35);
-    ((x ^ (x >> 16)) & 0xffff) as f32
-}
-
-const _: () = assert!(MAX_MEMBERS * 2 * 0xffff < 1 << f32::MANTISSA_DIGITS);
 
 impl Outcome {
+    /// Compares what was found in a sum with what the switch says about it.
+    fn count(
+        &mut self,
+        census: &Census,
+        report: &iswitch::Round,
+        round: u32,
+        workers: u16,
+        min_workers: Option<u16>,
+    ) -> anyhow::Result<()> {
+        let Census { fewest, most } = *census;
+        anyhow::ensure!(
+            report.contributors == fewest && report.uniform == (fewest == most),
+            "round {round} says that it holds {} gradients (uniform: {}), but it holds {fewest} to {most}",
+            report.contributors,
+            report.uniform
+        );
+        anyhow::ensure!(fewest >= min_workers.unwrap_or(workers), "round {round} holds {fewest} gradients");
+        self.partial_rounds += u32::from(fewest < workers);
+        self.mixed_rounds += u32::from(fewest < most);
+        Ok(())
+    }
+
     fn render(&self, cli: &Cli, place: Place) -> String {
         // The first round waits for the others to learn that all have joined.
         let mut sorted = self.times.get(1..).unwrap_or_default().to_vec();
@@ -245,56 +270,26 @@ impl Outcome {
             let at = (sorted.len() as f64 * q) as usize;
             sorted.get(at.min(sorted.len().saturating_sub(1))).map_or(0.0, |time| time.as_secs_f64() * 1e6)
         };
-        let (p50, p99) = (quantile(0.5), quantile(0.99));
+        let (p50, p99, max) = (quantile(0.5), quantile(0.99), quantile(1.0));
         let megabits = f64::from(cli.floats) * 32.0 / p50.max(1e-3);
         let Place { rank, workers } = place;
-        let AggregatorStats { rounds, segments, retransmitted } = self.stats;
+        let WorkerCounters { rounds, segments, retransmitted, helps, .. } = self.counters;
         if cli.json {
             let result = serde_json::json!({
                 "rank": rank, "workers": workers, "floats": cli.floats, "rounds": rounds, "exact": true,
-                "us_p50": p50, "us_p99": p99, "goodput_mbit_s": megabits,
-                "segments": segments, "retransmitted": retransmitted,
+                "partial_rounds": self.partial_rounds, "mixed_rounds": self.mixed_rounds,
+                "missed_rounds": self.missed_rounds, "rejoins": self.rejoins,
+                "us_p50": p50, "us_p99": p99, "us_max": max, "goodput_mbit_s": megabits,
+                "segments": segments, "retransmitted": retransmitted, "helps": helps,
             });
             return result.to_string();
         }
         let mut line = format!("rank {rank}/{workers}: {rounds} rounds of {} floats exact", cli.floats);
         let _ = write!(line, ", p50 {p50:.0} us, p99 {p99:.0} us, {megabits:.0} Mbit/s");
         let _ = write!(line, ", {segments} segments, {retransmitted} retransmitted");
+        if self.partial_rounds > 0 {
+            let _ = write!(line, ", {} rounds without all workers", self.partial_rounds);
+        }
         line
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(change: impl Fn(&mut [Vec<f32>])) -> Result<(), WrongSum> {
-        let place = |rank| Place { rank, workers: 3 };
-        let mut vectors: Vec<_> = (0..3)
-            .map(|rank| {
-                let mut vector = vec![0.0; 1000];
-                Values::new(place(rank), 1000).fill(&mut vector, 5);
-                vector
-            })
-            .collect();
-        change(&mut vectors);
-        let sum: Vec<f32> = (0..1000).map(|at| vectors.iter().map(|vector| vector[at]).sum()).collect();
-        Values::new(place(0), 1000).check(&sum, 5)
-    }
-
-    #[test]
-    fn the_right_sum_passes() {
-        assert_eq!(check(|_| ()), Ok(()));
-    }
-
-    #[test]
-    fn wrong_sums_are_found() {
-        let twice = check(|vectors| vectors[1] = vectors[2].clone()).unwrap_err();
-        assert_eq!((twice.round, twice.element), (5, 0));
-        let missing = check(|vectors| vectors[2][700..].fill(0.0)).unwrap_err();
-        assert_eq!(missing.element, 700);
-        check(|vectors| vectors[0].copy_within(366..732, 0)).unwrap_err();
-        check(|vectors| Values::new(Place { rank: 0, workers: 3 }, 1000).fill(&mut vectors[0], 4))
-            .unwrap_err();
     }
 }

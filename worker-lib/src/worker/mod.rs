@@ -17,4 +17,5 @@ mod udp;
 
 pub use join::{JoinError, JoinOptions};
 pub use state::StateError;
+pub use timer::MIN_TIMEOUT;
 pub use udp::Worker;

@@ -5,30 +5,54 @@ use core::time::Duration;
 use iswitch_protocol::Instant;
 
 /// Shortest silence that is taken for a loss. A Help costs 24 bytes, so an unnecessary one does no harm.
-const MIN_TIMEOUT: Duration = Duration::from_millis(2);
+pub const MIN_TIMEOUT: Duration = Duration::from_millis(2);
 /// Longest pause between two Helps: bounds how long a round stays stuck after the network has healed.
 const MAX_TIMEOUT: Duration = Duration::from_millis(250);
+/// How often the first wait of a silence may be doubled beyond what the measured round trips suggest.
+const MAX_DOUBLINGS: u32 = 3;
 
-/// A retransmission timer: three round trips, doubled while nothing happens.
+/// A retransmission timer in the manner of RFC 6298: the mean round trip and four times its deviation, doubled
+/// while nothing happens.
 ///
 /// Round trips are those of a Help and its Ack, which do not wait for other workers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RetryTimer {
     smoothed_round_trip: Duration,
+    deviation: Duration,
     timeout: Duration,
+    /// Silences one after the other that ended before a round trip was measured.
+    unmeasured: u32,
+    /// The timer has expired, and no round trip was measured since.
+    is_unanswered: bool,
     deadline: Instant,
 }
 
 impl Default for RetryTimer {
     fn default() -> Self {
-        Self { smoothed_round_trip: Duration::ZERO, timeout: MIN_TIMEOUT, deadline: Instant::default() }
+        Self {
+            smoothed_round_trip: Duration::ZERO,
+            deviation: Duration::ZERO,
+            timeout: MIN_TIMEOUT,
+            unmeasured: 0,
+            is_unanswered: false,
+            deadline: Instant::default(),
+        }
     }
 }
 
 impl RetryTimer {
     /// A round begins, or a result arrived.
+    ///
+    /// If silences keep ending before the Acks of their last Helps have come, the timeout is too short for the queues
+    /// on the way: without more patience no Ack would ever answer the last Help, and no round trip be measured.
+    /// A single one may only have lost the Ack.
     pub(crate) fn restart(&mut self, now: Instant) {
-        self.timeout = (self.smoothed_round_trip * 3).clamp(MIN_TIMEOUT, MAX_TIMEOUT);
+        self.unmeasured += u32::from(core::mem::take(&mut self.is_unanswered));
+        let doublings = self.unmeasured.saturating_sub(1).min(MAX_DOUBLINGS);
+        // However steady they are, round trips vary by something.
+        let margin = (self.deviation * 4).max(self.smoothed_round_trip / 4);
+        let timeout = (self.smoothed_round_trip + margin).max(MIN_TIMEOUT);
+        self.timeout = (timeout * (1 << doublings)).min(MAX_TIMEOUT);
         self.deadline = now.plus(self.timeout);
     }
 
@@ -37,17 +61,24 @@ impl RetryTimer {
         if now < self.deadline {
             return false;
         }
+        self.is_unanswered = true;
         self.timeout = (self.timeout * 2).min(MAX_TIMEOUT);
         self.deadline = now.plus(self.timeout);
         true
     }
 
-    /// A round trip took so long: an exponential average with the weight of RFC 6298.
+    /// A round trip took so long: exponential averages with the weights of RFC 6298.
     pub(crate) fn measure(&mut self, round_trip: Duration) {
-        self.smoothed_round_trip = match self.smoothed_round_trip {
-            Duration::ZERO => round_trip,
-            smoothed => (smoothed * 7 + round_trip) / 8,
-        };
+        self.is_unanswered = false;
+        self.unmeasured = 0;
+        if self.smoothed_round_trip == Duration::ZERO {
+            self.smoothed_round_trip = round_trip;
+            self.deviation = round_trip / 2;
+            return;
+        }
+        let error = self.smoothed_round_trip.abs_diff(round_trip);
+        self.deviation = (self.deviation * 3 + error) / 4;
+        self.smoothed_round_trip = (self.smoothed_round_trip * 7 + round_trip) / 8;
     }
 
     pub(crate) fn deadline(&self) -> Instant {
@@ -59,29 +90,58 @@ impl RetryTimer {
 mod tests {
     use super::*;
 
+    /// Lets a timer run out some times and returns how long each took.
+    fn fruitless_waits<const N: usize>(timer: &mut RetryTimer, now: &mut Instant) -> [Duration; N] {
+        std::array::from_fn(|_| {
+            assert!(!timer.expire(*now));
+            let wait = timer.deadline().since(*now);
+            *now = timer.deadline();
+            assert!(timer.expire(*now));
+            wait
+        })
+    }
+
     #[test]
     fn fruitless_waits_double_up_to_a_limit() {
         let mut timer = RetryTimer::default();
         let mut now = Instant::default();
         timer.restart(now);
-        let mut waits = Vec::new();
-        for _ in 0..10 {
-            assert!(!timer.expire(now));
-            waits.push(timer.deadline().since(now));
-            now = timer.deadline();
-            assert!(timer.expire(now));
-        }
+        let waits: [Duration; 10] = fruitless_waits(&mut timer, &mut now);
         assert_eq!(waits[..3], [2, 4, 8].map(Duration::from_millis));
         assert_eq!(waits[9], MAX_TIMEOUT);
-        timer.restart(now);
-        assert_eq!(timer.deadline().since(now), MIN_TIMEOUT);
     }
 
     #[test]
-    fn a_slow_path_waits_three_round_trips() {
+    fn silences_that_measure_nothing_make_patient() {
+        let mut timer = RetryTimer::default();
+        let mut now = Instant::default();
+        let first_waits: [Duration; 6] = std::array::from_fn(|_| {
+            // The second result changes nothing.
+            timer.restart(now);
+            timer.restart(now);
+            let [first, _] = fruitless_waits(&mut timer, &mut now);
+            first
+        });
+        assert_eq!(first_waits, [2, 2, 4, 8, 16, 16].map(Duration::from_millis));
+        timer.measure(Duration::from_millis(1));
+        timer.restart(now);
+        // The deviation of the first round trip is taken for half of it.
+        assert_eq!(timer.deadline().since(now), Duration::from_millis(1 + 4 / 2));
+    }
+
+    #[test]
+    fn a_slow_path_waits_little_longer_than_its_round_trip() {
         let mut timer = RetryTimer::default();
         (0..50).for_each(|_| timer.measure(Duration::from_millis(20)));
         timer.restart(Instant::default());
-        assert_eq!(timer.deadline().since(Instant::default()), Duration::from_millis(60));
+        assert_eq!(timer.deadline().since(Instant::default()), Duration::from_millis(25));
+    }
+
+    #[test]
+    fn a_path_that_varies_waits_for_its_slowest_round_trips() {
+        let mut timer = RetryTimer::default();
+        (0..50).for_each(|turn| timer.measure(Duration::from_millis(if turn % 5 == 0 { 30 } else { 5 })));
+        timer.restart(Instant::default());
+        assert!(timer.deadline().since(Instant::default()) > Duration::from_millis(30));
     }
 }

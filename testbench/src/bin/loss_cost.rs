@@ -1,0 +1,205 @@
+//! What loss costs: rounds without loss and with 1 % of it, in turn, on real frames between namespaces.
+//!
+//! The promise is that the median round takes at most [`PROMISED_RATIO`] times as long, and one timeout, and
+//! that all of them together take at most [`PROMISED_PACKETS`] packets for each one that is needed.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+use iswitch::worker::MIN_TIMEOUT;
+use iswitch_protocol::limits::DEFAULT_SEGMENT_FLOATS;
+use iswitch_testbench::cluster::{Daemon, Group, total};
+use iswitch_testbench::faults::{self, Faults};
+use iswitch_testbench::netns::{Star, StarOptions};
+use iswitch_testbench::requirements::root_and;
+use serde_json::{Value, json};
+
+const LOSS_PERMILLE: u32 = 10;
+const PROMISED_RATIO: f64 = 1.5;
+const PROMISED_PACKETS: f64 = 1.12;
+const TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Measures what 1 % loss costs: needs root
+#[derive(Clone, Debug, Parser)]
+#[command(version)]
+struct Cli {
+    /// Pairs of runs, without loss and with it, for each kind of round
+    #[arg(long, default_value_t = 7)]
+    pairs: usize,
+    /// Workers of the job
+    #[arg(long, default_value_t = 4)]
+    workers: usize,
+    /// Print the results as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A kind of round.
+#[derive(Clone, Copy, Debug)]
+struct Load {
+    floats: u32,
+    /// In one run.
+    rounds: u32,
+    /// Super-frames are lost as a whole; without offload each packet has its own fate.
+    offload: bool,
+}
+
+/// The paper's smallest network and its largest.
+const LOADS: [Load; 4] = [
+    Load { floats: 10_119, rounds: 500, offload: true },
+    Load { floats: 10_119, rounds: 200, offload: false },
+    Load { floats: 1_687_206, rounds: 20, offload: true },
+    Load { floats: 1_687_206, rounds: 8, offload: false },
+];
+
+/// One run of a job.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// Median time of a round, in microseconds, of worker 0.
+    us_p50: f64,
+    /// Packets sent, for each data packet that a job without loss sends.
+    packets: f64,
+}
+
+/// Median, least and greatest.
+#[derive(Clone, Copy, Debug)]
+struct Spread {
+    median: f64,
+    least: f64,
+    greatest: f64,
+}
+
+/// What was measured of one kind of round.
+#[derive(Clone, Copy, Debug)]
+struct Cost {
+    load: Load,
+    lossless_us: Spread,
+    lossy_us: Spread,
+    /// Lossy to lossless, by pair.
+    ratio: Spread,
+    /// What a lossy round takes beyond [`PROMISED_RATIO`] lossless ones, by pair, in microseconds.
+    excess_us: Spread,
+    packets: Spread,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    if !root_and("loss_cost", &[]) {
+        return ExitCode::FAILURE;
+    }
+    let costs: Vec<_> = LOADS
+        .into_iter()
+        .map(|load| {
+            let cost = measure(&cli, load);
+            if !cli.json {
+                println!("{}", cost.line());
+            }
+            cost
+        })
+        .collect();
+    if cli.json {
+        println!("{}", Value::from(costs.iter().map(Cost::json).collect::<Vec<_>>()));
+    }
+    ExitCode::SUCCESS
+}
+
+fn measure(cli: &Cli, load: Load) -> Cost {
+    let star = Star::new(StarOptions { workers: cli.workers, ..StarOptions::default() });
+    let option: &[&str] = if load.offload { &[] } else { &["--no-offload"] };
+    let daemon = Daemon::on_ports(&star, option);
+    // A run has a job of its own: the last one is still there if a Leave was lost.
+    let lossless = |turn: usize| run(&star, &daemon, load, 2 * turn);
+    let lossy = |turn: usize| {
+        let faults = Faults { loss_permille: LOSS_PERMILLE, ..Faults::default() };
+        star.workers.iter().for_each(|worker| faults.inject(worker));
+        let outcome = run(&star, &daemon, load, 2 * turn + 1);
+        star.workers.iter().for_each(faults::remove);
+        outcome
+    };
+    let pairs: Vec<(Run, Run)> = (0..cli.pairs.max(1))
+        .map(|turn| {
+            // Each has the first turn as often as the other, because machines warm up and slow down.
+            if turn % 2 == 0 {
+                (lossless(turn), lossy(turn))
+            } else {
+                let lossy = lossy(turn);
+                (lossless(turn), lossy)
+            }
+        })
+        .collect();
+    daemon.stop();
+    let of = |value: fn(&(Run, Run)) -> f64| Spread::of(pairs.iter().map(value).collect());
+    Cost {
+        load,
+        lossless_us: of(|(lossless, _)| lossless.us_p50),
+        lossy_us: of(|(_, lossy)| lossy.us_p50),
+        ratio: of(|(lossless, lossy)| lossy.us_p50 / lossless.us_p50),
+        excess_us: of(|(lossless, lossy)| lossy.us_p50 - PROMISED_RATIO * lossless.us_p50),
+        packets: of(|(_, lossy)| lossy.packets),
+    }
+}
+
+fn run(star: &Star, daemon: &Daemon, load: Load, job: usize) -> Run {
+    let Load { floats, rounds, offload } = load;
+    let sent = || daemon.traffic("data_sent") + daemon.traffic("control_sent");
+    let before = sent();
+    let option = if offload { "" } else { "--no-offload" };
+    let arguments = format!("--floats {floats} --rounds {rounds} --job {job} {option}");
+    let results = Group::in_star(star, daemon.address(), &arguments).results(TIMEOUT);
+    let down = sent() - before;
+    let up: u64 = ["segments", "retransmitted", "helps"].iter().map(|field| total(&results, field)).sum();
+    let segments = u64::from(floats.div_ceil(u32::from(DEFAULT_SEGMENT_FLOATS)));
+    let needed = 2 * segments * u64::from(rounds) * star.workers.len() as u64;
+    Run {
+        us_p50: results[0]["us_p50"].as_f64().expect("a time"),
+        packets: (up + down) as f64 / needed as f64,
+    }
+}
+
+impl Spread {
+    fn of(mut values: Vec<f64>) -> Self {
+        values.sort_by(f64::total_cmp);
+        Self { median: values[values.len() / 2], least: values[0], greatest: values[values.len() - 1] }
+    }
+
+    fn text(self, digits: usize) -> String {
+        let Self { median, least, greatest } = self;
+        format!("{median:.digits$} ({least:.digits$} to {greatest:.digits$})")
+    }
+
+    fn json(self) -> Value {
+        json!({ "median": self.median, "least": self.least, "greatest": self.greatest })
+    }
+}
+
+impl Cost {
+    /// Whether the medians keep the promise.
+    fn is_kept(&self) -> bool {
+        self.excess_us.median <= MIN_TIMEOUT.as_secs_f64() * 1e6 && self.packets.median <= PROMISED_PACKETS
+    }
+
+    fn line(&self) -> String {
+        let Load { floats, offload, .. } = self.load;
+        let unit = if offload { "super-frames" } else { "packets" };
+        let verdict = if self.is_kept() { "kept" } else { "NOT KEPT" };
+        format!(
+            "{floats} floats, 1 % of {unit} lost: p50 {} us, lossless {} us, ratio {}, \
+             beyond {PROMISED_RATIO} lossless rounds {} us, packets for each one needed {}: {verdict}",
+            self.lossy_us.text(0),
+            self.lossless_us.text(0),
+            self.ratio.text(2),
+            self.excess_us.text(0),
+            self.packets.text(3),
+        )
+    }
+
+    fn json(&self) -> Value {
+        let Load { floats, rounds, offload } = self.load;
+        json!({
+            "floats": floats, "rounds": rounds, "offload": offload, "loss": f64::from(LOSS_PERMILLE) / 1e3,
+            "lossless_us": self.lossless_us.json(), "lossy_us": self.lossy_us.json(), "ratio": self.ratio.json(),
+            "excess_us": self.excess_us.json(), "packets_per_ideal": self.packets.json(), "kept": self.is_kept(),
+        })
+    }
+}

@@ -1,0 +1,262 @@
+//! Delay, reordering, loss and duplication of real frames: a relay in user space in the middle of a worker's
+//! cable, because not every kernel has netem.
+//!
+//! ```text
+//!     bridge port s1 ===== port | relay | worker ===== e0
+//!                          `- a namespace of its own -'
+//! ```
+//!
+//! Whole Ethernet frames pass in both directions, ordinary traffic too, and neither end can tell. Offloads of
+//! both ends are turned off: there are no super-frames, each datagram has its own fate, and its checksum is
+//! filled in before it leaves. The relay is the threads of a test, and goes with it.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::os::fd::IntoRawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+use pnet_datalink::{Channel as Link, Config, DataLinkReceiver, DataLinkSender};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
+
+use crate::netns::{Namespace, Star, WORKER_INTERFACE};
+use crate::network::{Channel, Network, Tally};
+
+/// The relay's end of the cable to the switch.
+const SWITCH_SIDE: &str = "port";
+/// The relay's end of the cable to the worker.
+const WORKER_SIDE: &str = "worker";
+/// What makes super-frames, and what leaves checksums to a device.
+const OFFLOADS: [&str; 5] = ["tx", "tso", "gso", "gro", "tx-udp-segmentation"];
+/// Room for the frames of several windows: what the relay loses must be what it was told to lose.
+const RECV_BUFFER_BYTES: usize = 64 << 20;
+/// Room for the longest frame.
+const FRAME_BYTES: usize = 1 << 16;
+/// Time in which a relay notices that it is to end.
+const READ_TIMEOUT: Duration = Duration::from_millis(50);
+
+/// A relay at work. Dropping removes it, and cuts the cable.
+#[derive(Debug)]
+pub struct WireRelay {
+    to_switch: Arc<Mutex<Passage>>,
+    to_worker: Arc<Mutex<Passage>>,
+    is_over: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+    /// Removed last, with the interfaces inside.
+    _namespace: Namespace,
+}
+
+/// One direction: what happens to frames, and what has happened.
+#[derive(Debug)]
+struct Passage {
+    channel: Channel,
+    overtaken: u64,
+    refused: u64,
+}
+
+/// What became of the frames of one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Relayed {
+    /// By the network.
+    pub tally: Tally,
+    /// Frames that left after one that had come later.
+    pub overtaken: u64,
+    /// Frames that the kernel did not take, such as those too long for the cable.
+    pub refused: u64,
+}
+
+/// A frame that waits until it is due.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Frame {
+    due: Instant,
+    /// In order of arrival: keeps the order of frames that are due at the same time.
+    sequence: u64,
+    bytes: Vec<u8>,
+}
+
+impl WireRelay {
+    /// Cuts the cable of a worker in two and puts a relay between; the seed decides what it does to frames.
+    ///
+    /// # Panics
+    /// If something fails: ask [`crate::requirements::root_and`] for root and ethtool first.
+    pub fn insert(star: &Star, worker: usize, network: Network, seed: u64) -> Self {
+        let namespace = Namespace::new(&format!("r{}", worker + 1));
+        recable(star, worker, &namespace);
+        let (to_port, from_port) = open(&namespace, SWITCH_SIDE);
+        let (to_worker, from_worker) = open(&namespace, WORKER_SIDE);
+        let mut relay = Self {
+            to_switch: Arc::default(),
+            to_worker: Arc::default(),
+            is_over: Arc::default(),
+            threads: Vec::new(),
+            _namespace: namespace,
+        };
+        relay.start(Arc::clone(&relay.to_switch), from_worker, to_port);
+        relay.start(Arc::clone(&relay.to_worker), from_port, to_worker);
+        star.await_cable(worker);
+        // Both ends have found each other: from here on the seed decides.
+        lock(&relay.to_switch).channel = Channel::new(network, seed.wrapping_mul(2));
+        lock(&relay.to_worker).channel = Channel::new(network, seed.wrapping_mul(2).wrapping_add(1));
+        relay
+    }
+
+    /// What became of the frames to the switch.
+    pub fn to_switch(&self) -> Relayed {
+        lock(&self.to_switch).relayed()
+    }
+
+    /// What became of the frames to the worker.
+    pub fn to_worker(&self) -> Relayed {
+        lock(&self.to_worker).relayed()
+    }
+
+    /// Starts the threads of one direction.
+    fn start(
+        &mut self,
+        passage: Arc<Mutex<Passage>>,
+        from: Box<dyn DataLinkReceiver>,
+        to: Box<dyn DataLinkSender>,
+    ) {
+        let (sender, frames) = channel();
+        let (is_over, reader) = (Arc::clone(&self.is_over), Arc::clone(&passage));
+        self.threads.push(std::thread::spawn(move || receive_frames(from, &reader, &sender, &is_over)));
+        self.threads.push(std::thread::spawn(move || send_frames(to, &passage, &frames)));
+    }
+}
+
+impl Drop for WireRelay {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Default for Passage {
+    fn default() -> Self {
+        Self { channel: Channel::new(Network::PERFECT, 0), overtaken: 0, refused: 0 }
+    }
+}
+
+impl Passage {
+    fn relayed(&self) -> Relayed {
+        Relayed { tally: self.channel.tally(), overtaken: self.overtaken, refused: self.refused }
+    }
+}
+
+fn lock(passage: &Mutex<Passage>) -> MutexGuard<'_, Passage> {
+    passage.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Moves the worker's end of its cable into the relay's namespace, and gives the worker the end of a new one.
+fn recable(star: &Star, worker: usize, relay: &Namespace) {
+    let (namespace, mtu) = (&star.workers[worker], star.options.mtu_bytes);
+    namespace.ip(&format!(
+        "link set {WORKER_INTERFACE} down\n\
+         link set {WORKER_INTERFACE} netns {} name {SWITCH_SIDE}\n",
+        relay.name()
+    ));
+    relay.ip(&format!(
+        "link add {WORKER_SIDE} mtu {mtu} type veth \
+         peer name {WORKER_INTERFACE} mtu {mtu} netns {}\n\
+         link set {SWITCH_SIDE} up\nlink set {WORKER_SIDE} up\n",
+        namespace.name()
+    ));
+    star.configure_worker(worker);
+    turn_offloads_off(&star.switch, &Star::port(worker));
+    turn_offloads_off(namespace, WORKER_INTERFACE);
+}
+
+fn turn_offloads_off(namespace: &Namespace, interface: &str) {
+    let mut command = namespace.command("ethtool");
+    command.args(["-K", interface]);
+    OFFLOADS.iter().for_each(|offload| {
+        command.args([offload, "off"]);
+    });
+    crate::process::run(&mut command);
+}
+
+/// A packet socket on an interface. One socket for both directions: the kernel does not return to a socket
+/// what that has sent.
+fn open(namespace: &Namespace, interface: &str) -> (Box<dyn DataLinkSender>, Box<dyn DataLinkReceiver>) {
+    namespace.enter(|| {
+        let interfaces = pnet_datalink::interfaces();
+        let found = interfaces.iter().find(|found| found.name == interface).expect("the interface was made");
+        // Without a protocol it receives nothing before it is bound to the interface.
+        let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)
+            .expect("root may open a packet socket");
+        sockopt::set_socket_recv_buffer_size_force(&socket, RECV_BUFFER_BYTES).expect("root may ask for it");
+        let config = Config {
+            read_buffer_size: FRAME_BYTES,
+            read_timeout: Some(READ_TIMEOUT),
+            socket_fd: Some(socket.into_raw_fd()),
+            ..Config::default()
+        };
+        match pnet_datalink::channel(found, config) {
+            Ok(Link::Ethernet(sender, receiver)) => (sender, receiver),
+            Ok(_) => panic!("{interface} is no Ethernet interface"),
+            Err(error) => panic!("{interface}: {error}"),
+        }
+    })
+}
+
+/// Decides what becomes of each frame, and hands over those that will arrive.
+fn receive_frames(
+    mut from: Box<dyn DataLinkReceiver>,
+    passage: &Mutex<Passage>,
+    to: &Sender<Frame>,
+    is_over: &AtomicBool,
+) {
+    let mut sequence = 0;
+    while !is_over.load(Ordering::Relaxed) {
+        let bytes = match from.next() {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => continue,
+            // An interface that went down may come up again.
+            Err(_) => {
+                sleep(READ_TIMEOUT);
+                continue;
+            }
+        };
+        let now = Instant::now();
+        let arrivals = lock(passage).channel.arrivals();
+        for delay in arrivals {
+            let frame = Frame { due: now + delay, sequence, bytes: bytes.to_vec() };
+            // The other thread ends only after this one.
+            let _ = to.send(frame);
+        }
+        sequence += 1;
+    }
+}
+
+/// Sends each frame when it is due, until there will be no more.
+fn send_frames(mut to: Box<dyn DataLinkSender>, passage: &Mutex<Passage>, frames: &Receiver<Frame>) {
+    let mut waiting: BinaryHeap<Reverse<Frame>> = BinaryHeap::new();
+    let mut latest = 0;
+    loop {
+        let patience = waiting.peek().map(|Reverse(next)| next.due.saturating_duration_since(Instant::now()));
+        if patience == Some(Duration::ZERO) {
+            let Some(Reverse(frame)) = waiting.pop() else { continue };
+            let is_sent = matches!(to.send_to(&frame.bytes, None), Some(Ok(())));
+            let mut passage = lock(passage);
+            passage.refused += u64::from(!is_sent);
+            passage.overtaken += u64::from(frame.sequence < latest);
+            latest = latest.max(frame.sequence);
+            continue;
+        }
+        let received = match patience {
+            Some(patience) => frames.recv_timeout(patience),
+            None => frames.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        match received {
+            Ok(frame) => waiting.push(Reverse(frame)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Vectors whose sum shows which workers are in it, segment by segment, and how often.
+//!
+//! Each segment begins with a census: worker i adds a power of [`BASE`] of its own, so that the digits of the
+//! sum count the workers. All other elements are integers that differ by rank, round and element, so that a
+//! contribution that is missing, repeated, stale or misplaced shows there. Sums are exact in any order.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use iswitch_protocol::limits::MAX_MEMBERS;
+
+/// Of the digits of a census: a worker may be counted three times before its digit runs over into the next.
+const BASE_BITS: u32 = 2;
+/// Workers in one float of a census: an f32 holds integers of 24 bits exactly.
+const WORKERS_PER_FLOAT: usize = (f32::MANTISSA_DIGITS / BASE_BITS) as usize;
+const ELEMENT_SALT: u32 = 0x9e37_79b9;
+const ROUND_SALT: u32 = 0x7f4a_7c15;
+
+/// An integer of 16 bits that looks random: with a share for the element and one for the round, the sum over
+/// [`MAX_MEMBERS`] workers needs 23 of the 24 bits that an f32 holds exactly.
+fn integer(rank: usize, place: u32) -> f32 {
+    // The finaliser of MurmurHash3.
+    let mut x = place.wrapping_add((rank as u32).wrapping_mul(0x85eb_ca77));
+    x = (x ^ (x >> 16)).wrapping_mul(0x85eb_ca6b);
+    x = (x ^ (x >> 13)).wrapping_mul(0xc2b2_ae35);
+    ((x ^ (x >> 16)) & 0xffff) as f32
+}
+
+const _: () = assert!(MAX_MEMBERS * 2 * 0xffff < 1 << f32::MANTISSA_DIGITS);
+
+/// Workers by rank: bit i for rank i.
+type Ranks = u64;
+
+fn ranks(set: Ranks) -> impl Iterator<Item = usize> {
+    (0..MAX_MEMBERS).filter(move |rank| set & 1 << rank != 0)
+}
+
+/// What one worker contributes, and what the sums must be.
+#[derive(Debug)]
+pub struct Witness {
+    rank: usize,
+    workers: usize,
+    segment_floats: usize,
+    /// This worker's share of each element that is the same in all rounds.
+    own: Vec<f32>,
+    /// The sum of these over the workers that were found in a segment, for each set of workers that was.
+    sums: HashMap<Ranks, Vec<f32>>,
+}
+
+/// How many workers a sum holds, in its segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Census {
+    /// In the segment with the fewest.
+    pub fewest: u16,
+    /// In the segment with the most.
+    pub most: u16,
+}
+
+/// What is wrong with a sum.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Wrong {
+    /// A segment holds a worker that often.
+    Count {
+        /// Number of the segment.
+        segment: usize,
+        /// The worker.
+        rank: usize,
+        /// How often its contribution is in the sum.
+        times: u32,
+    },
+    /// A segment holds somebody who is not in the job, or no integer.
+    Census {
+        /// Number of the segment.
+        segment: usize,
+        /// The float that counts workers.
+        got: f32,
+    },
+    /// An element is not the sum over the workers that the segment holds.
+    Element {
+        /// Position in the vector.
+        element: usize,
+        /// The element.
+        got: f32,
+        /// The sum over those workers.
+        expected: f32,
+    },
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count { segment, rank, times } => {
+                write!(f, "segment {segment} holds rank {rank} {times} times")
+            }
+            Self::Census { segment, got } => write!(f, "segment {segment} has the census {got}"),
+            Self::Element { element, got, expected } => {
+                write!(f, "element {element} is {got}, expected {expected}")
+            }
+        }
+    }
+}
+
+impl Witness {
+    /// For the worker of that rank among `workers` (at most 64), and vectors of `floats` elements of which
+    /// each `segment_floats` share a packet.
+    pub fn new(rank: usize, workers: usize, floats: usize, segment_floats: usize) -> Self {
+        let own = (0..floats as u32).map(|element| integer(rank, ELEMENT_SALT ^ element)).collect();
+        Self { rank, workers, segment_floats, own, sums: HashMap::new() }
+    }
+
+    /// Floats at the start of each segment that count workers.
+    pub fn census_floats(workers: usize) -> usize {
+        workers.div_ceil(WORKERS_PER_FLOAT)
+    }
+
+    /// Writes the contribution to a round.
+    pub fn fill(&self, vector: &mut [f32], round: u32) {
+        let share = integer(self.rank, ROUND_SALT ^ round);
+        vector.iter_mut().zip(&self.own).for_each(|(to, own)| *to = own + share);
+        let census = Self::census_floats(self.workers);
+        for segment in vector.chunks_mut(self.segment_floats) {
+            let end = census.min(segment.len());
+            segment[..end].fill(0.0);
+            segment[self.rank / WORKERS_PER_FLOAT] = digit_of(self.rank) as f32;
+        }
+    }
+
+    /// Checks each segment of a sum, which may be shorter than the vector: this worker is in it, no worker is
+    /// twice, and all elements are the sum over those that are.
+    ///
+    /// # Errors
+    /// Names the first that is wrong.
+    pub fn check(&mut self, sum: &[f32], round: u32) -> Result<Census, Wrong> {
+        let mut census = Census { fewest: u16::MAX, most: 0 };
+        for (number, segment) in sum.chunks(self.segment_floats).enumerate() {
+            let present = self.present(segment, number)?;
+            self.check_elements(segment, number, present, round)?;
+            let count = present.count_ones() as u16;
+            census.fewest = census.fewest.min(count);
+            census.most = census.most.max(count);
+        }
+        Ok(census)
+    }
+
+    /// The workers that a segment holds.
+    fn present(&self, segment: &[f32], number: usize) -> Result<Ranks, Wrong> {
+        let mut present = 0;
+        for (at, &got) in segment[..Self::census_floats(self.workers)].iter().enumerate() {
+            let first = at * WORKERS_PER_FLOAT;
+            let last = self.workers.min(first + WORKERS_PER_FLOAT);
+            let limit = 1 << ((last - first) as u32 * BASE_BITS);
+            if got.fract() != 0.0 || !(0.0..limit as f32).contains(&got) {
+                return Err(Wrong::Census { segment: number, got });
+            }
+            for rank in first..last {
+                let times = (got as u32 / digit_of(rank)) & ((1 << BASE_BITS) - 1);
+                if times > 1 || (rank == self.rank && times == 0) {
+                    return Err(Wrong::Count { segment: number, rank, times });
+                }
+                present |= u64::from(times) << rank;
+            }
+        }
+        Ok(present)
+    }
+
+    fn check_elements(
+        &mut self,
+        segment: &[f32],
+        number: usize,
+        present: Ranks,
+        round: u32,
+    ) -> Result<(), Wrong> {
+        let floats = self.own.len() as u32;
+        let sum_over = |place| ranks(present).map(|rank| integer(rank, place)).sum::<f32>();
+        let sums = self
+            .sums
+            .entry(present)
+            .or_insert_with(|| (0..floats).map(|element| sum_over(ELEMENT_SALT ^ element)).collect());
+        let share = sum_over(ROUND_SALT ^ round);
+        let start = number * self.segment_floats;
+        let expected = &sums[start..start + segment.len()];
+        let elements = segment.iter().zip(expected).skip(Self::census_floats(self.workers));
+        match elements.clone().position(|(got, sum)| *got != sum + share) {
+            None => Ok(()),
+            Some(at) => {
+                let at = at + Self::census_floats(self.workers);
+                let (got, expected) = (segment[at], expected[at] + share);
+                Err(Wrong::Element { element: start + at, got, expected })
+            }
+        }
+    }
+}
+
+/// What a worker adds to its float of a census.
+fn digit_of(rank: usize) -> u32 {
+    1 << ((rank % WORKERS_PER_FLOAT) as u32 * BASE_BITS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLOATS: usize = 1000;
+    const SEGMENT_FLOATS: usize = 366;
+    const ROUND: u32 = 5;
+
+    /// What worker 0 finds in the sum of the vectors of some workers, after a change.
+    fn check(workers: usize, change: impl Fn(&mut Vec<Vec<f32>>)) -> Result<Census, Wrong> {
+        let fill = |rank| {
+            let mut vector = vec![0.0; FLOATS];
+            Witness::new(rank, workers, FLOATS, SEGMENT_FLOATS).fill(&mut vector, ROUND);
+            vector
+        };
+        let mut vectors: Vec<_> = (0..workers).map(fill).collect();
+        change(&mut vectors);
+        let sum: Vec<f32> = (0..FLOATS).map(|at| vectors.iter().map(|vector| vector[at]).sum()).collect();
+        Witness::new(0, workers, FLOATS, SEGMENT_FLOATS).check(&sum, ROUND)
+    }
+
+    #[test]
+    fn the_right_sum_passes() {
+        for workers in [1, 3, 12, 13, 64] {
+            let census = Census { fewest: workers as u16, most: workers as u16 };
+            assert_eq!(check(workers, |_| ()), Ok(census));
+        }
+    }
+
+    #[test]
+    fn a_sum_without_some_workers_passes_and_tells_how_many_it_holds() {
+        assert_eq!(check(4, |vectors| vectors.truncate(2)), Ok(Census { fewest: 2, most: 2 }));
+        let in_one_segment_only = |vectors: &mut Vec<Vec<f32>>| vectors[20][SEGMENT_FLOATS..].fill(0.0);
+        assert_eq!(check(30, in_one_segment_only), Ok(Census { fewest: 29, most: 30 }));
+    }
+
+    #[test]
+    fn a_worker_that_is_counted_twice_or_not_at_all_is_named() {
+        let twice = check(14, |vectors| vectors.push(vectors[13].clone()));
+        assert_eq!(twice, Err(Wrong::Count { segment: 0, rank: 13, times: 2 }));
+        let four_times = check(3, |vectors| vectors.extend(vec![vectors[1].clone(); 3]));
+        assert_eq!(four_times, Err(Wrong::Count { segment: 0, rank: 2, times: 2 }));
+        let without_me = check(3, |vectors| vectors[0][2 * SEGMENT_FLOATS..].fill(0.0));
+        assert_eq!(without_me, Err(Wrong::Count { segment: 2, rank: 0, times: 0 }));
+        let stranger = check(3, |vectors| vectors.push(vec![64.0; FLOATS]));
+        assert_eq!(stranger, Err(Wrong::Census { segment: 0, got: 85.0 }));
+    }
+
+    #[test]
+    fn what_is_missing_misplaced_or_stale_is_found() {
+        let missing = check(3, |vectors| vectors[2][700..].fill(0.0));
+        assert!(matches!(missing, Err(Wrong::Element { element: 700, .. })), "{missing:?}");
+        check(3, |vectors| vectors[0].copy_within(366..732, 0)).unwrap_err();
+        check(3, |vectors| Witness::new(0, 3, FLOATS, SEGMENT_FLOATS).fill(&mut vectors[0], ROUND - 1))
+            .unwrap_err();
+    }
+}

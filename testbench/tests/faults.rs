@@ -1,0 +1,416 @@
+//! Faults on real processes and real frames: a network that delays, reorders, loses and duplicates; workers and
+//! switches that pause or die; cables that are pulled. Whatever happens, each sum that is delivered is the sum
+//! over the workers that it counts, each once. Needs root.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use iswitch_protocol::limits::DEFAULT_SEGMENT_FLOATS;
+use iswitch_testbench::cluster::{Daemon, Group, PortKind, SOON, times, total};
+use iswitch_testbench::faults::{Faults, complete_checksums, hits};
+use iswitch_testbench::netns::{Namespace, Star, StarOptions, WORKER_INTERFACE};
+use iswitch_testbench::network::{Loss, Network};
+use iswitch_testbench::process::Signal;
+use iswitch_testbench::requirements::{alone, report, root_and};
+use iswitch_testbench::wire_relay::{Relayed, WireRelay};
+use serde_json::Value;
+
+const WORKERS: usize = 4;
+/// 6.4 MB: a round takes so long that a worker can be stopped in the middle of one.
+const LARGE: u32 = 1_687_206;
+/// Short, for tests that wait for its end.
+const SHORT_LEASE_MS: u64 = 1000;
+/// The default: no pause of a busy machine comes near it.
+const LONG_LEASE_MS: u64 = 10_000;
+/// How often a switch is killed in one job.
+const RESTARTS: usize = 3;
+/// The worker that a fault hits.
+const VICTIM: usize = 2;
+
+/// Runs jobs on both kinds of port with a relay in each cable, and returns what it did to frames.
+fn aggregate_through(network: Network, rounds: u64, what: &str) -> Vec<Relayed> {
+    let run = |kind| {
+        let star = Star::new(StarOptions::default());
+        let relays: Vec<_> =
+            (0..WORKERS).map(|worker| WireRelay::insert(&star, worker, network, worker as u64 + 1)).collect();
+        let daemon = Daemon::in_star(&star, kind, &[]);
+        let results =
+            Group::in_star(&star, daemon.address(), &format!("--rounds {rounds}")).results(2 * SOON);
+        assert_eq!(total(&results, "rounds"), WORKERS as u64 * rounds);
+        daemon.stop();
+        let relayed: Vec<_> =
+            relays.iter().flat_map(|relay| [relay.to_switch(), relay.to_worker()]).collect();
+        let refused: u64 = relayed.iter().map(|relayed| relayed.refused).sum();
+        assert_eq!(refused, 0, "frames were too long for the cable");
+        report(&format!(
+            "{what}, {kind:?}: {}, {} retransmitted, {} helps; {} frames, {} lost, {} twice, {} overtaken",
+            times(&results),
+            total(&results, "retransmitted"),
+            total(&results, "helps"),
+            sum(&relayed, |relayed| relayed.tally.packets),
+            sum(&relayed, |relayed| relayed.tally.lost),
+            sum(&relayed, |relayed| relayed.tally.duplicated),
+            sum(&relayed, |relayed| relayed.overtaken),
+        ));
+        relayed
+    };
+    PortKind::ALL.into_iter().flat_map(run).collect()
+}
+
+fn sum(relayed: &[Relayed], count: impl Fn(&Relayed) -> u64) -> u64 {
+    relayed.iter().map(count).sum()
+}
+
+#[test]
+fn delay_and_reordering_change_no_sum() {
+    if !root_and("delay_and_reordering_change_no_sum", &["ethtool"]) {
+        return;
+    }
+    let _alone = alone();
+    let delay = Duration::from_micros(500);
+    let relayed = aggregate_through(Network { delay, ..Network::PERFECT }, 50, "0.5 ms");
+    assert_eq!(sum(&relayed, |relayed| relayed.tally.lost), 0);
+    let network = Network { delay, jitter: Duration::from_millis(5), ..Network::PERFECT };
+    let relayed = aggregate_through(network, 50, "0.5 to 5.5 ms");
+    assert!(relayed.iter().all(|relayed| relayed.overtaken > 0), "{relayed:?}");
+}
+
+#[test]
+fn loss_of_1_and_of_10_percent_changes_no_sum() {
+    if !root_and("loss_of_1_and_of_10_percent_changes_no_sum", &["ethtool"]) {
+        return;
+    }
+    let _alone = alone();
+    for (loss, rounds) in [(0.01, 100), (0.1, 50)] {
+        let network = Network { loss: Loss::Bernoulli(loss), ..Network::PERFECT };
+        let relayed = aggregate_through(network, rounds, &format!("{} % lost", loss * 100.0));
+        assert!(relayed.iter().all(|relayed| relayed.tally.lost > 0), "{relayed:?}");
+    }
+}
+
+#[test]
+fn loss_in_bursts_changes_no_sum() {
+    if !root_and("loss_in_bursts_changes_no_sum", &["ethtool"]) {
+        return;
+    }
+    let _alone = alone();
+    // A burst of five frames, of which one in ten comes through, after two hundred good ones.
+    let loss = Loss::GilbertElliott { to_bad: 0.005, to_good: 0.2, good_loss: 0.0, bad_loss: 0.9 };
+    let relayed = aggregate_through(Network { loss, ..Network::PERFECT }, 100, "bursts");
+    assert!(relayed.iter().all(|relayed| relayed.tally.lost > 0), "{relayed:?}");
+}
+
+#[test]
+fn duplicates_change_no_sum() {
+    if !root_and("duplicates_change_no_sum", &["ethtool"]) {
+        return;
+    }
+    let _alone = alone();
+    let network = Network { duplication: 0.1, ..Network::PERFECT };
+    let relayed = aggregate_through(network, 100, "10 % twice");
+    assert!(relayed.iter().all(|relayed| relayed.tally.duplicated > 0), "{relayed:?}");
+}
+
+#[test]
+fn everything_at_once_changes_no_sum() {
+    if !root_and("everything_at_once_changes_no_sum", &["ethtool"]) {
+        return;
+    }
+    let _alone = alone();
+    let network = Network {
+        delay: Duration::from_micros(100),
+        jitter: Duration::from_millis(2),
+        loss: Loss::Bernoulli(0.05),
+        duplication: 0.05,
+    };
+    let relayed = aggregate_through(network, 50, "5 % lost, 5 % twice, 0.1 to 2.1 ms");
+    let is_hit =
+        |relayed: &Relayed| relayed.tally.lost > 0 && relayed.tally.duplicated > 0 && relayed.overtaken > 0;
+    assert!(relayed.iter().all(is_hit), "{relayed:?}");
+}
+
+/// The raw port: `duplicates_and_corruption_change_no_sum` in `real_frames.rs`.
+#[test]
+fn a_udp_port_drops_what_was_corrupted() {
+    if !root_and("a_udp_port_drops_what_was_corrupted", &["ethtool"]) {
+        return;
+    }
+    let _alone = alone();
+    let star = Star::new(StarOptions::default());
+    let daemon = Daemon::in_star(&star, PortKind::Udp, &[]);
+    for worker in &star.workers {
+        complete_checksums(worker);
+        Faults { corruption_permille: 20, ..Faults::default() }.inject(worker);
+    }
+    let results = Group::in_star(&star, daemon.address(), "--rounds 200 --no-offload").results(SOON);
+    let corrupted: u64 = star.workers.iter().map(|worker| hits(worker).corrupted).sum();
+    let retransmitted = total(&results, "retransmitted");
+    assert!(corrupted > 0 && retransmitted > 0, "{corrupted} corrupted, {retransmitted} retransmitted");
+    daemon.stop();
+}
+
+/// A job on one kind of port that runs until it is told to end.
+struct Job {
+    star: Star,
+    kind: PortKind,
+    lease_ms: u64,
+    daemon: Daemon,
+    group: Group,
+}
+
+impl Job {
+    /// Starts one, and waits until it sums.
+    fn start(kind: PortKind, lease_ms: u64, arguments: &str) -> Self {
+        let star = Star::new(StarOptions { workers: WORKERS, ..StarOptions::default() });
+        let daemon = start_switch(&star, kind, lease_ms);
+        let arguments = format!("--rounds 1000000 {arguments}");
+        let group = Group::in_star(&star, daemon.address(), &arguments);
+        daemon.wait_for_results();
+        Self { star, kind, lease_ms, daemon, group }
+    }
+
+    /// Lets it end, and returns what its workers have checked.
+    fn end(mut self) -> Vec<Value> {
+        self.daemon.wait_for_results();
+        self.group.end();
+        let results = self.group.results(SOON);
+        self.daemon.stop();
+        results
+    }
+
+    fn restart_switch(&mut self) {
+        self.daemon.process.kill(SOON);
+        self.daemon = start_switch(&self.star, self.kind, self.lease_ms);
+    }
+
+    /// The interfaces at both ends of the victim's cable.
+    fn ends(&self) -> [(&Namespace, String); 2] {
+        [(&self.star.workers[VICTIM], WORKER_INTERFACE.to_owned()), (&self.star.switch, Star::port(VICTIM))]
+    }
+
+    fn assert_nobody_was_expelled(&self) {
+        assert_eq!(self.daemon.traffic("expelled"), 0);
+    }
+
+    /// Waits until the victim is expelled and the others go on without it.
+    fn wait_for_expulsion(&self) {
+        assert_eq!(self.daemon.wait_for_more("expelled", 0), 1);
+        self.daemon.wait_for_results();
+    }
+
+    /// Waits until the victim is back and takes part.
+    fn wait_for_return(&self) {
+        self.daemon.wait_for_members(WORKERS);
+        self.daemon.wait_for_results();
+        assert_eq!(self.daemon.traffic("expelled"), 1);
+    }
+}
+
+fn start_switch(star: &Star, kind: PortKind, lease_ms: u64) -> Daemon {
+    Daemon::in_star(star, kind, &["--lease-ms", &lease_ms.to_string()])
+}
+
+/// Runs a job on both kinds of port, and returns what its workers have checked.
+fn for_both_ports(lease_ms: u64, arguments: &str, test: impl Fn(&mut Job)) -> Vec<Value> {
+    let run = |kind| {
+        let mut job = Job::start(kind, lease_ms, arguments);
+        test(&mut job);
+        job.end()
+    };
+    PortKind::ALL.into_iter().flat_map(run).collect()
+}
+
+/// Arguments of a job whose sums may lack one worker.
+fn without_one(floats: u32) -> String {
+    format!("--min-workers {} --floats {floats}", WORKERS - 1)
+}
+
+/// Says what a fault has cost.
+fn report_recovery(fault: &str, results: &[Value]) {
+    let longest = results.iter().filter_map(|result| result["us_max"].as_f64()).fold(0.0, f64::max);
+    let of = |field| total(results, field);
+    report(&format!(
+        "{fault}: longest round {:.0} ms; {} rounds, {} without all workers, {} with one in a part of the \
+         segments, {} missed, {} rejoins",
+        longest / 1e3,
+        of("rounds"),
+        of("partial_rounds"),
+        of("mixed_rounds"),
+        of("missed_rounds"),
+        of("rejoins")
+    ));
+}
+
+/// Nobody lacks a round, and no round lacks anybody.
+fn assert_complete(results: &[Value]) {
+    assert_eq!(results.len(), WORKERS * PortKind::ALL.len());
+    assert_eq!((total(results, "partial_rounds"), total(results, "missed_rounds")), (0, 0));
+}
+
+/// The others went on without the victim, which learned how many rounds it has missed and is back.
+fn assert_victim_missed_rounds(results: &[Value]) {
+    assert_eq!(results.len(), WORKERS * PortKind::ALL.len());
+    for result in results {
+        let is_victim = result["rank"] == VICTIM;
+        let count = |field: &str| result[field].as_u64().expect("a number");
+        assert_eq!(count("missed_rounds") > 0, is_victim, "{result}");
+        assert_eq!(count("rejoins"), u64::from(is_victim), "{result}");
+        assert!(is_victim || count("partial_rounds") > 0, "{result}");
+        assert!(count("partial_rounds") < count("rounds"), "{result}");
+    }
+}
+
+#[test]
+fn a_pause_of_a_worker_shorter_than_its_lease_costs_time_only() {
+    if !root_and("a_pause_of_a_worker_shorter_than_its_lease_costs_time_only", &[]) {
+        return;
+    }
+    let _alone = alone();
+    let results = for_both_ports(LONG_LEASE_MS, "", |job| {
+        job.group.signal(VICTIM, Signal::STOP);
+        sleep(Duration::from_millis(LONG_LEASE_MS / 20));
+        job.group.signal(VICTIM, Signal::CONT);
+        job.daemon.wait_for_results();
+        job.assert_nobody_was_expelled();
+    });
+    assert_complete(&results);
+    report_recovery("a worker paused for 1/20 of its lease", &results);
+}
+
+#[test]
+fn a_worker_that_pauses_longer_than_its_lease_misses_rounds_and_returns() {
+    if !root_and("a_worker_that_pauses_longer_than_its_lease_misses_rounds_and_returns", &[]) {
+        return;
+    }
+    let _alone = alone();
+    let results = for_both_ports(SHORT_LEASE_MS, &without_one(10_119), |job| {
+        job.group.signal(VICTIM, Signal::STOP);
+        job.wait_for_expulsion();
+        job.group.signal(VICTIM, Signal::CONT);
+        job.wait_for_return();
+    });
+    assert_victim_missed_rounds(&results);
+    report_recovery(&format!("a worker paused for longer than its lease of {SHORT_LEASE_MS} ms"), &results);
+}
+
+/// Pauses the victim when a part of the segments of a round is summed with its contribution.
+fn pause_in_mid_round(job: &mut Job) {
+    let segments = u64::from(LARGE.div_ceil(u32::from(DEFAULT_SEGMENT_FLOATS)));
+    let begin = Instant::now();
+    loop {
+        job.group.signal(VICTIM, Signal::STOP);
+        // The others wait for it once its packets that are under way have arrived.
+        let mut results = job.daemon.results();
+        loop {
+            sleep(Duration::from_millis(20));
+            let before = std::mem::replace(&mut results, job.daemon.results());
+            if results == before {
+                break;
+            }
+        }
+        if !results.is_multiple_of(segments) {
+            return;
+        }
+        assert!(begin.elapsed() < SOON, "it always pauses between rounds");
+        job.group.signal(VICTIM, Signal::CONT);
+        job.daemon.wait_for_results();
+    }
+}
+
+#[test]
+fn the_others_go_on_without_a_worker_killed_in_mid_round() {
+    if !root_and("the_others_go_on_without_a_worker_killed_in_mid_round", &[]) {
+        return;
+    }
+    let _alone = alone();
+    let results = for_both_ports(SHORT_LEASE_MS, &without_one(LARGE), |job| {
+        pause_in_mid_round(job);
+        job.group.kill(VICTIM);
+        job.wait_for_expulsion();
+    });
+    // What it had contributed to that round stays in the sums.
+    assert_eq!(total(&results, "mixed_rounds"), results.len() as u64);
+    assert!(total(&results, "partial_rounds") > total(&results, "mixed_rounds"));
+    report_recovery(&format!("a worker killed in mid-round, lease {SHORT_LEASE_MS} ms"), &results);
+}
+
+#[test]
+fn a_pause_of_the_switch_expels_nobody() {
+    if !root_and("a_pause_of_the_switch_expels_nobody", &[]) {
+        return;
+    }
+    let _alone = alone();
+    // Shorter than half a lease, longer, and longer than a lease.
+    for pause_ms in [SHORT_LEASE_MS / 4, SHORT_LEASE_MS * 3 / 4, SHORT_LEASE_MS * 2] {
+        let results = for_both_ports(SHORT_LEASE_MS, "", |job| {
+            job.daemon.process.signal(Signal::STOP);
+            sleep(Duration::from_millis(pause_ms));
+            job.daemon.process.signal(Signal::CONT);
+            // Leases that were to run out would do so by then.
+            let begin = Instant::now();
+            while begin.elapsed() < Duration::from_millis(2 * SHORT_LEASE_MS) {
+                job.daemon.wait_for_results();
+                job.assert_nobody_was_expelled();
+            }
+        });
+        assert_complete(&results);
+        report_recovery(&format!("the switch paused for {pause_ms} ms, lease {SHORT_LEASE_MS} ms"), &results);
+    }
+}
+
+#[test]
+fn a_switch_killed_and_started_again_costs_time_only() {
+    if !root_and("a_switch_killed_and_started_again_costs_time_only", &[]) {
+        return;
+    }
+    let _alone = alone();
+    for floats in [10_119, LARGE] {
+        let results = for_both_ports(LONG_LEASE_MS, &format!("--floats {floats}"), |job| {
+            for _ in 0..RESTARTS {
+                job.daemon.wait_for_results();
+                job.restart_switch();
+            }
+        });
+        assert_complete(&results);
+        assert_eq!(total(&results, "rejoins"), (results.len() * RESTARTS) as u64);
+        report_recovery(&format!("the switch killed {RESTARTS} times, {floats} floats"), &results);
+    }
+}
+
+#[test]
+fn a_partition_shorter_than_the_lease_heals() {
+    if !root_and("a_partition_shorter_than_the_lease_heals", &[]) {
+        return;
+    }
+    let _alone = alone();
+    let results = for_both_ports(LONG_LEASE_MS, "", |job| {
+        for (namespace, interface) in job.ends() {
+            namespace.ip(&format!("link set {interface} down\n"));
+            sleep(Duration::from_millis(LONG_LEASE_MS / 20));
+            namespace.ip(&format!("link set {interface} up\n"));
+            job.daemon.wait_for_results();
+            job.assert_nobody_was_expelled();
+        }
+    });
+    assert_complete(&results);
+    report_recovery(&format!("a cable cut for {} ms", LONG_LEASE_MS / 20), &results);
+}
+
+#[test]
+fn after_a_partition_longer_than_the_lease_a_worker_returns() {
+    if !root_and("after_a_partition_longer_than_the_lease_a_worker_returns", &[]) {
+        return;
+    }
+    let _alone = alone();
+    for end in 0..2 {
+        let results = for_both_ports(SHORT_LEASE_MS, &without_one(10_119), |job| {
+            let (namespace, interface) = &job.ends()[end];
+            namespace.ip(&format!("link set {interface} down\n"));
+            job.wait_for_expulsion();
+            namespace.ip(&format!("link set {interface} up\n"));
+            job.wait_for_return();
+        });
+        assert_victim_missed_rounds(&results);
+        report_recovery(&format!("a cable cut for longer than the lease of {SHORT_LEASE_MS} ms"), &results);
+    }
+}
