@@ -15,7 +15,7 @@ use crate::embedded::{random_boot, random_secret};
 use crate::port::{PacketOptions, PacketPort, Port, UdpPort, remove_orphans};
 use crate::runtime::{Handle, Runtime};
 use crate::snapshot::Snapshot;
-use crate::switch::{PortId, Uplinks};
+use crate::switch::{PortId, StrangerLimits, Uplinks};
 
 /// Logs on standard error from now on, in the form that the configuration asks for.
 pub fn start_log(config: &Config) {
@@ -43,7 +43,8 @@ pub fn run(config: &Config) -> anyhow::Result<()> {
     let names: Vec<_> = ports.iter().map(|port| port.name().to_owned()).collect();
     let uplinks = Uplinks::new(&config.parents, PortId(ports.len() as u8), config.uplink_ports.1);
     open_uplinks(config, &mut ports)?;
-    let switch = crate::switch::Config { boot: random_boot(), uplinks, ..config.switch };
+    let strangers = StrangerLimits { key: random_secret()?, ..config.switch.strangers };
+    let switch = crate::switch::Config { boot: random_boot(), uplinks, strangers, ..config.switch };
     let keys = config.keys(random_secret()?);
     let (runtime, handle) = Runtime::with_keys(switch, keys, ports, config.spin)?;
     let control = config.control_socket.as_deref();

@@ -347,6 +347,7 @@ impl Aggregation<'_> {
 
     fn slot_mut(&mut self, round: Round, index: SegmentIndex) -> &mut Slot {
         let position = self.position(round, index);
+        self.job.has_used_slots = true;
         &mut self.slots[position]
     }
 
