@@ -14,7 +14,7 @@ use iswitch_protocol::limits::{
     DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, DEFAULT_PORT, MAX_JOBS, MAX_PARENTS, TOS_MASK,
 };
 use iswitch_protocol::wire::Classifier;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::switch::{self, StrangerLimits};
 
@@ -202,7 +202,7 @@ enum NonFinite {
 }
 
 /// Format of the log.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
     /// Lines for people
@@ -212,7 +212,7 @@ pub enum LogFormat {
 }
 
 /// Least important messages that are logged.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
     /// What stops the switch from working

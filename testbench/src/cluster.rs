@@ -2,6 +2,7 @@
 
 use std::net::SocketAddrV4;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use iswitch_protocol::limits::DEFAULT_PORT;
@@ -64,6 +65,11 @@ impl Daemon {
         self.address
     }
 
+    /// Where its control socket is.
+    pub fn control_socket(&self) -> PathBuf {
+        self.directory.path().join("control")
+    }
+
     /// What `iswitchctl counters` tells.
     ///
     /// # Panics
@@ -82,7 +88,7 @@ impl Daemon {
 
     fn ask(&self, request: &str) -> Value {
         let mut command = command(binaries::iswitchctl());
-        command.args([request, "--json", "--socket"]).arg(self.directory.path().join("control"));
+        command.args([request, "--json", "--socket"]).arg(self.control_socket());
         serde_json::from_str(&run(&mut command)).expect("iswitchctl prints JSON")
     }
 

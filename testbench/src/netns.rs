@@ -209,6 +209,23 @@ impl Star {
         star
     }
 
+    /// Number of nft tables in the switch's namespace: a daemon has one for each of its ports.
+    ///
+    /// # Panics
+    /// If nft fails.
+    pub fn tables(&self) -> usize {
+        self.switch.run(["nft", "list", "tables"]).lines().count()
+    }
+
+    /// Takes a worker's cable out and plugs in another: both interfaces are new ones with the old names.
+    ///
+    /// # Panics
+    /// If that fails.
+    pub fn replug(&self, worker: usize, options: StarOptions) {
+        self.switch.ip(&format!("link del {}\n", Self::port(worker)));
+        connect(&self.switch, &self.workers[worker], worker, options.mtu_bytes);
+    }
+
     /// Name of the bridge port of a worker.
     pub fn port(worker: usize) -> String {
         format!("s{}", worker + 1)
@@ -223,6 +240,11 @@ impl Star {
 /// A worker's namespace and its cable.
 fn plug(switch: &Namespace, worker: usize, mtu_bytes: u32) -> Namespace {
     let namespace = Namespace::new(&format!("w{}", worker + 1));
+    connect(switch, &namespace, worker, mtu_bytes);
+    namespace
+}
+
+fn connect(switch: &Namespace, namespace: &Namespace, worker: usize, mtu_bytes: u32) {
     let (port, address) = (Star::port(worker), Star::worker_address(worker));
     let name = namespace.name();
     switch.ip(&format!(
@@ -231,5 +253,4 @@ fn plug(switch: &Namespace, worker: usize, mtu_bytes: u32) -> Namespace {
          link set {port} master br0 up\n"
     ));
     namespace.ip(&format!("addr add {address}/24 dev {WORKER_INTERFACE}\nlink set {WORKER_INTERFACE} up\n"));
-    namespace
 }

@@ -2,9 +2,9 @@
 //!
 //! The first Join of a job takes a place and memory, and its source address may be forged. A worker repeats
 //! its Join until the job is complete, and then sends a heartbeat at once; who forges addresses and jobs at
-//! random hits none a second time. So a job is *unconfirmed* until something else is heard of it than its first
-//! Join: from its member, or the Join of another. There are at most [`MAX_UNCONFIRMED_JOBS`] of these; they keep their place for
-//! [`UNCONFIRMED_GRACE_MS`], and beyond that only while nobody else needs it.
+//! random hits none a second time. So a job is *unconfirmed* until something else is heard of it than its
+//! first Join: from its member, or the Join of another. There are at most [`MAX_UNCONFIRMED_JOBS`] of these;
+//! they keep their place for [`UNCONFIRMED_GRACE_MS`], and beyond that only while nobody else needs it.
 
 use core::net::Ipv4Addr;
 use core::ops::Range;
