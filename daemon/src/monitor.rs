@@ -129,7 +129,7 @@ fn run() -> anyhow::Result<()> {
 
 impl Estate {
     /// Carries out requests until the daemon closes its end, or ends.
-    fn serve(&self, requests: impl Read) {
+    fn serve(&self, requests: impl BufRead) {
         // An error is an end like another.
         for request in requests.bytes().map_while(Result::ok) {
             if let Some(rule) = self.rules.get(usize::from(request))

@@ -58,13 +58,8 @@ const ALLOWED: [c_long; 38] = [
 ];
 
 /// Requests of `ioctl(2)`: the state of an interface, and sockets that do not block.
-const IOCTLS: [u64; 5] = [
-    libc::SIOCGIFINDEX as u64,
-    libc::SIOCGIFMTU as u64,
-    libc::SIOCGIFFLAGS as u64,
-    libc::SIOCGIFHWADDR as u64,
-    libc::FIONBIO as u64,
-];
+const IOCTLS: [libc::Ioctl; 5] =
+    [libc::SIOCGIFINDEX, libc::SIOCGIFMTU, libc::SIOCGIFFLAGS, libc::SIOCGIFHWADDR, libc::FIONBIO];
 
 /// Names of threads, and of memory (since glibc 2.39).
 const PRCTLS: [u64; 2] = [libc::PR_SET_NAME as u64, PR_SET_VMA];
@@ -101,7 +96,7 @@ impl Filters {
         let arch = std::env::consts::ARCH.try_into()?;
         let list = allowed(notifies)?;
         let allowed = list.len();
-        let any = |calls: &[c_long]| calls.iter().map(|call| (i64::from(*call), Vec::new())).collect();
+        let any = |calls: &[c_long]| calls.iter().map(|call| (*call, Vec::new())).collect();
         let mut with_denied: BTreeMap<i64, Vec<SeccompRule>> = any(&DENIED);
         with_denied.extend(list);
         let list = SeccompFilter::new(with_denied, SeccompAction::Trap, SeccompAction::Allow, arch)?;
@@ -120,23 +115,25 @@ impl Filters {
 }
 
 fn allowed(notifies: bool) -> Result<BTreeMap<i64, Vec<SeccompRule>>, BackendError> {
-    let mut rules: BTreeMap<_, _> = ALLOWED.iter().map(|call| (i64::from(*call), Vec::new())).collect();
+    let mut rules: BTreeMap<_, _> = ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
     let mut one_of = |call: c_long, argument, values: &[u64]| {
         let each = values.iter().map(|value| when(argument, SeccompCmpOp::Eq, *value));
-        rules.insert(i64::from(call), each.collect::<Result<Vec<_>, _>>()?);
+        rules.insert(call, each.collect::<Result<Vec<_>, _>>()?);
         Ok::<_, BackendError>(())
     };
-    one_of(libc::SYS_ioctl, 1, &IOCTLS)?;
+    // The type is the platform's: 64 bits with glibc, 32 with musl.
+    #[allow(clippy::unnecessary_cast)]
+    one_of(libc::SYS_ioctl, 1, &IOCTLS.map(|request| request as u64))?;
     one_of(libc::SYS_prctl, 0, &PRCTLS)?;
     one_of(libc::SYS_fcntl, 1, &[libc::F_GETFD as u64, libc::F_GETFL as u64])?;
     if notifies {
         one_of(libc::SYS_socket, 0, &[libc::AF_UNIX as u64])?;
-        rules.insert(i64::from(libc::SYS_connect), Vec::new());
+        rules.insert(libc::SYS_connect, Vec::new());
     }
     // No memory becomes code.
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
         let no_code = when(2, SeccompCmpOp::MaskedEq(libc::PROT_EXEC as u64), 0)?;
-        rules.insert(i64::from(call), vec![no_code]);
+        rules.insert(call, vec![no_code]);
     }
     Ok(rules)
 }
