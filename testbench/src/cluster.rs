@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::binaries;
-use crate::netns::{SWITCH_ADDRESS, Star};
+use crate::netns::{Namespace, SWITCH_ADDRESS, Star};
 use crate::process::{Finished, Process, Signal, command, run};
 use crate::scratch;
 
@@ -109,6 +109,17 @@ impl Daemon {
         self.counters()["traffic"]["results"].as_u64().expect("a counter")
     }
 
+    /// Waits until it has summed so many segments.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub fn wait_until_results(&self, segments: u64) {
+        let begin = Instant::now();
+        while self.results() < segments {
+            assert!(begin.elapsed() < SOON, "{} segments are summed, not {segments}", self.results());
+        }
+    }
+
     /// Waits until it has summed more segments than it had, and returns how many.
     ///
     /// # Panics
@@ -152,8 +163,16 @@ impl Group {
     /// # Panics
     /// If one cannot be started.
     pub fn in_star(star: &Star, switch: SocketAddrV4, arguments: &str) -> Self {
-        let commands = star.workers.iter().map(|worker| worker.command(binaries::all_reduce()));
-        Self::start(commands, star.workers.len(), switch, arguments)
+        Self::of(&star.workers, switch, arguments)
+    }
+
+    /// One in each of these namespaces.
+    ///
+    /// # Panics
+    /// If one cannot be started.
+    pub fn of(workers: &[Namespace], switch: SocketAddrV4, arguments: &str) -> Self {
+        let commands = workers.iter().map(|worker| worker.command(binaries::all_reduce()));
+        Self::start(commands, workers.len(), switch, arguments)
     }
 
     /// All in the namespace of the test.

@@ -10,3 +10,4 @@ pub mod process;
 pub mod requirements;
 pub mod scratch;
 pub mod simulation;
+pub mod storm;

@@ -183,6 +183,8 @@ pub struct Star {
 
 /// The only interface of each worker.
 pub const WORKER_INTERFACE: &str = "e0";
+/// MAC address of the bridge of a [`Star`].
+pub const SWITCH_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0xfe];
 /// Address of the bridge of a [`Star`].
 pub const SWITCH_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 254);
 

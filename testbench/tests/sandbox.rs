@@ -1,6 +1,7 @@
 //! What a running daemon has given up, what it can do all the same, and what is left when it is killed.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::thread::sleep;
@@ -125,14 +126,45 @@ fn a_new_interface_is_served_without_privileges() {
 }
 
 #[test]
+fn two_capabilities_suffice_as_systemd_gives_them() {
+    if !root_and("two_capabilities_suffice_as_systemd_gives_them", &[]) {
+        return;
+    }
+    let star = Star::new(StarOptions { workers: 1, ..StarOptions::default() });
+    // Where somebody else may run the program and make a socket.
+    let directory = scratch::directory();
+    allow(directory.path(), 0o777);
+    let program = directory.path().join("iswitchd");
+    fs::copy(binaries::iswitchd(), &program).expect("room for the program");
+    let mut iswitchd = star.switch.command("setpriv");
+    iswitchd.args("--reuid 65534 --regid 65534 --clear-groups --no-new-privs".split(' '));
+    iswitchd.args("--inh-caps -all,+net_raw,+net_admin --ambient-caps -all,+net_raw,+net_admin".split(' '));
+    iswitchd.args("--bounding-set -all,+net_raw,+net_admin --pdeathsig KILL".split(' ')).arg(program);
+    iswitchd.args(["--port", &Star::port(0), "--control-socket"]).arg(directory.path().join("control"));
+    let mut daemon = Process::spawn("iswitchd", &mut iswitchd);
+    daemon.wait_for(" ready: ", SOON);
+    assert_eq!(star.tables(), 1);
+    for field in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
+        let values = of_threads(daemon.id(), field);
+        assert!(values.iter().all(|value| value == "0000000000000000"), "{field}: {values:?}");
+    }
+    daemon.signal(Signal::TERM);
+    daemon.wait_success(SOON);
+    assert_eq!((star.tables(), directory.path().join("control").exists()), (0, false));
+}
+
+fn allow(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("its own file");
+}
+
+#[test]
 fn the_service_manager_is_told() {
     let directory = scratch::directory();
     let path = directory.path().join("notify");
     let socket = UnixDatagram::bind(&path).expect("a socket");
     // As root the daemon becomes somebody else, who must be able to write there.
-    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o666)).expect("its own file");
-    fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
-        .expect("likewise");
+    allow(&path, 0o666);
+    allow(directory.path(), 0o755);
     socket.set_read_timeout(Some(SOON)).expect("a timeout");
     let next = || {
         let mut buffer = [0; 100];
