@@ -15,6 +15,7 @@ use iswitch_protocol::limits::{MAX_TAGGED_SEGMENT_FLOATS, MAX_UNCONFIRMED_JOBS, 
 use iswitch_protocol::wire::{JoinRepr, Mode, Status};
 
 use super::Switch;
+use super::aggregator::Slot;
 use super::control::Refusal;
 use super::event::{Departure, Event};
 use super::job::Job;
@@ -93,6 +94,7 @@ impl Switch {
         let footprint = Footprint::of(join, &layout, self.config.ordered);
         let regions = footprint.and_then(|footprint| self.take_memory(&footprint));
         let regions = regions.ok_or((Status::NoCapacity, self.room_kib()))?;
+        debug_assert!(self.slots.region_mut(&regions.0).iter().all(Slot::is_empty));
         let start = (self.config.boot, self.next_base);
         let mut job = Job::new(id, join, layout, start, (founder, self.now), regions);
         let key = self.keys.of(id);
