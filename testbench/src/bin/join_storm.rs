@@ -95,7 +95,8 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
     let growth_kib = rss_after_kib as i64 - rss_before_kib as i64;
     let holds = growth_kib <= MAX_RSS_GROWTH_KIB && ratio >= MIN_GOODPUT_RATIO;
     let report = json!({
-        "joins": cli.joins, "rate": cli.rate, "rate_reached": of_pairs(|pair| pair.rate), "turns": cli.turns, "floats": cli.floats, "decoy": cli.decoy,
+        "joins": cli.joins, "rate": cli.rate, "rate_reached": of_pairs(|pair| pair.rate),
+        "turns": cli.turns, "floats": cli.floats, "decoy": cli.decoy,
         "rss_before_kib": rss_before_kib, "rss_after_kib": rss_after_kib,
         "goodput_without_mbit_s": of_pairs(|pair| pair.without),
         "goodput_during_mbit_s": of_pairs(|pair| pair.during),
