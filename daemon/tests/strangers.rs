@@ -5,11 +5,13 @@ mod common;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use common::{Harness, JOB, Sent, control, data, endpoint, join, result};
-use iswitch_daemon::switch::{Config, Departure, DropReason, Endpoint, Event, StrangerLimits};
+use iswitch_daemon::switch::{Config, Departure, DropReason, Endpoint, Event, Keys, StrangerLimits, Switch};
+use iswitch_protocol::Key;
+use iswitch_protocol::auth::{Direction, NO_SESSION};
 use iswitch_protocol::limits::{
-    MAX_JOBS, MAX_MEMBERS, MAX_UNCONFIRMED_JOBS, STRANGER_BURST_S, UNCONFIRMED_GRACE_MS,
+    MAX_JOBS, MAX_MEMBERS, MAX_UNCONFIRMED_JOBS, STRANGER_BURST_S, TRAILER_LEN_BYTES, UNCONFIRMED_GRACE_MS,
 };
-use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Status};
+use iswitch_protocol::wire::{Class, ControlBody, ControlPacket, ControlRepr, JoinRepr, Status};
 
 const SLOW: StrangerLimits = StrangerLimits { source_rate: 10, total_rate: 100, key: [3; 16] };
 const SOURCE_BURST: u64 = 10 * STRANGER_BURST_S;
@@ -176,6 +178,42 @@ fn memory_that_nobody_confirms_is_given_to_others() {
     switch.now_ms += UNCONFIRMED_GRACE_MS;
     assert!(matches!(switch.join(1, join(1)), Sent::Ack { status: Status::Success, .. }));
     assert_eq!(jobs(&switch), [JOB]);
+}
+
+/// A Join with the job's key from host 1: the status of its answer, and the nonce in it.
+fn signed_join(harness: &mut Harness, key: &Key, counter: u64, nonce: u64) -> (Status, u64) {
+    let mut bytes = control(JOB, 1, ControlBody::Join(JoinRepr { nonce, ..join(2) }));
+    bytes.resize(bytes.len() + TRAILER_LEN_BYTES, 0);
+    key.sign(Direction::ToSwitch, NO_SESSION, counter, &mut bytes);
+    harness.switch.handle_datagrams(harness.now(), &endpoint(1), Class::Control, &bytes, bytes.len());
+    let answer = harness.switch.poll_transmit().expect("an answer");
+    let packet = ControlPacket::new_checked(answer.payload).unwrap();
+    match ControlRepr::parse(&packet).unwrap().body {
+        ControlBody::Ack(ack) => (ack.status, ack.history),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn who_has_a_key_does_not_wait_for_strangers() {
+    let key = Key::new(b"the key of this job").unwrap();
+    let mut keys = Keys::new([1; 16]);
+    assert!(keys.insert(Some(JOB), key.clone()));
+    let mut switch = Harness::new();
+    switch.switch = Switch::with_keys(Config { memory_bytes: 1 << 20, ..Config::default() }, keys);
+    for number in 0..MAX_UNCONFIRMED_JOBS as u32 {
+        forged_join(&mut switch, number);
+    }
+    assert_eq!(forged_join(&mut switch, 100), 0, "there is no room for one without a key");
+    let (status, nonce) = signed_join(&mut switch, &key, 1, 0);
+    assert_eq!(status, Status::Challenge);
+    assert!(!jobs(&switch).contains(&JOB), "a challenge takes no place");
+    assert_eq!(signed_join(&mut switch, &key, 2, nonce).0, Status::Success);
+    for number in 0..100 {
+        switch.now_ms += UNCONFIRMED_GRACE_MS;
+        forged_join(&mut switch, 200 + number);
+    }
+    assert!(jobs(&switch).contains(&JOB));
 }
 
 #[test]

@@ -81,6 +81,8 @@ impl Storm {
             kind: MemberKind::Worker,
             weight: 1,
             rank: 0,
+            tagged: false,
+            nonce: 0,
             height: 0,
             query: false,
             resume: None,
