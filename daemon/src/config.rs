@@ -14,9 +14,9 @@ use iswitch_protocol::limits::{
     DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, DEFAULT_PORT, MAX_JOBS, MAX_PARENTS, TOS_MASK,
 };
 use iswitch_protocol::wire::Classifier;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use crate::switch;
+use crate::switch::{self, StrangerLimits};
 
 const DEFAULT_LEASE_MS: u32 = 10_000;
 const DEFAULT_SLOW_MS: u32 = 1000;
@@ -30,6 +30,8 @@ const MAX_PORTS: usize = 256;
 const LEASE_MS: RangeInclusive<u64> = 100..=3_600_000;
 const SLOW_MS: RangeInclusive<u64> = 100..=3_600_000;
 const MEMORY_MIB: RangeInclusive<u64> = 1..=1 << 20;
+const JOIN_RATE: RangeInclusive<u64> = 1..=10_000_000;
+const JOBS_PER_SOURCE: RangeInclusive<u64> = 1..=MAX_JOBS as u64;
 const RECV_BUFFER_BYTES: RangeInclusive<u64> = 4096..=1 << 30;
 const SPIN_US: RangeInclusive<u64> = 0..=1_000_000;
 const UDP_PORT: RangeInclusive<u64> = 1..=65_535;
@@ -38,8 +40,8 @@ const UPLINK_JOBS: RangeInclusive<u64> = 1..=MAX_JOBS as u64;
 /// The iSwitch switch: sums the gradients of distributed training jobs while their packets pass through.
 ///
 /// At least one --udp or --port is needed. Every option but --config, --check and the --no-... flags can also
-/// stand in the configuration file, with underscores for dashes; there --no-offload is `offload = false` and
-/// --no-ingress-rule is `ingress_rule = false`.
+/// stand in the configuration file, with underscores for dashes; there --no-offload is `offload = false`,
+/// --no-ingress-rule is `ingress_rule = false` and --no-sandbox is `sandbox = false`.
 #[derive(Debug, Parser)]
 #[command(name = "iswitchd", version)]
 pub struct Cli {
@@ -55,6 +57,9 @@ pub struct Cli {
     /// Do not install the netfilter rule that keeps tagged frames from bridge and IP stack
     #[arg(long)]
     no_ingress_rule: bool,
+    /// Keep all privileges, and install no filter of system calls
+    #[arg(long)]
+    no_sandbox: bool,
     #[command(flatten)]
     settings: Settings,
 }
@@ -99,6 +104,19 @@ struct Settings {
     /// each of its workers (64 if it declares none) [default: 256]
     #[arg(long, value_name = "MIB")]
     memory_mib: Option<u32>,
+    /// Most of that memory that one job may take, in MiB [default: all of it]
+    #[arg(long, value_name = "MIB")]
+    job_memory_mib: Option<u32>,
+    /// Jobs from one address that may wait for their workers at the same time [default: 16]
+    #[arg(long, value_name = "JOBS")]
+    max_jobs_per_source: Option<u32>,
+    /// Packets a second to take from one address that is no member's, such as Joins; it may send those of 4
+    /// seconds at once [default: 256]
+    #[arg(long, value_name = "RATE")]
+    join_rate: Option<u32>,
+    /// The same for all addresses together [default: 4096]
+    #[arg(long, value_name = "RATE")]
+    total_join_rate: Option<u32>,
     /// Receive and send buffer to ask for on each port, in bytes [default: 16777216]
     #[arg(long, value_name = "BYTES")]
     recv_buffer_bytes: Option<usize>,
@@ -119,6 +137,10 @@ struct Settings {
     /// XDG_RUNTIME_DIR, or none]
     #[arg(long, value_name = "PATH")]
     control_socket: Option<PathBuf>,
+    /// User to become once everything is open, if started as root [default: iswitchd if there is such a user,
+    /// otherwise nobody]
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
     /// Format of the log on standard error [default: text]
     #[arg(long, value_name = "FORMAT")]
     log_format: Option<LogFormat>,
@@ -129,6 +151,8 @@ struct Settings {
     offload: Option<bool>,
     #[arg(skip)]
     ingress_rule: Option<bool>,
+    #[arg(skip)]
+    sandbox: Option<bool>,
 }
 
 /// A file with a key, and the job that it is for; without one all that have no other.
@@ -178,7 +202,7 @@ enum NonFinite {
 }
 
 /// Format of the log.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
     /// Lines for people
@@ -188,7 +212,7 @@ pub enum LogFormat {
 }
 
 /// Least important messages that are logged.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
     /// What stops the switch from working
@@ -230,6 +254,10 @@ pub struct Config {
     job_keys: Vec<(Option<u32>, Key)>,
     /// Socket for iswitchctl, if any.
     pub control_socket: Option<PathBuf>,
+    /// Whether to give up what is no longer needed once everything is open.
+    pub sandbox: bool,
+    /// User to become, if another one than usual.
+    pub user: Option<String>,
     /// Format of the log.
     pub log_format: LogFormat,
     /// Least important messages to log.
@@ -289,6 +317,9 @@ impl Cli {
         if self.no_ingress_rule {
             settings.ingress_rule = Some(false);
         }
+        if self.no_sandbox {
+            settings.sandbox = Some(false);
+        }
         if let Some(path) = &self.config {
             let file = Settings::read(path)?;
             file.check(|key| format!("{}: {key}", path.display()))?;
@@ -330,6 +361,10 @@ impl Settings {
         range("lease_ms", self.lease_ms.map(u64::from), LEASE_MS)?;
         range("slow_ms", self.slow_ms.map(u64::from), SLOW_MS)?;
         range("memory_mib", self.memory_mib.map(u64::from), MEMORY_MIB)?;
+        range("job_memory_mib", self.job_memory_mib.map(u64::from), MEMORY_MIB)?;
+        range("max_jobs_per_source", self.max_jobs_per_source.map(u64::from), JOBS_PER_SOURCE)?;
+        range("join_rate", self.join_rate.map(u64::from), JOIN_RATE)?;
+        range("total_join_rate", self.total_join_rate.map(u64::from), JOIN_RATE)?;
         range("recv_buffer_bytes", self.recv_buffer_bytes.map(|bytes| bytes as u64), RECV_BUFFER_BYTES)?;
         range("spin_us", self.spin_us.map(u64::from), SPIN_US)?;
         for (key, tos) in [("control_tos", self.control_tos), ("data_tos", self.data_tos)] {
@@ -372,16 +407,22 @@ impl Settings {
             lease_ms: self.lease_ms.or(other.lease_ms),
             slow_ms: self.slow_ms.or(other.slow_ms),
             memory_mib: self.memory_mib.or(other.memory_mib),
+            job_memory_mib: self.job_memory_mib.or(other.job_memory_mib),
+            max_jobs_per_source: self.max_jobs_per_source.or(other.max_jobs_per_source),
+            join_rate: self.join_rate.or(other.join_rate),
+            total_join_rate: self.total_join_rate.or(other.total_join_rate),
             recv_buffer_bytes: self.recv_buffer_bytes.or(other.recv_buffer_bytes),
             non_finite: self.non_finite.or(other.non_finite),
             ordered: self.ordered.or(other.ordered),
             spin_us: self.spin_us.or(other.spin_us),
             key_files: if self.key_files.is_empty() { other.key_files } else { self.key_files },
             control_socket: self.control_socket.or(other.control_socket),
+            user: self.user.or(other.user),
             log_format: self.log_format.or(other.log_format),
             log_level: self.log_level.or(other.log_level),
             offload: self.offload.or(other.offload),
             ingress_rule: self.ingress_rule.or(other.ingress_rule),
+            sandbox: self.sandbox.or(other.sandbox),
         }
     }
 
@@ -426,37 +467,60 @@ impl Settings {
             let tos = format!("{:#04x} like control_tos", classifier.data_tos);
             return Err(bad("data_tos", tos, "another value"));
         }
-        let non_finite = match self.non_finite {
-            None | Some(NonFinite::Refuse) => switch::NonFinite::Refuse,
-            Some(NonFinite::Sum) => switch::NonFinite::Sum,
-        };
-        let switch = switch::Config {
-            lease_ms: self.lease_ms.unwrap_or(DEFAULT_LEASE_MS),
-            slow_ms: self.slow_ms.unwrap_or(DEFAULT_SLOW_MS),
-            memory_bytes: (self.memory_mib.unwrap_or(DEFAULT_MEMORY_MIB) as usize) << 20,
-            non_finite,
-            ordered: self.ordered.unwrap_or(false),
-            ..switch::Config::default()
-        };
         let job_keys = self.key_files.iter().map(|KeyFile { job, path }| match key_file::read(path) {
             Ok(key) => Ok((*job, key)),
             Err(source) => Err(ConfigError::KeyFile { path: path.clone(), source }),
         });
         Ok(Config {
+            switch: self.resolve_switch()?,
             job_keys: job_keys.collect::<Result<_, _>>()?,
             udp: self.udp,
             parents: self.parent,
             uplink_ports,
             interfaces: self.port,
             classifier,
-            switch,
             buffer_bytes: self.recv_buffer_bytes.unwrap_or(DEFAULT_RECV_BUFFER_BYTES),
             offload: self.offload.unwrap_or(true),
             ingress_rule: self.ingress_rule.unwrap_or(true),
             spin: Duration::from_micros(self.spin_us.unwrap_or(0).into()),
             control_socket: self.control_socket.or_else(default_control_socket),
+            sandbox: self.sandbox.unwrap_or(true),
+            user: self.user,
             log_format: self.log_format.unwrap_or(LogFormat::Text),
             log_level: self.log_level.unwrap_or(LogLevel::Info),
+        })
+    }
+
+    fn resolve_switch(&self) -> Result<switch::Config, ConfigError> {
+        let default = switch::Config::default();
+        let memory_mib = self.memory_mib.unwrap_or(DEFAULT_MEMORY_MIB);
+        let job_memory_mib = self.job_memory_mib.unwrap_or(memory_mib);
+        if job_memory_mib > memory_mib {
+            return Err(bad("job_memory_mib", job_memory_mib, format!("at most memory_mib, {memory_mib}")));
+        }
+        let mib = |number: u32| (number as usize) << 20;
+        let StrangerLimits { source_rate, total_rate, .. } = default.strangers;
+        let strangers = StrangerLimits {
+            source_rate: self.join_rate.unwrap_or(source_rate),
+            total_rate: self.total_join_rate.unwrap_or(total_rate),
+            ..default.strangers
+        };
+        let non_finite = match self.non_finite {
+            None | Some(NonFinite::Refuse) => switch::NonFinite::Refuse,
+            Some(NonFinite::Sum) => switch::NonFinite::Sum,
+        };
+        Ok(switch::Config {
+            lease_ms: self.lease_ms.unwrap_or(DEFAULT_LEASE_MS),
+            slow_ms: self.slow_ms.unwrap_or(DEFAULT_SLOW_MS),
+            memory_bytes: mib(memory_mib),
+            job_memory_bytes: mib(job_memory_mib),
+            max_jobs_per_source: self
+                .max_jobs_per_source
+                .map_or(default.max_jobs_per_source, |jobs| jobs as usize),
+            strangers,
+            non_finite,
+            ordered: self.ordered.unwrap_or(false),
+            ..default
         })
     }
 }
@@ -549,6 +613,10 @@ mod tests {
             ("lease_ms = 5", "FILE: lease_ms is 5, expected 100 to 3600000"),
             ("slow_ms = 99", "FILE: slow_ms is 99, expected 100 to 3600000"),
             ("memory_mib = 0", "FILE: memory_mib is 0, expected 1 to 1048576"),
+            ("job_memory_mib = 0", "FILE: job_memory_mib is 0, expected 1 to 1048576"),
+            ("max_jobs_per_source = 65", "FILE: max_jobs_per_source is 65, expected 1 to 64"),
+            ("join_rate = 0", "FILE: join_rate is 0, expected 1 to 10000000"),
+            ("total_join_rate = 0", "FILE: total_join_rate is 0, expected 1 to 10000000"),
             ("recv_buffer_bytes = 1", "FILE: recv_buffer_bytes is 1, expected 4096 to 1073741824"),
             ("spin_us = 2000000", "FILE: spin_us is 2000000, expected 0 to 1000000"),
             ("uplink_port = 0", "FILE: uplink_port is 0, expected 1 to 65535"),
@@ -565,6 +633,8 @@ mod tests {
         }
         let error = resolve(&["--udp", "127.0.0.1:0", "--lease-ms", "5"], "").unwrap_err();
         assert_eq!(error, "--lease-ms is 5, expected 100 to 3600000");
+        let error = file_error("udp = ['127.0.0.1:1']\nmemory_mib = 4\njob_memory_mib = 5");
+        assert_eq!(error, "job_memory_mib is 5, expected at most memory_mib, 4");
     }
 
     #[test]
@@ -639,6 +709,11 @@ mod tests {
         assert_eq!(config.classifier, Classifier::default());
         assert_eq!(config.buffer_bytes, DEFAULT_RECV_BUFFER_BYTES);
         assert!(!config.switch.ordered);
+        let (limits, default) = (config.switch, switch::Config::default());
+        assert_eq!(limits.job_memory_bytes, limits.memory_bytes);
+        assert_eq!(limits.max_jobs_per_source, default.max_jobs_per_source);
+        assert_eq!(limits.strangers.source_rate, default.strangers.source_rate);
+        assert_eq!(limits.strangers.total_rate, default.strangers.total_rate);
         for key in [
             "key_files",
             "parent",
@@ -647,11 +722,15 @@ mod tests {
             "udp_port",
             "slow_ms",
             "ordered",
+            "join_rate",
+            "job_memory_mib",
             "spin_us",
             "control_socket",
             "log_format",
             "log_level",
             "ingress_rule",
+            "sandbox",
+            "user",
         ] {
             assert!(all.contains(&format!("\n{key} = ")), "{key}");
         }

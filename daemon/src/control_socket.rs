@@ -146,31 +146,66 @@ fn waiting_line(member: &Value) -> String {
     )
 }
 
-/// A listening control socket. Dropping it ends its thread and removes its file.
+/// The socket's file. Dropping it removes it, unless somebody else does.
 #[derive(Debug)]
-pub struct ControlSocket {
+struct SocketFile {
     path: PathBuf,
-    /// Closing it wakes the thread up to end.
-    stop: Option<UnixStream>,
-    thread: Option<JoinHandle<()>>,
+    is_entrusted: bool,
 }
 
-impl ControlSocket {
-    /// Listens at `path` for questions to the loop of `handle`. Replaces the file of a dead daemon.
-    pub fn start(path: &Path, handle: Handle) -> Result<Self, ControlSocketError> {
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if !self.is_entrusted
+            && let Err(error) = fs::remove_file(&self.path)
+        {
+            tracing::warn!(path = %self.path.display(), %error, "cannot remove the control socket");
+        }
+    }
+}
+
+/// A control socket that takes connections, but does not yet answer.
+#[derive(Debug)]
+pub struct ControlListener {
+    listener: UnixListener,
+    file: SocketFile,
+}
+
+impl ControlListener {
+    /// Listens at `path`. Replaces the file of a dead daemon.
+    pub fn bind(path: &Path) -> Result<Self, ControlSocketError> {
         let system = |source| ControlSocketError::System { path: path.to_owned(), source };
         remove_stale(path)?;
         let listener = UnixListener::bind(path).map_err(system)?;
+        let file = SocketFile { path: path.to_owned(), is_entrusted: false };
         // Counters and addresses are for the owner.
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(system)?;
         listener.set_nonblocking(true).map_err(system)?;
-        let (stop, stopped) = UnixStream::pair().map_err(system)?;
+        Ok(Self { listener, file })
+    }
+
+    /// From now on it is for somebody else to remove the file in the end.
+    pub fn entrust_file(&mut self) {
+        self.file.is_entrusted = true;
+    }
+
+    /// Answers questions to the loop of `handle`.
+    pub fn serve(self, handle: Handle) -> io::Result<ControlSocket> {
+        let Self { listener, file } = self;
+        let (stop, stopped) = UnixStream::pair()?;
         let thread = std::thread::Builder::new()
             .name("control".to_owned())
-            .spawn(move || serve(&listener, &stopped, &handle))
-            .map_err(system)?;
-        Ok(Self { path: path.to_owned(), stop: Some(stop), thread: Some(thread) })
+            .spawn(move || serve(&listener, &stopped, &handle))?;
+        Ok(ControlSocket { stop: Some(stop), thread: Some(thread), _file: file })
     }
+}
+
+/// A control socket that answers. Dropping it ends its thread, then removes its file.
+#[derive(Debug)]
+pub struct ControlSocket {
+    /// Closing it wakes the thread up to end.
+    stop: Option<UnixStream>,
+    thread: Option<JoinHandle<()>>,
+    _file: SocketFile,
 }
 
 impl Drop for ControlSocket {
@@ -179,14 +214,11 @@ impl Drop for ControlSocket {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        if let Err(error) = fs::remove_file(&self.path) {
-            tracing::warn!(path = %self.path.display(), %error, "cannot remove the control socket");
-        }
     }
 }
 
 /// Removes the socket file of a daemon that has died: nobody accepts connections there.
-fn remove_stale(path: &Path) -> Result<(), ControlSocketError> {
+pub(crate) fn remove_stale(path: &Path) -> Result<(), ControlSocketError> {
     let system = |source| ControlSocketError::System { path: path.to_owned(), source };
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -273,7 +305,7 @@ mod tests {
         let path = directory.path().join("socket");
         let (runtime, handle) = Runtime::new(Config::default(), Vec::new(), Duration::ZERO).unwrap();
         let thread = std::thread::spawn(move || runtime.run().unwrap());
-        let socket = ControlSocket::start(&path, handle.clone()).unwrap();
+        let socket = ControlListener::bind(&path).unwrap().serve(handle.clone()).unwrap();
         test(&path, &handle);
         drop(socket);
         assert!(!path.exists());
@@ -327,17 +359,17 @@ mod tests {
     #[test]
     fn live_socket_is_refused_and_a_dead_one_replaced() {
         with_socket(|path, handle| {
-            let error = ControlSocket::start(path, handle.clone()).unwrap_err();
+            let error = ControlListener::bind(path).unwrap_err();
             assert!(error.to_string().contains("another iswitchd has it"), "{error}");
             let dead = path.with_file_name("dead");
             drop(UnixListener::bind(&dead).unwrap());
             assert!(dead.exists());
-            let socket = ControlSocket::start(&dead, handle.clone()).unwrap();
+            let socket = ControlListener::bind(&dead).unwrap().serve(handle.clone()).unwrap();
             ask(&dead, Request::Status).unwrap();
             drop(socket);
             let file = path.with_file_name("file");
             fs::write(&file, "precious").unwrap();
-            let error = ControlSocket::start(&file, handle.clone()).unwrap_err();
+            let error = ControlListener::bind(&file).unwrap_err();
             assert!(error.to_string().contains("is not a socket"), "{error}");
         });
     }

@@ -1,59 +1,101 @@
 //! From a configuration to a running daemon and back to nothing.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use anyhow::Context;
 use iswitch_socket::Options;
+use sd_notify::NotifyState;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use tracing_subscriber::filter::LevelFilter;
 
-use crate::config::{Config, LogFormat, LogLevel};
-use crate::control_socket::ControlSocket;
+use crate::config::Config;
+use crate::control_socket::ControlListener;
 use crate::embedded::{random_boot, random_secret};
+use crate::monitor::Monitor;
 use crate::port::{PacketOptions, PacketPort, Port, UdpPort, remove_orphans};
 use crate::runtime::{Handle, Runtime};
+use crate::sandbox::{self, Account};
+use crate::service_manager;
 use crate::snapshot::Snapshot;
-use crate::switch::{PortId, Uplinks};
-
-/// Logs on standard error from now on, in the form that the configuration asks for.
-pub fn start_log(config: &Config) {
-    let level = match config.log_level {
-        LogLevel::Error => LevelFilter::ERROR,
-        LogLevel::Warn => LevelFilter::WARN,
-        LogLevel::Info => LevelFilter::INFO,
-        LogLevel::Debug => LevelFilter::DEBUG,
-        LogLevel::Trace => LevelFilter::TRACE,
-    };
-    let terminal = std::io::stderr().is_terminal();
-    let log =
-        tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_ansi(terminal);
-    match config.log_format {
-        LogFormat::Text => log.with_target(false).init(),
-        LogFormat::Json => log.json().init(),
-    }
-}
+use crate::switch::{PortId, StrangerLimits, Uplinks};
 
 /// Runs until SIGTERM or SIGINT. On return ingress rules and control socket are removed.
 pub fn run(config: &Config) -> anyhow::Result<()> {
     // Before anything that has to be removed again: a signal from now on is not lost, but waits.
     let signals = Signals::new([SIGTERM, SIGINT]).context("cannot handle signals")?;
-    let mut ports = open_ports(config)?;
-    let names: Vec<_> = ports.iter().map(|port| port.name().to_owned()).collect();
-    let uplinks = Uplinks::new(&config.parents, PortId(ports.len() as u8), config.uplink_ports.1);
-    open_uplinks(config, &mut ports)?;
-    let switch = crate::switch::Config { boot: random_boot(), uplinks, ..config.switch };
-    let keys = config.keys(random_secret()?);
-    let (runtime, handle) = Runtime::with_keys(switch, keys, ports, config.spin)?;
-    let control = config.control_socket.as_deref();
-    let control = control.map(|path| ControlSocket::start(path, handle.clone())).transpose()?;
-    stop_on_signal(signals, handle)?;
-    announce(config, &names);
-    let last = runtime.run()?;
-    drop(control);
-    log_summary(&last);
+    let account = if config.sandbox { Account::choose(config.user.as_deref())? } else { None };
+    let mut opened = Opened::open(config)?;
+    let monitor = if config.sandbox { opened.entrust(config)? } else { None };
+    let outcome = opened.serve(config, account.as_ref(), signals);
+    // Whatever it removes is closed by now, also after an error.
+    drop(monitor);
+    log_summary(&outcome?);
     Ok(())
+}
+
+/// Everything that takes privilege to open.
+struct Opened {
+    udp: Vec<UdpPort>,
+    raw: Vec<PacketPort>,
+    uplinks: Vec<UdpPort>,
+    control: Option<ControlListener>,
+}
+
+impl Opened {
+    fn open(config: &Config) -> anyhow::Result<Self> {
+        let (udp, raw) = open_ports(config)?;
+        let uplinks = open_uplinks(config, udp.len() + raw.len())?;
+        let control = config.control_socket.as_deref().map(ControlListener::bind).transpose()?;
+        Ok(Self { udp, raw, uplinks, control })
+    }
+
+    /// Starts the monitor, if anything will have to be removed.
+    fn entrust(&mut self, config: &Config) -> anyhow::Result<Option<Monitor>> {
+        let rules: Vec<_> = self.raw.iter_mut().filter_map(PacketPort::rule_mut).collect();
+        if rules.is_empty() && self.control.is_none() {
+            return Ok(None);
+        }
+        let scripts = rules.iter().map(|rule| rule.script().clone()).collect();
+        let control_socket = config.control_socket.as_deref();
+        let monitor = Monitor::start(scripts, control_socket, config.log_format, config.log_level)?;
+        for (number, rule) in rules.into_iter().enumerate() {
+            rule.entrust(monitor.keeper(number)?);
+        }
+        self.control.iter_mut().for_each(ControlListener::entrust_file);
+        Ok(Some(monitor))
+    }
+
+    /// Gives up what is no longer needed and sums packets until a signal comes.
+    fn serve(self, config: &Config, account: Option<&Account>, signals: Signals) -> anyhow::Result<Snapshot> {
+        let Self { udp, raw, uplinks, control } = self;
+        let mut ports: Vec<Box<dyn Port>> = Vec::new();
+        ports.extend(udp.into_iter().map(|port| Box::new(port) as Box<dyn Port>));
+        ports.extend(raw.into_iter().map(|port| Box::new(port) as Box<dyn Port>));
+        let names: Vec<_> = ports.iter().map(|port| port.name().to_owned()).collect();
+        let first_uplink = PortId(ports.len() as u8);
+        ports.extend(uplinks.into_iter().map(|port| Box::new(port) as Box<dyn Port>));
+        let uplinks = Uplinks::new(&config.parents, first_uplink, config.uplink_ports.1);
+        let strangers = StrangerLimits { key: random_secret()?, ..config.switch.strangers };
+        let switch = crate::switch::Config { boot: random_boot(), uplinks, strangers, ..config.switch };
+        let keys = config.keys(random_secret()?);
+        let (mut runtime, handle) = Runtime::with_keys(switch, keys, ports, config.spin)?;
+        runtime.on_heartbeat(service_manager::watchdog());
+        if config.sandbox {
+            sandbox::give_up_privileges(account)?;
+        }
+        let control = control.map(|control| control.serve(handle.clone())).transpose()?;
+        stop_on_signal(signals, handle)?;
+        if config.sandbox {
+            sandbox::filter_system_calls();
+        }
+        service_manager::tell(&[NotifyState::Ready]);
+        announce(config, &names);
+        let last = runtime.run()?;
+        service_manager::tell(&[NotifyState::Stopping]);
+        drop(control);
+        Ok(last)
+    }
 }
 
 fn socket_options(config: &Config) -> Options {
@@ -66,27 +108,27 @@ fn socket_options(config: &Config) -> Options {
 
 /// Opens the ports towards the parent. Their numbers are always the same, so that the parent knows a switch
 /// again that was restarted.
-fn open_uplinks(config: &Config, ports: &mut Vec<Box<dyn Port>>) -> anyhow::Result<()> {
+fn open_uplinks(config: &Config, ports_before: usize) -> anyhow::Result<Vec<UdpPort>> {
     let (first, count) = config.uplink_ports;
-    for at in 0..u16::from(count) {
-        let address = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, first + at);
-        let id = PortId(ports.len() as u8);
-        let port =
-            UdpPort::bind(id, address, config.classifier, &socket_options(config)).with_context(|| {
-                format!("cannot use udp port {} towards the parent (choose another uplink_port)", first + at)
-            })?;
-        ports.push(Box::new(port));
-    }
-    Ok(())
+    let open = |at: u8| {
+        let number = first + u16::from(at);
+        let address = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, number);
+        let id = PortId(ports_before as u8 + at);
+        UdpPort::bind(id, address, config.classifier, &socket_options(config)).with_context(|| {
+            format!("cannot use udp port {number} towards the parent (choose another uplink_port)")
+        })
+    };
+    (0..count).map(open).collect()
 }
 
-fn open_ports(config: &Config) -> anyhow::Result<Vec<Box<dyn Port>>> {
-    let mut ports: Vec<Box<dyn Port>> = Vec::new();
+fn open_ports(config: &Config) -> anyhow::Result<(Vec<UdpPort>, Vec<PacketPort>)> {
     let socket = socket_options(config);
+    let mut udp = Vec::new();
     for address in &config.udp {
-        let port = UdpPort::bind(PortId(ports.len() as u8), *address, config.classifier, &socket)
+        let port = UdpPort::bind(PortId(udp.len() as u8), *address, config.classifier, &socket)
             .with_context(|| format!("cannot serve udp address {address}"))?;
-        ports.push(Box::new(port));
+        check_buffer(&port, config);
+        udp.push(port);
     }
     if !config.interfaces.is_empty() {
         clean_up(config.ingress_rule)?;
@@ -97,22 +139,22 @@ fn open_ports(config: &Config) -> anyhow::Result<Vec<Box<dyn Port>>> {
         offload: config.offload,
         ingress_rule: config.ingress_rule,
     };
+    let mut raw = Vec::new();
     for name in &config.interfaces {
-        let port = PacketPort::open(PortId(ports.len() as u8), name, config.classifier, &packet)?;
-        ports.push(Box::new(port));
+        let id = PortId((udp.len() + raw.len()) as u8);
+        let port = PacketPort::open(id, name, config.classifier, &packet)?;
+        check_buffer(&port, config);
+        raw.push(port);
     }
-    for port in &ports {
-        let (port, recv_buffer_bytes) = (port.name(), port.recv_buffer_bytes());
-        tracing::info!(port, recv_buffer_bytes, "port open");
-        if recv_buffer_bytes < config.buffer_bytes {
-            tracing::warn!(
-                port,
-                recv_buffer_bytes,
-                "net.core.rmem_max limits the receive buffer: small windows"
-            );
-        }
+    Ok((udp, raw))
+}
+
+fn check_buffer(port: &dyn Port, config: &Config) {
+    let (port, recv_buffer_bytes) = (port.name(), port.recv_buffer_bytes());
+    tracing::info!(port, recv_buffer_bytes, "port open");
+    if recv_buffer_bytes < config.buffer_bytes {
+        tracing::warn!(port, recv_buffer_bytes, "net.core.rmem_max limits the receive buffer: small windows");
     }
-    Ok(ports)
 }
 
 /// Removes the rules that crashed daemons left behind, on whatever interface.

@@ -18,7 +18,8 @@ use crate::switch::{Config, Keys, PortId, SECRET_LEN_BYTES};
 /// What an embedded switch is to be like.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EmbeddedOptions {
-    /// The core. A boot id of zero is replaced by a random one, `recv_buffer_bytes` by what the kernel gives.
+    /// The core. A boot id and a key of zero are replaced by random ones, `recv_buffer_bytes` by what the kernel
+    /// gives.
     pub config: Config,
     /// The socket.
     pub socket: Options,
@@ -55,6 +56,9 @@ impl EmbeddedSwitch {
         let mut config = options.config;
         if config.boot == 0 {
             config.boot = random_boot();
+        }
+        if config.strangers.key == [0; SECRET_LEN_BYTES] {
+            config.strangers.key = random_secret()?;
         }
         let ports: Vec<Box<dyn Port>> = vec![Box::new(port)];
         let (runtime, handle) = Runtime::with_keys(config, keys, ports, options.spin)?;

@@ -18,7 +18,7 @@ use crate::switch::{Config, Event, Keys, Switch};
 /// Receive calls on one port before the others have their turn.
 const RECEIVES_PER_TURN: usize = 64;
 /// How often ports are looked after, and drops and faults logged.
-const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
+pub(crate) const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
 /// Events logged between two maintenances: whoever can send us packets must not fill the disk.
 const EVENTS_PER_INTERVAL: u32 = 100;
 /// How long a question to the loop may wait for its answer.
@@ -77,6 +77,8 @@ pub struct Runtime {
     wake: UnixStream,
     commands: Receiver<Command>,
     next_maintenance: Instant,
+    /// Called at each maintenance.
+    heartbeat: Option<Box<dyn FnMut() + Send>>,
     events_left: u32,
     events_muted: u64,
 }
@@ -114,10 +116,16 @@ impl Runtime {
             wake,
             commands,
             next_maintenance: Instant::default(),
+            heartbeat: None,
             events_left: EVENTS_PER_INTERVAL,
             events_muted: 0,
         };
         Ok((runtime, Handle { commands: sender, wake: Arc::new(waker) }))
+    }
+
+    /// Has `heartbeat` called about once a second, as long as the loop gets round.
+    pub fn on_heartbeat(&mut self, heartbeat: impl FnMut() + Send + 'static) {
+        self.heartbeat = Some(Box::new(heartbeat));
     }
 
     /// Runs until [`Handle::stop`], or until every handle is gone. Returns the state at the end.
@@ -245,6 +253,9 @@ impl Runtime {
     fn maintain(&mut self, now: Instant) {
         for port in &mut self.ports {
             port.maintain();
+        }
+        if let Some(heartbeat) = &mut self.heartbeat {
+            heartbeat();
         }
         if self.events_muted > 0 {
             tracing::warn!(count = self.events_muted, "events not logged: too many a second");

@@ -1,11 +1,13 @@
-//! The core allocates nothing after it was made: neither on the packet path nor for members and recovery.
+//! The core allocates nothing after it was made: neither on the packet path nor for members, recovery and
+//! forged Joins.
 
 mod common;
 
 use std::alloc::System;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
-use common::{Harness, JOB, control, data, endpoint, join, range};
-use iswitch_daemon::switch::{Config, Keys, Switch};
+use common::{Harness, JOB, LEASE_MS, control, data, endpoint, join, range};
+use iswitch_daemon::switch::{Config, Endpoint, Keys, Switch};
 use iswitch_protocol::auth::Direction;
 use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, TRAILER_LEN_BYTES};
 use iswitch_protocol::wire::control::SegmentSetRepr;
@@ -153,8 +155,19 @@ fn keyed_life(harness: &mut Harness, key: &Key) -> usize {
     total
 }
 
-#[test]
-fn nothing_is_allocated_after_start() {
+/// Joins of as many jobs from as many addresses, with vectors of many sizes.
+fn forged_joins() -> Vec<(Endpoint, Vec<u8>)> {
+    let forged = |number: u32| {
+        let address = Ipv4Addr::from(number.wrapping_mul(0x9e37_79b1));
+        let join = JoinRepr { gradient_len: 1 + number % 50_000, ..join((number % 3) as u16) };
+        let from = Endpoint { peer: SocketAddrV4::new(address, number as u16), ..endpoint(0) };
+        (from, control(number, 1, ControlBody::Join(join)))
+    };
+    (1000..11_000).map(forged).collect()
+}
+
+/// No test harness: its threads allocate too, whenever they like.
+fn main() {
     let packets = life();
     for ordered in [false, true] {
         live(&packets, Harness::with(Config { memory_bytes: 1 << 20, ordered, ..Config::default() }));
@@ -164,7 +177,15 @@ fn nothing_is_allocated_after_start() {
 fn live(packets: &[(u8, Class, Vec<u8>)], mut harness: Harness) {
     let mut sent = 0;
     let (mut keyed, key) = keyed_harness();
+    let forged_joins = forged_joins();
     let region = Region::new(ALLOCATOR);
+    for (from, bytes) in &forged_joins {
+        harness.now_ms += 5;
+        harness.switch.handle_datagrams(harness.now(), from, Class::Control, bytes, bytes.len());
+        while harness.switch.poll_transmit().is_some() {}
+        while harness.switch.poll_event().is_some() {}
+        harness.switch.handle_timeout(harness.now());
+    }
     for _ in 0..3 {
         for (host, class, bytes) in packets {
             harness.now_ms += 1;
@@ -181,6 +202,7 @@ fn live(packets: &[(u8, Class, Vec<u8>)], mut harness: Harness) {
     let change = region.change();
     assert_eq!((change.allocations, change.reallocations), (0, 0));
     assert!(sent > 300, "the test did something: {sent} packets sent");
+    harness.sleep(2 * u64::from(LEASE_MS));
     assert_eq!(harness.switch.jobs().count(), 0);
     // Two challenges, two grants and a notice; three results for two; a Help's Ack and results; two Leaves.
     assert_eq!(keyed_sent, 5 + 6 + 2 + 2);

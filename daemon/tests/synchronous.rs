@@ -336,6 +336,7 @@ fn memory_is_bounded_and_given_back() {
     let sent = switch.join(1, join(100_000));
     assert_eq!(sent, refusal(1, 1, Status::NoCapacity, 0, room_kib));
     assert_eq!(switch.join(1, join(5_000)), success(1, 1, 0), "two rounds of 20 KB fit in 64 KiB");
+    switch.control(1, 0, help(&[], 0, 0, 0));
     let second = control(JOB + 1, 1, ControlBody::Join(join(5_000)));
     assert!(matches!(
         switch.send(2, Class::Control, &second)[..],

@@ -78,6 +78,17 @@ pub const MAX_DIGESTS: usize = 8;
 
 /// Jobs on one switch.
 pub const MAX_JOBS: usize = 64;
+/// Jobs of which only the first Join was heard: forged Joins take no more places than these.
+pub const MAX_UNCONFIRMED_JOBS: usize = 16;
+/// How long such a job keeps its place when another needs it, in milliseconds: a worker repeats its first Join
+/// after 20.
+pub const UNCONFIRMED_GRACE_MS: u64 = 200;
+/// Rows of the table of buckets for senders that are no members.
+pub const STRANGER_ROWS: usize = 2;
+/// Cells in each row.
+pub const STRANGER_CELLS: usize = 4096;
+/// Seconds of its rate that such a bucket holds.
+pub const STRANGER_BURST_S: u64 = 4;
 /// Control packets that one call into the switch may leave to be sent: an answer to each datagram of a
 /// super-frame and a notice to each member.
 pub const MAX_PENDING_CONTROL: usize = 256;
@@ -128,6 +139,9 @@ const _: () = {
     assert!(MIN_ASYNC_GENERATIONS >= 2 && MIN_ASYNC_GENERATIONS <= MAX_ASYNC_GENERATIONS);
     assert!(MAX_PENDING_CONTROL >= MAX_MEMBERS + 2 * MAX_SUPERFRAME_DATAGRAMS);
     assert!(MAX_PENDING_RANGES >= 2 * MAX_JOBS + MAX_SUPERFRAME_DATAGRAMS);
+    assert!(MAX_UNCONFIRMED_JOBS < MAX_JOBS);
+    // Each row needs its own bits of a 64-bit hash.
+    assert!(STRANGER_CELLS as u64 <= 1 << (u64::BITS / STRANGER_ROWS as u32));
     assert!(DEFAULT_CONTROL_TOS & !TOS_MASK == 0 && DEFAULT_DATA_TOS & !TOS_MASK == 0);
     // A Help answer is an Ack with one bit for each segment of the range.
     assert!(

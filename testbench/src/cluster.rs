@@ -2,6 +2,7 @@
 
 use std::net::SocketAddrV4;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use iswitch_protocol::limits::DEFAULT_PORT;
@@ -9,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::binaries;
-use crate::netns::{SWITCH_ADDRESS, Star};
+use crate::netns::{Namespace, SWITCH_ADDRESS, Star};
 use crate::process::{Finished, Process, Signal, command, run};
 use crate::scratch;
 
@@ -90,6 +91,11 @@ impl Daemon {
         self.address
     }
 
+    /// Where its control socket is.
+    pub fn control_socket(&self) -> PathBuf {
+        self.directory.path().join("control")
+    }
+
     /// What `iswitchctl counters` tells.
     ///
     /// # Panics
@@ -108,7 +114,7 @@ impl Daemon {
 
     fn ask(&self, request: &str) -> Value {
         let mut command = command(binaries::iswitchctl());
-        command.args([request, "--json", "--socket"]).arg(self.directory.path().join("control"));
+        command.args([request, "--json", "--socket"]).arg(self.control_socket());
         serde_json::from_str(&run(&mut command)).expect("iswitchctl prints JSON")
     }
 
@@ -136,6 +142,17 @@ impl Daemon {
     /// If iswitchctl fails.
     pub fn results(&self) -> u64 {
         self.traffic("results")
+    }
+
+    /// Waits until it has summed so many segments.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub fn wait_until_results(&self, segments: u64) {
+        let begin = Instant::now();
+        while self.results() < segments {
+            assert!(begin.elapsed() < SOON, "{} segments are summed, not {segments}", self.results());
+        }
     }
 
     /// Waits until it has summed more segments than it had, and returns how many.
@@ -203,8 +220,16 @@ impl Group {
     /// # Panics
     /// If one cannot be started.
     pub fn in_star(star: &Star, switch: SocketAddrV4, arguments: &str) -> Self {
-        let commands = star.workers.iter().map(|worker| worker.command(binaries::all_reduce()));
-        Self::start(commands, star.workers.len(), switch, arguments)
+        Self::of(&star.workers, switch, arguments)
+    }
+
+    /// One in each of these namespaces.
+    ///
+    /// # Panics
+    /// If one cannot be started.
+    pub fn of(workers: &[Namespace], switch: SocketAddrV4, arguments: &str) -> Self {
+        let commands = workers.iter().map(|worker| worker.command(binaries::all_reduce()));
+        Self::start(commands, workers.len(), switch, arguments)
     }
 
     /// All in the namespace of the test.

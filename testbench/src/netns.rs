@@ -185,6 +185,8 @@ pub struct Star {
 
 /// The only interface of each worker.
 pub const WORKER_INTERFACE: &str = "e0";
+/// MAC address of the bridge of a [`Star`].
+pub const SWITCH_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0xfe];
 /// Address of the bridge of a [`Star`].
 pub const SWITCH_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 254);
 
@@ -229,6 +231,24 @@ impl Star {
         self.workers[worker].run(["ping", "-q", "-c", "1", "-w", "5", &SWITCH_ADDRESS.to_string()]);
     }
 
+    /// Number of nft tables in the switch's namespace: a daemon has one for each of its ports.
+    ///
+    /// # Panics
+    /// If nft fails.
+    pub fn tables(&self) -> usize {
+        self.switch.run(["nft", "list", "tables"]).lines().count()
+    }
+
+    /// Takes a worker's cable out and plugs in another: both interfaces are new ones with the old names.
+    ///
+    /// # Panics
+    /// If that fails.
+    pub fn replug(&self, worker: usize, options: StarOptions) {
+        self.switch.ip(&format!("link del {}\n", Self::port(worker)));
+        connect(&self.switch, &self.workers[worker], worker, options.mtu_bytes);
+        self.configure_worker(worker);
+    }
+
     /// Name of the bridge port of a worker.
     pub fn port(worker: usize) -> String {
         format!("s{}", worker + 1)
@@ -243,11 +263,15 @@ impl Star {
 /// A worker's namespace and its cable.
 fn plug(switch: &Namespace, worker: usize, mtu_bytes: u32) -> Namespace {
     let namespace = Namespace::new(&format!("w{}", worker + 1));
+    connect(switch, &namespace, worker, mtu_bytes);
+    namespace
+}
+
+fn connect(switch: &Namespace, namespace: &Namespace, worker: usize, mtu_bytes: u32) {
     let (port, name) = (Star::port(worker), namespace.name());
     switch.ip(&format!(
         "link add {port} mtu {mtu_bytes} type veth \
          peer name {WORKER_INTERFACE} mtu {mtu_bytes} netns {name}\n\
          link set {port} master br0 up\n"
     ));
-    namespace
 }

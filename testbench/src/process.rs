@@ -80,6 +80,16 @@ impl Process {
         self.child.id()
     }
 
+    /// Its memory that is resident, in KiB.
+    ///
+    /// # Panics
+    /// If it has ended.
+    pub fn rss_kib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).expect("a live process");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        line.and_then(|line| line.split_whitespace().next()?.parse().ok()).expect("a number of KiB")
+    }
+
     /// What it has printed so far.
     pub fn stdout(&self) -> String {
         self.read("stdout")

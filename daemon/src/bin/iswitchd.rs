@@ -4,12 +4,16 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use iswitch_daemon::config::Cli;
-use iswitch_daemon::{daemon, port};
+use iswitch_daemon::sandbox::Account;
+use iswitch_daemon::{daemon, log, monitor, port};
 
 /// Exit status for a configuration that cannot be used, as for a wrong command line.
 const BAD_CONFIGURATION: u8 = 2;
 
 fn main() -> ExitCode {
+    if monitor::is_called() {
+        return monitor::main();
+    }
     let cli = Cli::parse();
     let check = cli.check;
     let config = match cli.resolve() {
@@ -21,11 +25,16 @@ fn main() -> ExitCode {
             return fail(&error, BAD_CONFIGURATION);
         }
     }
+    if config.sandbox
+        && let Err(error) = Account::choose(config.user.as_deref())
+    {
+        return fail(&error, BAD_CONFIGURATION);
+    }
     if check {
         println!("the configuration is valid");
         return ExitCode::SUCCESS;
     }
-    daemon::start_log(&config);
+    log::start(config.log_format, config.log_level);
     match daemon::run(&config) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&format!("{error:#}"), 1),

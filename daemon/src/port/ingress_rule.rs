@@ -4,9 +4,11 @@
 //! switch gets a tagged frame, and nothing else does, while all other traffic goes its way at kernel speed.
 
 use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
 use std::process::{Command, Output, Stdio};
 
 use iswitch_protocol::wire::Classifier;
+use serde::{Deserialize, Serialize};
 
 use super::claim::{InterfaceClaim, TABLE_PREFIX, table_name};
 
@@ -30,11 +32,54 @@ pub enum RuleError {
     Failed(String),
 }
 
-/// The installed rule of one interface. Dropping it removes it.
-#[derive(Debug)]
-pub struct IngressRule {
+/// What installs and removes the rule of one interface.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct RuleScript {
     interface: String,
     text: String,
+}
+
+impl RuleScript {
+    /// Installs the rule in one transaction, in place of one that is there already.
+    pub fn install(&self) -> Result<(), RuleError> {
+        nft_script(&self.text)
+    }
+
+    fn remove(&self) -> Result<(), RuleError> {
+        delete_table(&table_name(&self.interface))
+    }
+
+    /// Removes the rule of a daemon that has ended, unless another one serves the interface by now.
+    pub fn remove_orphan(&self) -> Result<(), RuleError> {
+        // A process that was killed may hold its claim for a moment longer than its other descriptors.
+        InterfaceClaim::acquire(&self.interface).map_or(Ok(()), |_claim| self.remove())
+    }
+}
+
+/// Has a rule installed again by a process that may do that.
+#[derive(Debug)]
+pub struct RuleKeeper {
+    requests: UnixStream,
+    /// What the other process calls the rule.
+    number: u8,
+}
+
+impl RuleKeeper {
+    /// Asks through that stream, where the rule has that number.
+    pub fn new(requests: UnixStream, number: u8) -> Self {
+        Self { requests, number }
+    }
+
+    fn ask(&self) -> io::Result<()> {
+        (&self.requests).write_all(&[self.number])
+    }
+}
+
+/// The installed rule of one interface. Dropping it removes it, unless somebody else keeps it.
+#[derive(Debug)]
+pub struct IngressRule {
+    script: RuleScript,
+    keeper: Option<RuleKeeper>,
 }
 
 impl IngressRule {
@@ -42,21 +87,36 @@ impl IngressRule {
     ///
     /// The caller holds the interface's claim.
     pub fn install(interface: &str, classifier: &Classifier) -> Result<Self, RuleError> {
-        let rule = Self { interface: interface.to_owned(), text: rule_text(interface, classifier) };
-        rule.reinstall()?;
-        Ok(rule)
+        let script = RuleScript { interface: interface.to_owned(), text: rule_text(interface, classifier) };
+        script.install()?;
+        Ok(Self { script, keeper: None })
     }
 
-    /// Installs the rule again, after its interface was deleted and made anew.
+    /// What whoever is to keep the rule has to know.
+    pub fn script(&self) -> &RuleScript {
+        &self.script
+    }
+
+    /// From now on somebody else keeps the rule, and removes it in the end.
+    pub fn entrust(&mut self, keeper: RuleKeeper) {
+        self.keeper = Some(keeper);
+    }
+
+    /// Installs the rule again, after its interface was deleted and made anew, or has it installed.
     pub fn reinstall(&self) -> Result<(), RuleError> {
-        nft_script(&self.text)
+        match &self.keeper {
+            Some(keeper) => Ok(keeper.ask()?),
+            None => self.script.install(),
+        }
     }
 }
 
 impl Drop for IngressRule {
     fn drop(&mut self) {
-        if let Err(error) = delete_table(&table_name(&self.interface)) {
-            tracing::error!(interface = self.interface, %error, "cannot remove the ingress rule");
+        if self.keeper.is_none()
+            && let Err(error) = self.script.remove()
+        {
+            tracing::error!(interface = self.script.interface, %error, "cannot remove the ingress rule");
         }
     }
 }

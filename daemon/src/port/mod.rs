@@ -23,7 +23,7 @@ use iswitch_protocol::wire::{Class, WireError};
 pub use claim::InterfaceClaim;
 pub use counters::PortCounters;
 #[cfg(feature = "daemon")]
-pub use ingress_rule::{IngressRule, RuleError, remove_orphans};
+pub use ingress_rule::{IngressRule, RuleError, RuleKeeper, RuleScript, remove_orphans};
 #[cfg(feature = "daemon")]
 pub use packet_ring::{PacketOptions, PacketPort, PacketPortError, check_interface};
 pub use udp::UdpPort;

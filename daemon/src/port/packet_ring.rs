@@ -97,7 +97,7 @@ pub enum PacketPortError {
     },
 }
 
-/// A network interface as a port. Dropping it removes its ingress rule.
+/// A network interface as a port. Dropping it removes its ingress rule, unless somebody else keeps that.
 #[derive(Debug)]
 pub struct PacketPort {
     id: PortId,
@@ -191,6 +191,11 @@ impl PacketPort {
     /// MTU of the interface, in bytes, when it was last looked at.
     pub fn mtu_bytes(&self) -> usize {
         self.interface.mtu_bytes
+    }
+
+    /// The ingress rule, if there is one.
+    pub fn rule_mut(&mut self) -> Option<&mut IngressRule> {
+        self.rule.as_mut()
     }
 
     /// Bytes of the next frame, now in the buffer. `None` when there is none, or only an error.

@@ -48,6 +48,10 @@ impl Slot {
     pub(crate) const EMPTY: Self =
         Self { contributors: 0, round: Round::new(0), contributions: 0, state: SlotState::Empty };
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.state == SlotState::Empty && self.contributors == 0
+    }
+
     fn is_done(&self, round: Round) -> bool {
         self.state == SlotState::Done && self.round == round
     }
@@ -347,6 +351,7 @@ impl Aggregation<'_> {
 
     fn slot_mut(&mut self, round: Round, index: SegmentIndex) -> &mut Slot {
         let position = self.position(round, index);
+        self.job.has_used_slots = true;
         &mut self.slots[position]
     }
 

@@ -21,7 +21,7 @@ impl<T: Copy> Arena<T> {
         Self { items: vec![empty; len], used: Vec::with_capacity(MAX_JOBS) }
     }
 
-    /// A region of `len` items with arbitrary content.
+    /// A region of `len` items with the content that they were given back with.
     pub(crate) fn take(&mut self, len: usize) -> Option<Range<usize>> {
         if self.used.len() == MAX_JOBS {
             return None;

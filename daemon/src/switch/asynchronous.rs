@@ -248,6 +248,7 @@ impl Aggregation<'_> {
         if is_last && !self.has_room_for(seg.contributions) {
             return Err(DropReason::BadWeight);
         }
+        self.job.has_used_slots = true;
         self.slots[seg.index.get() as usize].contributors |= bit;
         self.job.asynchronous.staging[member].received += 1;
         let at = self.staged_at(member);

@@ -2,15 +2,14 @@
 
 use iswitch_protocol::auth::NO_SESSION;
 use iswitch_protocol::limits::{
-    DATAGRAM_OVERHEAD_BYTES, MAX_BITMAP_LEN_BYTES, MAX_HEIGHT, MAX_MEMBERS, MAX_TAGGED_SEGMENT_FLOATS,
-    PROTOCOL_VERSION,
+    DATAGRAM_OVERHEAD_BYTES, MAX_BITMAP_LEN_BYTES, MAX_HEIGHT, MAX_MEMBERS, PROTOCOL_VERSION,
 };
 use iswitch_protocol::wire::control::{ACK_LEN_BYTES, JOIN_LEN_BYTES, RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
     AckRepr, Action, ControlBody, ControlPacket, ControlRepr, JoinRepr, Kind, Mode, ResumeRepr, Standing,
     Status, WireError,
 };
-use iswitch_protocol::{Round, SegmentIndex, VectorLayout};
+use iswitch_protocol::{Round, SegmentIndex};
 
 use super::Switch;
 use super::asynchronous::Receipt;
@@ -18,8 +17,8 @@ use super::authentication::{Freshness, Seal};
 use super::event::{Departure, Event};
 use super::formation::Granted;
 use super::job::Job;
+use super::limiter::Asks;
 use super::membership::{Member, MemberAt};
-use super::order::MemberOrder;
 use super::output::{Endpoint, Outbox};
 use super::reason::{Counters, DropReason};
 use super::recovery::Work;
@@ -55,6 +54,10 @@ struct Request {
 impl Switch {
     pub(super) fn handle_control(&mut self, from: &Endpoint, bytes: &[u8]) {
         self.counters.control_received += 1;
+        let member = self.directory.find(from);
+        if member.is_none() && !self.limiter.admit(self.now, *from.peer.ip(), Asks::Control) {
+            return self.counters.count_drop(DropReason::RateLimited);
+        }
         let packet = match ControlPacket::new_checked(bytes) {
             Ok(packet) => packet,
             Err(error) => return self.counters.count_drop(DropReason::Wire(error)),
@@ -68,7 +71,7 @@ impl Switch {
         if let ControlBody::Join(join) = &repr.body {
             return self.handle_join(from, request, join);
         }
-        let Some(at) = self.directory.find(from) else {
+        let Some(at) = member else {
             self.counters.count_drop(DropReason::UnknownMember);
             return self.refuse(from, request, &Status::UnknownMember.into());
         };
@@ -127,6 +130,9 @@ impl Switch {
             Freshness::Repeated | Freshness::Proven { .. } => {}
             Freshness::Unproven { nonce } => return self.challenge(from, request, nonce),
             Freshness::Replayed => return self.counters.count_drop(DropReason::Replayed),
+        }
+        if !join.query && self.find_job(request.job).is_none() && !self.make_room(request.job, join) {
+            return self.counters.count_drop(DropReason::RateLimited);
         }
         let outcome =
             if join.query { self.query(request.job, join) } else { self.try_join(from, request, join) };
@@ -195,7 +201,7 @@ impl Switch {
         }
         let job = match self.find_job(id) {
             Some(job) => job,
-            None => self.create_job(id, join)?,
+            None => self.create_job(id, *from.peer.ip(), join)?,
         };
         self.admit(job, from, request.id, join).map(Some)
     }
@@ -287,39 +293,6 @@ impl Switch {
         self.announce_formed(job_at, last);
         // The last worker may have joined after the others' contributions.
         self.close_finished(job_at);
-    }
-
-    fn create_job(&mut self, id: u32, join: &JoinRepr) -> Result<usize, Refusal> {
-        let layout =
-            VectorLayout::new(join.gradient_len, join.segment_floats).map_err(|_| Status::BadLayout)?;
-        let key = self.keys.of(id);
-        if join.tagged && key.is_none() {
-            return Err((Status::TagMismatch, 0).into());
-        }
-        if join.tagged && join.segment_floats > MAX_TAGGED_SEGMENT_FLOATS {
-            return Err(Status::BadLayout.into());
-        }
-        let at = self.free_place(id).ok_or(Status::NoCapacity)?;
-        let room_kib = (self.sums.largest_gap() * size_of::<f32>() / 1024) as u32;
-        let no_capacity = (Status::NoCapacity, room_kib);
-        let slots = self.slots.take(Job::slots_len(join, &layout)).ok_or(no_capacity)?;
-        let sums = Job::sums_len(join, &layout, self.config.ordered).and_then(|len| self.sums.take(len));
-        let Some(sums) = sums else {
-            self.slots.give_back(&slots);
-            return Err(no_capacity.into());
-        };
-        self.slots.region_mut(&slots).fill(super::aggregator::Slot::EMPTY);
-        let start = (self.config.boot, self.next_base);
-        let mut job = Job::new(id, join, layout, start, self.now, slots, sums);
-        job.has_key = key.is_some();
-        job.tag_key = key.filter(|_| join.tagged).map(|key| key.result_key(self.config.boot, id));
-        job.has_parent = !self.uplinks.is_empty();
-        let is_ordered = self.config.ordered && join.mode == Mode::Synchronous;
-        job.order = is_ordered.then(MemberOrder::new);
-        self.jobs[at] = Some(job);
-        let JoinRepr { gradient_len, workers, .. } = *join;
-        self.report(Event::JobCreated { job: id, gradient_len, workers });
-        Ok(at)
     }
 
     fn handle_leave(&mut self, from: &Endpoint, request: Request, at: MemberAt) {

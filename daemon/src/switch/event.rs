@@ -187,6 +187,8 @@ pub enum Departure {
     Restarted,
     /// The parent has forgotten this switch.
     Forgotten,
+    /// Nobody of its job was heard after the first Join, and another job needed the place.
+    Unconfirmed,
 }
 
 impl fmt::Display for Event {
@@ -223,6 +225,7 @@ impl fmt::Display for Event {
                     Departure::Silent => "expelled, its lease ran out",
                     Departure::Forgotten => "has to join again",
                     Departure::Restarted => "replaced, another process joined from its address",
+                    Departure::Unconfirmed => "gave way to another job, it was not heard again",
                 };
                 write!(f, "member {member} of job {job} at {address} {why}")
             }

@@ -198,7 +198,7 @@ impl Job {
             (None, lineage) => lineage.map(|lineage| self.plan(lineage, self.unused_round())),
         };
         if let Some(plan) = plan {
-            slots.fill(Slot::EMPTY);
+            self.clear(slots);
             self.carry_out(plan, now);
         }
         self.refresh_thresholds();

@@ -462,7 +462,8 @@ impl Switch {
             (uplink.past_boot, uplink.boot) = (uplink.boot, ack.boot);
         }
         uplink.phase = Phase::Member;
-        uplink.due = now.plus(uplink.heartbeat_interval());
+        // The first heartbeat at once (M-12).
+        uplink.due = now;
         let AckRepr { boot, standing, round, history, .. } = *ack;
         if self.job(job_at).is_some_and(|job| !job.formed) {
             self.form_job(job_at, None, Some(Granted { boot, standing, round, history }));

@@ -1,6 +1,6 @@
 //! One training job: its members, its threshold H and its rounds.
 
-use core::net::SocketAddrV4;
+use core::net::{Ipv4Addr, SocketAddrV4};
 use core::ops::Range;
 use core::time::Duration;
 
@@ -37,6 +37,12 @@ pub(crate) struct Job {
     pub(crate) has_key: bool,
     /// Of its results, if data is tagged.
     pub(crate) tag_key: Option<TagKey>,
+    /// Where it came from.
+    pub(crate) founder: Ipv4Addr,
+    /// Whether it was heard of again after its first Join.
+    pub(crate) confirmed: bool,
+    /// Whether any of its slots was written since they were all empty.
+    pub(crate) has_used_slots: bool,
     /// What its members have summed.
     pub(crate) chronicle: Chronicle,
     pub(crate) halted: bool,
@@ -104,9 +110,8 @@ impl Job {
         join: &JoinRepr,
         layout: VectorLayout,
         (boot, base): (u64, Round),
-        created: Instant,
-        slots: Range<usize>,
-        sums: Range<usize>,
+        (founder, created): (Ipv4Addr, Instant),
+        (slots, sums): (Range<usize>, Range<usize>),
     ) -> Self {
         Self {
             id,
@@ -117,6 +122,9 @@ impl Job {
             created,
             has_key: false,
             tag_key: None,
+            founder,
+            confirmed: false,
+            has_used_slots: false,
             chronicle: Chronicle::begin(boot, id, base),
             halted: false,
             has_parent: false,
@@ -248,6 +256,7 @@ impl Job {
         }
         self.members[id] = Some(member);
         self.asynchronous.admit_member(id, member.instance);
+        self.confirmed |= self.active != 0;
         self.active |= 1 << id;
         for parity in 0..2 {
             if !self.formed && self.is_open(parity) {
@@ -433,13 +442,21 @@ impl Job {
 
     /// Forgets all rounds; the job goes on with a round that none of its packets in flight can name.
     pub(crate) fn reset(&mut self, base: Round, slots: &mut [Slot]) {
+        self.clear(slots);
         self.restart_at(base);
         self.halted = false;
         self.begin_anew();
         for (_, member) in self.members_mut() {
             member.standing = Standing::Resumed;
         }
-        slots.fill(Slot::EMPTY);
+    }
+
+    /// Empties the slots. Those of a job without contributions are empty: who only joins costs no time here, and
+    /// slots that are free are always empty.
+    pub(crate) fn clear(&mut self, slots: &mut [Slot]) {
+        if core::mem::take(&mut self.has_used_slots) {
+            slots.fill(Slot::EMPTY);
+        }
     }
 
     /// Goes on at a round as if none had been before.
@@ -525,7 +542,8 @@ mod tests {
             padding_len: 0,
         };
         let layout = VectorLayout::new(1, 1).unwrap();
-        let mut job = Job::new(1, &join, layout, (1, Round::new(9)), Instant::default(), 0..2, 0..2);
+        let founded = (Ipv4Addr::LOCALHOST, Instant::default());
+        let mut job = Job::new(1, &join, layout, (1, Round::new(9)), founded, (0..2, 0..2));
         (0..2).for_each(|id| job.admit(id, member(Round::new(9))));
         let mut round = job.base;
         for _ in 0..100 {

@@ -19,9 +19,11 @@ mod event;
 mod formation;
 mod hierarchy;
 mod job;
+mod limiter;
 mod membership;
 mod order;
 mod output;
+mod quota;
 mod reason;
 mod recovery;
 mod ring;
@@ -45,6 +47,8 @@ pub use event::{Departure, Event};
 use hierarchy::Uplink;
 pub use hierarchy::Uplinks;
 use job::Job;
+pub use limiter::StrangerLimits;
+use limiter::{Asks, Limiter};
 use membership::{Directory, MemberAt};
 use output::Outbox;
 pub use output::{Endpoint, PortId, Transmit};
@@ -66,6 +70,12 @@ pub struct Config {
     /// Memory for the sums of all jobs, in bytes. A job takes twice its vector, and if sums are ordered once
     /// more for each member that it may have; an asynchronous one at least eight times, and once more for each.
     pub memory_bytes: usize,
+    /// Most of that memory that one job may take, in bytes.
+    pub job_memory_bytes: usize,
+    /// Jobs from one IPv4 address that may wait for their workers at the same time.
+    pub max_jobs_per_source: usize,
+    /// What senders that are no members may ask.
+    pub strangers: StrangerLimits,
     /// Receive buffer that the port really has, in bytes: what bounds the window.
     pub recv_buffer_bytes: usize,
     /// What to do with NaN and infinities.
@@ -84,6 +94,9 @@ impl Default for Config {
             lease_ms: 10_000,
             slow_ms: 1000,
             memory_bytes: 256 << 20,
+            job_memory_bytes: usize::MAX,
+            max_jobs_per_source: 16,
+            strangers: StrangerLimits::default(),
             recv_buffer_bytes: 212_992,
             non_finite: NonFinite::default(),
             uplinks: None,
@@ -107,6 +120,7 @@ pub struct Switch {
     /// One for each job that there may be; none without a parent.
     uplinks: Vec<Uplink>,
     directory: Directory,
+    limiter: Limiter,
     slots: Arena<Slot>,
     sums: Arena<f32>,
     outbox: Outbox,
@@ -149,6 +163,7 @@ impl Switch {
             jobs,
             uplinks: (0..ports).filter_map(uplink).collect(),
             directory: Directory::new(),
+            limiter: Limiter::new(&config.strangers),
             slots: Arena::new(config.memory_bytes / BYTES_PER_SLOT, Slot::EMPTY),
             sums: Arena::new(config.memory_bytes / size_of::<f32>(), 0.0),
             outbox: Outbox::new(),
@@ -287,6 +302,9 @@ impl Switch {
         let datagrams = payload.len().div_ceil(stride) as u64;
         self.counters.data_received += datagrams;
         let Some(at) = self.directory.find(from) else {
+            if !self.limiter.admit(self.now, *from.peer.ip(), Asks::Data) {
+                return (0..datagrams).for_each(|_| self.counters.count_drop(DropReason::RateLimited));
+            }
             (0..datagrams).for_each(|_| self.counters.count_drop(DropReason::UnknownMember));
             return self.refuse_stranger(from);
         };

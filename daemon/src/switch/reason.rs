@@ -43,9 +43,11 @@ pub enum DropReason {
     Replayed,
     /// More requests in one call than the switch keeps; the sender repeats them.
     Busy,
+    /// More from senders that are no members than the switch has time for; a worker repeats its Join.
+    RateLimited,
 }
 
-const OWN: [DropReason; 18] = [
+const OWN: [DropReason; 19] = [
     DropReason::UnknownMember,
     DropReason::ForeignJob,
     DropReason::JoinRefused,
@@ -64,6 +66,7 @@ const OWN: [DropReason; 18] = [
     DropReason::NotAuthentic,
     DropReason::Replayed,
     DropReason::Busy,
+    DropReason::RateLimited,
 ];
 
 impl DropReason {
@@ -107,6 +110,7 @@ impl DropReason {
             Self::NotAuthentic => "not_authentic",
             Self::Replayed => "replayed",
             Self::Busy => "busy",
+            Self::RateLimited => "rate_limited",
         }
     }
 
@@ -130,7 +134,8 @@ impl DropReason {
             | Self::EarlyRound
             | Self::NotAuthentic
             | Self::Replayed
-            | Self::Busy => None,
+            | Self::Busy
+            | Self::RateLimited => None,
         }
     }
 }

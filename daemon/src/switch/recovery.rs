@@ -220,13 +220,14 @@ impl Switch {
         self.close_finished(at.job);
     }
 
-    fn end_job(&mut self, job_at: usize, why: Departure) {
-        let Some(job) = self.jobs[job_at].take() else { return };
+    pub(super) fn end_job(&mut self, job_at: usize, why: Departure) {
+        let Some(mut job) = self.jobs[job_at].take() else { return };
         // The next job's rounds lie beyond all that packets of this one can still name.
         let after = job.round_after_reset();
         if self.next_base.is_before(after) {
             self.next_base = after;
         }
+        job.clear(self.slots.region_mut(&job.slots));
         self.slots.give_back(&job.slots);
         self.sums.give_back(&job.sums);
         self.report(Event::JobEnded { job: job.id });
@@ -234,9 +235,10 @@ impl Switch {
     }
 
     pub(super) fn hear_from(&mut self, at: MemberAt) {
-        let now = self.now;
-        if let Some(member) = self.jobs[at.job].as_mut().and_then(|job| job.member_mut(at.member)) {
-            member.last_heard = now;
+        let Some(job) = self.jobs[at.job].as_mut() else { return };
+        job.confirmed = true;
+        if let Some(member) = job.member_mut(at.member) {
+            member.last_heard = self.now;
         }
     }
 

@@ -140,6 +140,7 @@ impl JoinOptions {
             Status::TagMismatch => format!("{name}: {}, expected {}", self.tag_data, expected != 0),
             Status::NotAuthentic => format!("job {} has a key, and this worker was given none", self.job),
             Status::ForeignJob => format!("{} is a member of job {expected}", self.local),
+            Status::NoCapacity if expected == 0 => "the switch has no room for another job".to_owned(),
             Status::NoCapacity => {
                 let vectors = match mode {
                     Mode::Synchronous => 2,

@@ -386,7 +386,8 @@ impl Session {
         if let Some(protocol) = &mut self.protocol {
             protocol.set_data_keys(keys);
         }
-        self.heartbeat_at = now.plus(self.heartbeat_interval());
+        // The first one at once (requirement M-12).
+        self.heartbeat_at = now;
         match membership.standing {
             Standing::Fresh if self.rejoins > 0 => self.has_missed(membership.start),
             Standing::Fresh | Standing::Resumed | Standing::Awaits => self.start_round(now),

@@ -448,7 +448,8 @@ impl AsyncProtocol {
         self.sender.admitted(Round::new(self.instance()), window, keys);
         self.receiver.set_tag_key(keys.map(|keys| keys.result));
         self.receiver.restart(now, membership.start, membership.history, membership.boot);
-        self.expect_heartbeat(now);
+        // The first one at once (requirement M-12).
+        self.heartbeat_at = now;
     }
 
     /// The vector under way, if there is one, is in no aggregate as far as anybody can tell.

@@ -1,0 +1,60 @@
+//! The last words of a daemon that made a system call which is not on its list.
+//!
+//! A thread that has blocked the signal dies of it without them; the kernel's log then names the call.
+#![allow(unsafe_code)]
+
+use std::io::{self, Write};
+use std::{mem, ptr};
+
+use libc::{c_int, c_uint, c_void, siginfo_t};
+
+/// Exit status of a program that died of SIGSYS, as shells give it.
+const STATUS: c_int = 128 + libc::SIGSYS;
+/// Room for the message, in bytes.
+const MESSAGE_LEN_BYTES: usize = 200;
+
+/// What `siginfo_t` holds for SIGSYS, from `asm-generic/siginfo.h`.
+#[repr(C)]
+struct SigsysInfo {
+    signal: c_int,
+    errno: c_int,
+    code: c_int,
+    address: *const c_void,
+    system_call: c_int,
+    architecture: c_uint,
+}
+
+const _: () = assert!(size_of::<SigsysInfo>() <= size_of::<siginfo_t>());
+
+/// Lets SIGSYS, which the kernel sends for a system call that is trapped, say which one it was.
+pub(super) fn report_before_death() -> io::Result<()> {
+    // SAFETY: a sigaction is integers and pointers, for which zero is a valid value.
+    let mut action: libc::sigaction = unsafe { mem::zeroed() };
+    let handler: extern "C" fn(c_int, *const siginfo_t, *const c_void) = report;
+    action.sa_sigaction = handler as libc::sighandler_t;
+    action.sa_flags = libc::SA_SIGINFO;
+    // SAFETY: the action is a live sigaction whose handler has the signature that SA_SIGINFO asks for, and calls
+    // only what is async-signal-safe.
+    let outcome = unsafe { libc::sigaction(libc::SIGSYS, &raw const action, ptr::null_mut()) };
+    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+extern "C" fn report(_signal: c_int, info: *const siginfo_t, _context: *const c_void) {
+    // SAFETY: the kernel gives a handler with SA_SIGINFO a siginfo_t, and that of SIGSYS has this form.
+    let system_call = unsafe { (*info.cast::<SigsysInfo>()).system_call };
+    let mut message = [0; MESSAGE_LEN_BYTES];
+    let mut room = &mut message[..];
+    // Formatting an integer into an array neither allocates nor locks; what does not fit is cut off.
+    let _ = writeln!(
+        room,
+        "iswitchd: stopped by its sandbox: system call {system_call} is not on its list (ausyscall {system_call} \
+         names it); please report this; --no-sandbox runs without"
+    );
+    let len = MESSAGE_LEN_BYTES - room.len();
+    // SAFETY: the message has that many bytes. Both calls are async-signal-safe and on the list; _exit ends all
+    // threads.
+    unsafe {
+        libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), len);
+        libc::_exit(STATUS);
+    }
+}

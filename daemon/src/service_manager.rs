@@ -1,0 +1,34 @@
+//! What systemd is told: that the daemon is ready, and that its packet loop is alive.
+
+use std::time::Duration;
+
+use sd_notify::NotifyState;
+
+use crate::runtime::MAINTENANCE_INTERVAL;
+
+/// Beats that must fit into the watchdog's patience.
+const BEATS_PER_TIMEOUT: u32 = 2;
+
+/// Tells systemd, if it wants to know.
+pub fn tell(state: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(state) {
+        tracing::warn!(%error, "cannot notify the service manager");
+    }
+}
+
+/// What the loop has to call to be taken for alive.
+pub fn watchdog() -> impl FnMut() + Send {
+    let timeout = sd_notify::watchdog_enabled();
+    if let Some(timeout) = timeout.filter(|timeout| too_short(*timeout)) {
+        tracing::warn!(?timeout, "WatchdogSec is short, expected at least 2 s");
+    }
+    move || {
+        if timeout.is_some() {
+            tell(&[NotifyState::Watchdog]);
+        }
+    }
+}
+
+fn too_short(timeout: Duration) -> bool {
+    timeout < BEATS_PER_TIMEOUT * MAINTENANCE_INTERVAL
+}

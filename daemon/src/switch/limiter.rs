@@ -1,0 +1,192 @@
+//! How much work those may cause who are no members: token buckets in a table of fixed size.
+//!
+//! Anybody can send a Join, and write any source address on it. What a stranger sends costs time, an answer
+//! that goes to whoever owns the address, and perhaps a place among the jobs. So each source IPv4 address has
+//! a bucket, and all strangers together have one. Packets beyond are dropped without answer and without event.
+//! A worker that is dropped repeats its Join; a member never comes here.
+//!
+//! The buckets are a count-min sketch with conservative update (Estan and Varghese, "New Directions in Traffic
+//! Measurement and Accounting", SIGCOMM 2002): an address has one cell in each row, its bucket is as full as
+//! the fullest of them, and no address ever gets more than its rate. It gets less only if others have emptied
+//! its cells in all rows, which nobody can aim at who does not know the key. A cell is one number, the
+//! theoretical arrival time of the generic cell rate algorithm (ITU-T I.371).
+
+use core::net::Ipv4Addr;
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use iswitch_protocol::Instant;
+use iswitch_protocol::limits::{STRANGER_BURST_S, STRANGER_CELLS, STRANGER_ROWS};
+use siphasher::sip::SipHasher13;
+
+use super::authentication::SECRET_LEN_BYTES;
+
+const NANOS_PER_S: u64 = 1_000_000_000;
+const BURST_NS: u64 = STRANGER_BURST_S * NANOS_PER_S;
+
+/// What senders that are no members may ask of the switch.
+#[derive(Clone, Copy, Debug)]
+pub struct StrangerLimits {
+    /// Packets a second from one IPv4 address; zero counts as one. A bucket holds those of
+    /// [`STRANGER_BURST_S`] seconds.
+    pub source_rate: u32,
+    /// Packets a second from all of them together, likewise.
+    pub total_rate: u32,
+    /// Secret, drawn at random for each run: who knows it can choose addresses that share cells with others.
+    /// It is not derived from the boot id, which every Ack tells.
+    pub key: [u8; SECRET_LEN_BYTES],
+}
+
+impl Default for StrangerLimits {
+    /// Enough for 64 workers behind one address that all repeat their Joins, with a key that is no secret.
+    fn default() -> Self {
+        Self { source_rate: 256, total_rate: 4096, key: [0; SECRET_LEN_BYTES] }
+    }
+}
+
+/// What a stranger has sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asks {
+    /// A control packet, such as a Join.
+    Control,
+    /// Data packets: a member that was forgotten sends many at once. They leave half of the bucket to its Joins.
+    Data,
+}
+
+/// The buckets.
+#[derive(Debug)]
+pub(crate) struct Limiter {
+    hasher: SipHasher13,
+    source_interval_ns: u64,
+    total_interval_ns: u64,
+    /// When each bucket will be full again, in nanoseconds of the driver's clock.
+    rows: [Vec<u64>; STRANGER_ROWS],
+    total: u64,
+}
+
+impl Limiter {
+    pub(crate) fn new(limits: &StrangerLimits) -> Self {
+        let interval_ns = |rate: u32| NANOS_PER_S / u64::from(rate.max(1));
+        Self {
+            hasher: SipHasher13::new_with_key(&limits.key),
+            source_interval_ns: interval_ns(limits.source_rate),
+            total_interval_ns: interval_ns(limits.total_rate),
+            rows: core::array::from_fn(|_| vec![0; STRANGER_CELLS]),
+            total: 0,
+        }
+    }
+
+    /// Takes a token of the source and one of all, if there are both; otherwise none.
+    pub(crate) fn admit(&mut self, now: Instant, source: Ipv4Addr, asks: Asks) -> bool {
+        let now = now.as_nanos();
+        let cells = self.cells(source);
+        let fullest = cells.iter().zip(&self.rows).map(|(cell, row)| row[*cell]).min().unwrap_or(0);
+        let depth = match asks {
+            Asks::Control => BURST_NS,
+            Asks::Data => BURST_NS / 2,
+        };
+        let (Some(of_source), Some(of_all)) = (
+            taken(fullest, now, self.source_interval_ns, depth),
+            taken(self.total, now, self.total_interval_ns, depth),
+        ) else {
+            return false;
+        };
+        for (cell, row) in cells.into_iter().zip(&mut self.rows) {
+            row[cell] = row[cell].max(of_source);
+        }
+        self.total = of_all;
+        true
+    }
+
+    /// The cell of an address in each row: different bits of one hash.
+    fn cells(&self, source: Ipv4Addr) -> [usize; STRANGER_ROWS] {
+        let hash = self.hasher.hash(&source.octets());
+        core::array::from_fn(|row| {
+            (hash >> (row as u32 * u64::BITS / STRANGER_ROWS as u32)) as usize % STRANGER_CELLS
+        })
+    }
+}
+
+/// When a bucket will be full again once a token is taken from it; `None` if it has none down to `depth_ns`.
+fn taken(full_at: u64, now: u64, interval_ns: u64, depth_ns: u64) -> Option<u64> {
+    let full_at = full_at.max(now) + interval_ns;
+    (full_at - now <= depth_ns).then_some(full_at)
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LIMITS: StrangerLimits =
+        StrangerLimits { source_rate: 10, total_rate: 1000, key: [1; SECRET_LEN_BYTES] };
+    const BURST: usize = 10 * STRANGER_BURST_S as usize;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(0).plus(Duration::from_millis(ms))
+    }
+
+    fn admitted(limiter: &mut Limiter, ms: u64, source: u32, asks: Asks, count: usize) -> usize {
+        (0..count).filter(|_| limiter.admit(at(ms), source.into(), asks)).count()
+    }
+
+    #[test]
+    fn a_bucket_empties_and_fills_at_its_rate() {
+        let mut limiter = Limiter::new(&LIMITS);
+        assert_eq!(admitted(&mut limiter, 0, 1, Asks::Control, 1000), BURST);
+        assert_eq!(admitted(&mut limiter, 99, 1, Asks::Control, 10), 0);
+        assert_eq!(admitted(&mut limiter, 500, 1, Asks::Control, 100), 5);
+        assert_eq!(admitted(&mut limiter, 3_600_000, 1, Asks::Control, 1000), BURST, "it does not overflow");
+    }
+
+    #[test]
+    fn data_leave_half_of_the_bucket_to_joins() {
+        let mut limiter = Limiter::new(&LIMITS);
+        assert_eq!(admitted(&mut limiter, 0, 1, Asks::Data, 1000), BURST / 2);
+        assert_eq!(admitted(&mut limiter, 0, 1, Asks::Control, 1000), BURST / 2);
+    }
+
+    #[test]
+    fn one_source_takes_nothing_from_another() {
+        let mut limiter = Limiter::new(&LIMITS);
+        admitted(&mut limiter, 0, 1, Asks::Control, 1_000_000);
+        assert_eq!(
+            admitted(&mut limiter, 0, 2, Asks::Control, 1000),
+            BURST,
+            "what was refused is not charged"
+        );
+    }
+
+    #[test]
+    fn all_sources_together_have_a_limit() {
+        let mut limiter = Limiter::new(&LIMITS);
+        let total: usize =
+            (0..100_000).map(|source| admitted(&mut limiter, 0, source, Asks::Control, 1)).sum();
+        assert_eq!(total, 1000 * STRANGER_BURST_S as usize);
+    }
+
+    #[test]
+    fn the_key_decides_who_shares_cells() {
+        let cells = |key| Limiter::new(&StrangerLimits { key, ..LIMITS }).cells(Ipv4Addr::LOCALHOST);
+        assert_ne!(cells([1; SECRET_LEN_BYTES]), cells([2; SECRET_LEN_BYTES]));
+    }
+
+    proptest! {
+        /// Whoever shares its cells, no source gets more than its burst and its rate.
+        #[test]
+        fn no_source_exceeds_its_rate(steps in proptest::collection::vec((0u32..20_000, 0u64..20), 1..3000)) {
+            let mut limiter = Limiter::new(&StrangerLimits { total_rate: 1_000_000, ..LIMITS });
+            let (mut now_ms, mut count) = (0, 0);
+            for (source, wait_ms) in steps {
+                now_ms += wait_ms;
+                limiter.admit(at(now_ms), source.into(), Asks::Control);
+                count += admitted(&mut limiter, now_ms, 7, Asks::Control, 2);
+            }
+            prop_assert!(count as u64 <= BURST as u64 + now_ms / 100);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What becomes of a process that does what its sandbox forbids. Each case runs in a process of its own: this
+//! test, called again.
+
+use std::fs::File;
+use std::net::TcpListener;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Output};
+
+use iswitch_daemon::config::{LogFormat, LogLevel};
+use iswitch_daemon::log;
+use iswitch_daemon::sandbox::{Account, filter_system_calls, give_up_privileges};
+use signal_hook::consts::SIGSYS;
+
+/// Tells a process that it is to be the one in the sandbox, and what to do there.
+const DEED: &str = "ISWITCH_TEST_DEED";
+
+fn in_sandbox(test: &str, deed: &str) -> Output {
+    let program = std::env::current_exe().unwrap();
+    // Without captures, because a process that ends all of a sudden would print nothing.
+    Command::new(program).args(["--exact", test, "--nocapture"]).env(DEED, deed).output().unwrap()
+}
+
+fn enter_sandbox() {
+    log::start(LogFormat::Text, LogLevel::Info);
+    give_up_privileges(Account::choose(None).unwrap().as_ref()).unwrap();
+    filter_system_calls();
+}
+
+#[test]
+fn forbidden_calls_end_the_process_and_are_named() {
+    match std::env::var(DEED).as_deref() {
+        Ok("socket") => {
+            enter_sandbox();
+            let _ = TcpListener::bind("127.0.0.1:0");
+            unreachable!("the process has ended");
+        }
+        Ok("program") => {
+            enter_sandbox();
+            let _ = Command::new("true").status();
+            unreachable!("the process has ended");
+        }
+        _ => {}
+    }
+    let socket = in_sandbox("forbidden_calls_end_the_process_and_are_named", "socket");
+    let log = String::from_utf8_lossy(&socket.stderr);
+    if log.contains("no seccomp") {
+        return;
+    }
+    assert_eq!(socket.status.code(), Some(128 + SIGSYS), "{log}");
+    assert!(log.contains("iswitchd: stopped by its sandbox: system call "), "{log}");
+    // Whoever starts a program blocks all signals first: then the kernel's log has the last words.
+    let program = in_sandbox("forbidden_calls_end_the_process_and_are_named", "program");
+    assert_eq!(program.status.signal(), Some(SIGSYS));
+}
+
+#[test]
+fn files_are_out_of_reach_and_ordinary_work_goes_on() {
+    if std::env::var_os(DEED).is_some() {
+        enter_sandbox();
+        let error = File::open("/etc/hostname").unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied);
+        let many: Vec<_> = (0..10_000_usize).map(|len| vec![1_u8; len]).collect();
+        assert_eq!(many.iter().map(Vec::len).sum::<usize>(), 10_000 * 9_999 / 2);
+        return;
+    }
+    let output = in_sandbox("files_are_out_of_reach_and_ordinary_work_goes_on", "work");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn users_that_do_not_exist_are_named() {
+    let error = Account::choose(Some("no-such-user")).unwrap_err();
+    assert_eq!(error.to_string(), "user is \"no-such-user\", expected a user of this system");
+}

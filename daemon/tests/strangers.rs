@@ -1,0 +1,256 @@
+//! What senders that are no members can do to the switch, and to those that are: forged Joins above all.
+
+mod common;
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use common::{Harness, JOB, Sent, control, data, endpoint, join, result};
+use iswitch_daemon::switch::{Config, Departure, DropReason, Endpoint, Event, Keys, StrangerLimits, Switch};
+use iswitch_protocol::Key;
+use iswitch_protocol::auth::{Direction, NO_SESSION};
+use iswitch_protocol::limits::{
+    MAX_JOBS, MAX_MEMBERS, MAX_UNCONFIRMED_JOBS, STRANGER_BURST_S, TRAILER_LEN_BYTES, UNCONFIRMED_GRACE_MS,
+};
+use iswitch_protocol::wire::{Class, ControlBody, ControlPacket, ControlRepr, JoinRepr, Status};
+
+const SLOW: StrangerLimits = StrangerLimits { source_rate: 10, total_rate: 100, key: [3; 16] };
+const SOURCE_BURST: u64 = 10 * STRANGER_BURST_S;
+
+fn limited(strangers: StrangerLimits) -> Harness {
+    Harness::with(Config { memory_bytes: 1 << 20, strangers, ..Config::default() })
+}
+
+fn from(address: u32, port: u16) -> Endpoint {
+    Endpoint { peer: SocketAddrV4::new(Ipv4Addr::from(address), port), ..endpoint(0) }
+}
+
+/// Sends a packet from any address and tells how many packets were the answer.
+fn send(harness: &mut Harness, from: &Endpoint, class: Class, bytes: &[u8]) -> usize {
+    harness.switch.handle_datagrams(harness.now(), from, class, bytes, bytes.len());
+    let mut answers = 0;
+    while let Some(transmit) = harness.switch.poll_transmit() {
+        answers += transmit.recipients().filter(|to| to.peer == from.peer).count();
+    }
+    answers
+}
+
+/// A Join of job `number` from an address of its own.
+fn forged_join(harness: &mut Harness, number: u32) -> usize {
+    let bytes = control(1000 + number, 1, ControlBody::Join(join(2)));
+    send(harness, &from(0x0b00_0000 + number, 999), Class::Control, &bytes)
+}
+
+fn jobs(harness: &Harness) -> Vec<u32> {
+    harness.switch.jobs().map(|job| job.job).collect()
+}
+
+#[test]
+fn beyond_its_rate_a_stranger_gets_neither_answer_nor_event() {
+    let mut switch = limited(SLOW);
+    let query = control(JOB, 1, ControlBody::Join(JoinRepr { query: true, ..join(2) }));
+    let answers: usize = (0..1000).map(|_| send(&mut switch, &from(1, 1), Class::Control, &query)).sum();
+    assert_eq!(answers as u64, SOURCE_BURST);
+    assert_eq!(switch.counters().drops(DropReason::RateLimited), 1000 - SOURCE_BURST);
+    assert_eq!(switch.events().len() as u64, SOURCE_BURST);
+    // Nonsense is no cheaper.
+    assert_eq!(send(&mut switch, &from(1, 1), Class::Control, &[99; 12]), 0);
+    assert_eq!(send(&mut switch, &from(1, 1), Class::Data, &data(0, 0, &[1.0, 1.0])), 0);
+    assert_eq!(switch.counters().drops(DropReason::UnknownMember), 0);
+    // Other addresses are other buckets, and time fills them.
+    assert_eq!(send(&mut switch, &from(2, 1), Class::Control, &query), 1);
+    switch.now_ms += 100;
+    assert_eq!(send(&mut switch, &from(1, 1), Class::Control, &query), 1);
+    assert_eq!(send(&mut switch, &from(1, 1), Class::Control, &query), 0);
+}
+
+#[test]
+fn a_member_is_not_limited() {
+    let mut switch = limited(StrangerLimits { source_rate: 1, total_rate: 1, ..SLOW });
+    switch.join(1, join(1));
+    for round in 0..1000 {
+        assert_eq!(switch.data(1, 2, round, &[7.0]), [result(1, 2, round, 1, &[7.0])]);
+    }
+    let repeated: usize = (0..1000).map(|_| switch.control(1, 1, ControlBody::Join(join(1))).len()).sum();
+    assert_eq!((repeated, switch.counters().drops(DropReason::RateLimited)), (1000, 0));
+}
+
+#[test]
+fn sixty_four_workers_behind_one_address_join_at_once() {
+    let mut switch = Harness::with(Config { memory_bytes: 1 << 20, ..Config::default() });
+    let bytes = control(JOB, 1, ControlBody::Join(join(MAX_MEMBERS as u16)));
+    // Each answer is lost; the workers repeat as worker-lib does.
+    for wait_ms in [0, 20, 40, 80, 160, 320, 500, 500, 500, 500] {
+        switch.now_ms += wait_ms;
+        for port in 1..=MAX_MEMBERS as u16 {
+            assert_eq!(send(&mut switch, &from(1, port), Class::Control, &bytes), 1);
+        }
+    }
+    // As does one that waits for the place of another.
+    let late = control(JOB, 1, ControlBody::Join(JoinRepr { instance: 9, ..join(3) }));
+    for wait_ms in [0, 20, 40, 80, 160, 320, 500, 500, 500, 500] {
+        switch.now_ms += wait_ms;
+        for port in 101..101 + MAX_MEMBERS as u16 {
+            assert_eq!(send(&mut switch, &from(1, port), Class::Control, &late), 1);
+        }
+    }
+    assert_eq!(switch.counters().drops(DropReason::RateLimited), 0);
+}
+
+#[test]
+fn a_storm_of_forged_joins_costs_members_nothing() {
+    let mut switch = Harness::formed(3);
+    switch.events();
+    let mut random = 1_u64;
+    for round in 0..2000 {
+        for (host, others_wait) in [(1, true), (2, true), (3, false)] {
+            for _ in 0..20 {
+                // Knuth's MMIX generator: addresses, ports, jobs and sizes of all kinds, the members' job too.
+                random =
+                    random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let sender = from((random >> 32) as u32, (random >> 16) as u16);
+                let (job, workers) = ((random >> 40) as u32 % 100, (random >> 50) as u16 % 5);
+                let gradient_len = (random >> 20) as u32 % 100_000 + 1;
+                let forged = JoinRepr { gradient_len, segment_floats: 100, ..join(workers) };
+                let body = ControlBody::Join(if job == JOB { join(3) } else { forged });
+                send(&mut switch, &sender, Class::Control, &control(job, 1, body));
+            }
+            let sent = switch.data(host, 2, round, &[f32::from(host)]);
+            let expected = [1, 2, 3].map(|to| result(to, 2, round, 3, &[6.0]));
+            assert_eq!(sent, if others_wait { Vec::new() } else { Vec::from(expected) });
+            switch.events();
+        }
+        // As a driver does; members are heard in each of these milliseconds.
+        switch.sleep(1);
+    }
+    let status = switch.switch.jobs().find(|job| job.job == JOB).unwrap();
+    assert_eq!(status.members.len(), 3);
+    assert!(jobs(&switch).len() <= 1 + MAX_UNCONFIRMED_JOBS, "{:?}", jobs(&switch));
+    assert!(switch.counters().drops(DropReason::RateLimited) > 100_000);
+}
+
+#[test]
+fn jobs_that_nobody_confirms_give_way() {
+    let mut switch = Harness::new();
+    for number in 0..MAX_UNCONFIRMED_JOBS as u32 {
+        assert_eq!(forged_join(&mut switch, number), 1);
+    }
+    // One of them is a worker's, who repeats its Join.
+    switch.now_ms += 20;
+    assert_eq!(forged_join(&mut switch, 0), 1);
+    // That leaves one place for the unconfirmed.
+    assert_eq!(forged_join(&mut switch, 100), 1);
+    assert_eq!(forged_join(&mut switch, 101), 0, "the others have just come: it has to ask again");
+    assert_eq!(switch.counters().drops(DropReason::RateLimited), 1);
+    switch.events();
+    switch.now_ms += UNCONFIRMED_GRACE_MS;
+    assert_eq!(forged_join(&mut switch, 101), 1);
+    let ended = Event::JobEnded { job: 1001 };
+    let left = |event: &Event| matches!(event, Event::Left { job: 1001, why: Departure::Unconfirmed, .. });
+    let events = switch.events();
+    assert!(events.iter().any(left) && events.contains(&ended), "the oldest: {events:?}");
+    assert!(jobs(&switch).contains(&1000), "what was confirmed stays");
+}
+
+#[test]
+fn storms_do_not_fill_the_table_of_jobs() {
+    let mut switch = Harness::new();
+    for number in 0..1000 {
+        switch.now_ms += 20;
+        forged_join(&mut switch, number);
+    }
+    assert!(jobs(&switch).len() <= MAX_UNCONFIRMED_JOBS);
+    // A worker that asks as often as workers do gets its place and keeps it.
+    for step in 0..20 {
+        switch.now_ms += UNCONFIRMED_GRACE_MS / 10;
+        forged_join(&mut switch, 2000 + step);
+        switch.control(1, 1, ControlBody::Join(join(2)));
+    }
+    assert!(jobs(&switch).contains(&JOB));
+}
+
+#[test]
+fn memory_that_nobody_confirms_is_given_to_others() {
+    let mut switch = Harness::with(Config { memory_bytes: 1 << 20, ..Config::default() });
+    let whole = JoinRepr { gradient_len: 1 << 17, segment_floats: 366, ..join(2) };
+    let bytes = control(9, 1, ControlBody::Join(whole));
+    assert_eq!(send(&mut switch, &from(1, 1), Class::Control, &bytes), 1);
+    assert_eq!(switch.control(1, 1, ControlBody::Join(join(1))), [], "it has to ask again");
+    switch.now_ms += UNCONFIRMED_GRACE_MS;
+    assert!(matches!(switch.join(1, join(1)), Sent::Ack { status: Status::Success, .. }));
+    assert_eq!(jobs(&switch), [JOB]);
+}
+
+/// A Join with the job's key from host 1: the status of its answer, and the nonce in it.
+fn signed_join(harness: &mut Harness, key: &Key, counter: u64, nonce: u64) -> (Status, u64) {
+    let mut bytes = control(JOB, 1, ControlBody::Join(JoinRepr { nonce, ..join(2) }));
+    bytes.resize(bytes.len() + TRAILER_LEN_BYTES, 0);
+    key.sign(Direction::ToSwitch, NO_SESSION, counter, &mut bytes);
+    harness.switch.handle_datagrams(harness.now(), &endpoint(1), Class::Control, &bytes, bytes.len());
+    let answer = harness.switch.poll_transmit().expect("an answer");
+    let packet = ControlPacket::new_checked(answer.payload).unwrap();
+    match ControlRepr::parse(&packet).unwrap().body {
+        ControlBody::Ack(ack) => (ack.status, ack.history),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn who_has_a_key_does_not_wait_for_strangers() {
+    let key = Key::new(b"the key of this job").unwrap();
+    let mut keys = Keys::new([1; 16]);
+    assert!(keys.insert(Some(JOB), key.clone()));
+    let mut switch = Harness::new();
+    switch.switch = Switch::with_keys(Config { memory_bytes: 1 << 20, ..Config::default() }, keys);
+    for number in 0..MAX_UNCONFIRMED_JOBS as u32 {
+        forged_join(&mut switch, number);
+    }
+    assert_eq!(forged_join(&mut switch, 100), 0, "there is no room for one without a key");
+    let (status, nonce) = signed_join(&mut switch, &key, 1, 0);
+    assert_eq!(status, Status::Challenge);
+    assert!(!jobs(&switch).contains(&JOB), "a challenge takes no place");
+    assert_eq!(signed_join(&mut switch, &key, 2, nonce).0, Status::Success);
+    for number in 0..100 {
+        switch.now_ms += UNCONFIRMED_GRACE_MS;
+        forged_join(&mut switch, 200 + number);
+    }
+    assert!(jobs(&switch).contains(&JOB));
+}
+
+#[test]
+fn a_job_gets_no_more_than_its_quota() {
+    let job_memory_bytes = 1 << 16;
+    let mut switch = Harness::with(Config { memory_bytes: 1 << 20, job_memory_bytes, ..Config::default() });
+    let floats = |gradient_len| JoinRepr { gradient_len, segment_floats: 366, ..join(1) };
+    let refused = Sent::Ack {
+        to: 1,
+        request: 1,
+        status: Status::NoCapacity,
+        round: 0,
+        expected: 64,
+        missing: Vec::new(),
+    };
+    assert_eq!(switch.join(1, floats(8193)), refused, "twice 4 bytes for each float");
+    assert!(matches!(switch.join(1, floats(8192)), Sent::Ack { status: Status::Success, .. }));
+}
+
+#[test]
+fn a_source_has_few_jobs_that_wait() {
+    let mut switch =
+        Harness::with(Config { memory_bytes: 1 << 20, max_jobs_per_source: 2, ..Config::default() });
+    let ask = |switch: &mut Harness, job: u32, port: u16, workers: u16| {
+        send(switch, &from(1, port), Class::Control, &control(job, 1, ControlBody::Join(join(workers))))
+    };
+    let refused = |switch: &Harness| switch.counters().drops(DropReason::JoinRefused);
+    ask(&mut switch, 1, 1, 2);
+    ask(&mut switch, 2, 2, 2);
+    assert_eq!((ask(&mut switch, 3, 3, 2), refused(&switch)), (1, 1));
+    // Once all have come, the job no longer counts.
+    ask(&mut switch, 1, 4, 2);
+    assert_eq!((ask(&mut switch, 3, 3, 2), refused(&switch)), (1, 1));
+    assert_eq!((ask(&mut switch, 4, 5, 2), refused(&switch)), (1, 2));
+    let other = control(4, 1, ControlBody::Join(join(2)));
+    send(&mut switch, &from(2, 1), Class::Control, &other);
+    assert_eq!(refused(&switch), 2, "another source has its own");
+    assert_eq!(jobs(&switch), [1, 2, 3, 4]);
+    assert!(jobs(&switch).len() < MAX_JOBS);
+}

@@ -1,0 +1,108 @@
+//! A storm of forged Joins: frames from addresses that nobody has, for jobs that nobody runs.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use iswitch_protocol::wire::frame::complete_udp_checksum;
+use iswitch_protocol::wire::{
+    Class, Classifier, ControlBody, ControlRepr, FrameAddresses, JoinRepr, Kind as MemberKind, Mode,
+};
+use pnet_datalink::{Channel, Config, DataLinkSender};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::netns::{SWITCH_ADDRESS, SWITCH_MAC, WORKER_INTERFACE};
+
+const ETHERTYPE_AT: usize = 12;
+/// Pause between two bursts.
+const TICK: Duration = Duration::from_millis(1);
+/// Of the sender: that the addresses are forged does not show on the wire below.
+const SENDER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0x66];
+const MAX_GRADIENT_LEN: u32 = 4_000_000;
+
+/// An EtherType that nobody listens to, for local experiments (IEEE 802).
+const DECOY_ETHERTYPE: [u8; 2] = [0x88, 0xb5];
+
+/// What a storm consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Forged Joins.
+    Join,
+    /// The same frames with an EtherType that the switch's packet filter drops: what the sender alone costs.
+    Decoy,
+}
+
+/// A sender of forged Joins on the interface of a worker, in the namespace where it was opened.
+pub struct Storm {
+    sender: Box<dyn DataLinkSender>,
+    random: ChaCha8Rng,
+}
+
+impl Storm {
+    /// Opens the worker's interface. To be called inside the worker's namespace.
+    pub fn open(seed: u64) -> io::Result<Self> {
+        let interface = pnet_datalink::interfaces().into_iter().find(|it| it.name == WORKER_INTERFACE);
+        let interface = interface.ok_or(io::ErrorKind::NotFound)?;
+        match pnet_datalink::channel(&interface, Config::default())? {
+            Channel::Ethernet(sender, _) => Ok(Self { sender, random: ChaCha8Rng::seed_from_u64(seed) }),
+            _ => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Sends `joins` frames, `rate` a second as far as the machine can.
+    pub fn send(&mut self, kind: Kind, joins: u64, rate: u64) -> io::Result<()> {
+        let begin = Instant::now();
+        let mut sent = 0;
+        while sent < joins {
+            let due = (begin.elapsed().as_secs_f64() * rate as f64) as u64;
+            while sent < due.min(joins) {
+                let mut frame = self.forge();
+                if kind == Kind::Decoy {
+                    frame[ETHERTYPE_AT..][..DECOY_ETHERTYPE.len()].copy_from_slice(&DECOY_ETHERTYPE);
+                }
+                self.sender.send_to(&frame, None).ok_or(io::ErrorKind::WriteZero)??;
+                sent += 1;
+            }
+            sleep(TICK);
+        }
+        Ok(())
+    }
+
+    /// Source address, port, job and vector are random; everything is well-formed.
+    fn forge(&mut self) -> Vec<u8> {
+        let random = &mut self.random;
+        let join = JoinRepr {
+            gradient_len: random.random_range(1..MAX_GRADIENT_LEN),
+            segment_floats: 366,
+            workers: random.random_range(0..5),
+            mode: Mode::Synchronous,
+            kind: MemberKind::Worker,
+            weight: 1,
+            rank: 0,
+            tagged: false,
+            nonce: 0,
+            height: 0,
+            query: false,
+            resume: None,
+            instance: random.random(),
+            padding_len: 0,
+        };
+        let body = ControlBody::Join(join);
+        let packet = ControlRepr { job: random.random(), request: random.random(), body };
+        let classifier = Classifier::default();
+        let addresses = FrameAddresses {
+            source_mac: SENDER_MAC,
+            destination_mac: SWITCH_MAC,
+            source: SocketAddrV4::new(Ipv4Addr::from(random.random::<u32>()), random.random()),
+            destination: SocketAddrV4::new(SWITCH_ADDRESS, classifier.udp_port),
+        };
+        let mut frame = classifier.emit_headers(Class::Control, &addresses, packet.buffer_len()).to_vec();
+        let headers = frame.len();
+        frame.resize(headers + packet.buffer_len(), 0);
+        packet.emit(&mut frame[headers..]);
+        complete_udp_checksum(&mut frame);
+        frame
+    }
+}

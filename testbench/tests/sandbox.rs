@@ -1,0 +1,187 @@
+//! What a running daemon has given up, what it can do all the same, and what is left when it is killed.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use iswitch_testbench::binaries;
+use iswitch_testbench::cluster::{Daemon, Group, SOON};
+use iswitch_testbench::netns::{Star, StarOptions};
+use iswitch_testbench::process::{Process, Signal, command};
+use iswitch_testbench::requirements::{alone, root_and};
+use iswitch_testbench::scratch;
+
+/// The value of a field of each thread of a process, from `/proc/<pid>/task/*/status`.
+fn of_threads(process: u32, field: &str) -> Vec<String> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).expect("a live process");
+    let value = |task: fs::DirEntry| {
+        let status = fs::read_to_string(task.path().join("status")).expect("a live thread");
+        let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+        line.unwrap_or_else(|| panic!("no {field} in {status}")).split_whitespace().next().map(str::to_owned)
+    };
+    tasks.flatten().filter_map(value).collect()
+}
+
+/// The process that a daemon has started.
+fn monitor_of(daemon: u32) -> Option<u32> {
+    let children = fs::read_to_string(format!("/proc/{daemon}/task/{daemon}/children")).ok()?;
+    children.split_whitespace().next()?.parse().ok()
+}
+
+fn has_process(id: u32) -> bool {
+    Path::new("/proc").join(id.to_string()).exists()
+}
+
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !condition() {
+        assert!(begin.elapsed() < SOON, "{what}");
+        sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn no_thread_keeps_a_privilege() {
+    if !root_and("no_thread_keeps_a_privilege", &[]) {
+        return;
+    }
+    let star = Star::new(StarOptions { workers: 1, ..StarOptions::default() });
+    let daemon = Daemon::on_ports(&star, &["--user", "nobody"]);
+    let id = daemon.process.id();
+    assert_eq!(of_threads(id, "Name").len(), 3, "packets, control socket, signals");
+    for (field, expected) in [
+        ("Uid", "65534"),
+        ("Gid", "65534"),
+        ("CapInh", "0000000000000000"),
+        ("CapPrm", "0000000000000000"),
+        ("CapEff", "0000000000000000"),
+        ("CapBnd", "0000000000000000"),
+        ("CapAmb", "0000000000000000"),
+        ("NoNewPrivs", "1"),
+        ("Seccomp", "2"),
+    ] {
+        let values = of_threads(id, field);
+        assert!(values.iter().all(|value| value == expected), "{field}: {values:?}");
+    }
+    let log = daemon.process.stderr();
+    assert!(log.contains("Landlock: ") && log.contains("system calls filtered"), "{log}");
+    daemon.stop();
+
+    let daemon = Daemon::on_ports(&star, &["--no-sandbox"]);
+    let id = daemon.process.id();
+    assert!(of_threads(id, "Uid").iter().all(|uid| uid == "0") && monitor_of(id).is_none());
+    daemon.stop();
+    assert_eq!(star.tables(), 0);
+}
+
+#[test]
+fn the_monitor_cleans_up_after_a_daemon_that_was_killed() {
+    if !root_and("the_monitor_cleans_up_after_a_daemon_that_was_killed", &[]) {
+        return;
+    }
+    let _alone = alone();
+    let star = Star::new(StarOptions { workers: 2, ..StarOptions::default() });
+    let mut daemon = Daemon::on_ports(&star, &[]);
+    let monitor = monitor_of(daemon.process.id()).expect("a monitor");
+    assert_eq!((star.tables(), daemon.control_socket().exists()), (2, true));
+    daemon.process.signal(Signal::KILL);
+    wait_until("the monitor leaves something behind", || {
+        star.tables() == 0 && !daemon.control_socket().exists()
+    });
+    wait_until("the monitor stays", || !has_process(monitor));
+
+    // What another owns by then is left alone: the second daemon may be there before the first one's monitor.
+    let first = Daemon::on_ports(&star, &[]);
+    let monitor = monitor_of(first.process.id()).expect("a monitor");
+    first.process.stop(Signal::KILL, SOON);
+    let second = Daemon::on_ports(&star, &[]);
+    wait_until("the monitor stays", || !has_process(monitor));
+    assert_eq!(star.tables(), 2);
+    Group::in_star(&star, second.address(), "--rounds 5").results(SOON);
+    second.stop();
+    assert_eq!(star.tables(), 0);
+}
+
+#[test]
+fn a_new_interface_is_served_without_privileges() {
+    if !root_and("a_new_interface_is_served_without_privileges", &[]) {
+        return;
+    }
+    let _alone = alone();
+    let options = StarOptions { workers: 2, ..StarOptions::default() };
+    let star = Star::new(options);
+    let mut daemon = Daemon::on_ports(&star, &[]);
+    Group::in_star(&star, daemon.address(), "--rounds 5").results(SOON);
+    star.replug(0, options);
+    daemon.process.wait_for("serving the new interface of that name", SOON);
+    wait_until("the rule is not installed again", || star.tables() == 2);
+    let results = Group::in_star(&star, daemon.address(), "--rounds 5").results(SOON);
+    assert_eq!(results.len(), 2);
+    let finished = daemon.stop();
+    assert!(!finished.stderr.contains("cannot"), "{}", finished.stderr);
+    assert_eq!(star.tables(), 0);
+}
+
+#[test]
+fn two_capabilities_suffice_as_systemd_gives_them() {
+    if !root_and("two_capabilities_suffice_as_systemd_gives_them", &[]) {
+        return;
+    }
+    let star = Star::new(StarOptions { workers: 1, ..StarOptions::default() });
+    // Where somebody else may run the program and make a socket.
+    let directory = scratch::directory();
+    allow(directory.path(), 0o777);
+    let program = directory.path().join("iswitchd");
+    fs::copy(binaries::iswitchd(), &program).expect("room for the program");
+    let mut iswitchd = star.switch.command("setpriv");
+    iswitchd.args("--reuid 65534 --regid 65534 --clear-groups --no-new-privs".split(' '));
+    iswitchd.args("--inh-caps -all,+net_raw,+net_admin --ambient-caps -all,+net_raw,+net_admin".split(' '));
+    iswitchd.args("--bounding-set -all,+net_raw,+net_admin --pdeathsig KILL".split(' ')).arg(program);
+    iswitchd.args(["--port", &Star::port(0), "--control-socket"]).arg(directory.path().join("control"));
+    let mut daemon = Process::spawn("iswitchd", &mut iswitchd);
+    daemon.wait_for(" ready: ", SOON);
+    assert_eq!(star.tables(), 1);
+    for field in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
+        let values = of_threads(daemon.id(), field);
+        assert!(values.iter().all(|value| value == "0000000000000000"), "{field}: {values:?}");
+    }
+    daemon.signal(Signal::TERM);
+    daemon.wait_success(SOON);
+    assert_eq!((star.tables(), directory.path().join("control").exists()), (0, false));
+}
+
+fn allow(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("its own file");
+}
+
+#[test]
+fn the_service_manager_is_told() {
+    let directory = scratch::directory();
+    let path = directory.path().join("notify");
+    let socket = UnixDatagram::bind(&path).expect("a socket");
+    // As root the daemon becomes somebody else, who must be able to write there.
+    allow(&path, 0o666);
+    allow(directory.path(), 0o755);
+    socket.set_read_timeout(Some(SOON)).expect("a timeout");
+    let next = || {
+        let mut buffer = [0; 100];
+        let len = socket.recv(&mut buffer).expect("a notice");
+        String::from_utf8_lossy(&buffer[..len]).trim().to_owned()
+    };
+    let mut iswitchd = command(binaries::iswitchd());
+    iswitchd.args(["--udp", "127.0.0.1:0", "--control-socket"]).arg(directory.path().join("control"));
+    iswitchd.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "10000000");
+    let mut daemon = Process::spawn("iswitchd", &mut iswitchd);
+    assert_eq!(next(), "READY=1");
+    assert_eq!(next(), "WATCHDOG=1");
+    assert_eq!(next(), "WATCHDOG=1");
+    daemon.signal(Signal::TERM);
+    assert_eq!(
+        std::iter::repeat_with(next).find(|notice| notice != "WATCHDOG=1").as_deref(),
+        Some("STOPPING=1")
+    );
+    daemon.wait_success(SOON);
+}
