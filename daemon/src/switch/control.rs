@@ -546,8 +546,8 @@ impl Switch {
     fn refuse(&mut self, to: &Endpoint, request: Request, refusal: &Refusal) {
         let Refusal { status, expected, round } = *refusal;
         let history = self.history_at(request.job, status, round);
-        let boot = self.boot_of(request.job);
-        let ack = AckRepr { expected, round, history, boot, ..self.bare_ack(request.action, status) };
+        let (boot, formed) = (self.boot_of(request.job), self.is_formed(request.job));
+        let ack = AckRepr { expected, round, history, boot, formed, ..self.bare_ack(request.action, status) };
         self.send_ack(to, request, ack, 0);
     }
 
@@ -571,9 +571,14 @@ impl Switch {
         self.refuse(to, request, &Status::UnknownMember.into());
     }
 
+    /// Whether a job is complete: what it says of its rounds before that is not final.
+    fn is_formed(&self, job: u32) -> bool {
+        self.find_job(job).and_then(|at| self.job(at)).is_some_and(|job| job.formed)
+    }
+
     /// The run of the switch that the history of a job's members belongs to: the topmost one's.
     fn boot_of(&self, job: u32) -> u64 {
-        let formed = self.find_job(job).filter(|at| self.job(*at).is_some_and(|job| job.formed));
+        let formed = self.find_job(job).filter(|_| self.is_formed(job));
         let uplink = formed.and_then(|at| self.uplinks.get(at));
         uplink.map_or(self.config.boot, |uplink| uplink.boot)
     }

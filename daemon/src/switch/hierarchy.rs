@@ -483,7 +483,8 @@ impl Switch {
         if uplink.phase != Phase::Member || ack.boot == uplink.past_boot {
             return;
         }
-        let is_behind = ack.status == Status::StaleRound && job.current_round().is_before(ack.round);
+        let is_stale = ack.status == Status::StaleRound && ack.formed;
+        let is_behind = is_stale && job.current_round().is_before(ack.round);
         if ack.boot != uplink.boot || ack.status == Status::UnknownMember || is_behind {
             return self.forget_members(job_at);
         }

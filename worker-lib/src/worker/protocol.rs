@@ -575,8 +575,9 @@ impl WorkerProtocol {
             (Status::UnknownMember, _) => self.fail(Failure::Forgotten),
             (Status::Halted, _) => self.fail(Failure::Halted),
             (Status::StaleRound, Action::Help | Action::Ack) => {
-                // It may answer to a packet of an earlier round that was late itself.
-                if self.current.is_some_and(|progress| progress.round.is_before(ack.round)) {
+                // It may answer to a packet of an earlier round that was late itself, or come from the time before the
+                // job was complete, when its first round was not known.
+                if ack.formed && self.current.is_some_and(|progress| progress.round.is_before(ack.round)) {
                     self.go_on_at(now, ack.round, ack.history);
                 }
             }
