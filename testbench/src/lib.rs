@@ -6,7 +6,6 @@ pub mod binaries;
 pub mod cluster;
 pub mod faults;
 pub mod netns;
-pub mod network;
 pub mod process;
 pub mod requirements;
 pub mod scratch;

@@ -1,4 +1,4 @@
-//! Delay, reordering, loss and duplication of real frames: a relay in user space in the middle of a worker's
+//! Delay, reordering, loss, duplication and corruption of real frames: a relay in user space in the middle of a worker's
 //! cable, because not every kernel has netem.
 //!
 //! ```text
@@ -8,7 +8,8 @@
 //!
 //! Whole Ethernet frames pass in both directions, ordinary traffic too, and neither end can tell. Offloads of
 //! both ends are turned off: there are no super-frames, each datagram has its own fate, and its checksum is
-//! filled in before it leaves. The relay is the threads of a test, and goes with it.
+//! filled in before it leaves. The relay is the threads of a test, and goes with it. What it does to frames is what
+//! the simulation does to packets.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,13 +19,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{JoinHandle, sleep};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use pnet_datalink::{Channel as Link, Config, DataLinkReceiver, DataLinkSender};
+use iswitch_protocol::Instant;
+use pnet_datalink::{Channel, Config, DataLinkReceiver, DataLinkSender};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
 
 use crate::netns::{Namespace, Star, WORKER_INTERFACE};
-use crate::network::{Channel, Network, Tally};
+use crate::simulation::network::{Damage, Link, LinkCounters, LinkModel};
 
 /// The relay's end of the cable to the switch.
 const SWITCH_SIDE: &str = "port";
@@ -44,6 +48,7 @@ const READ_TIMEOUT: Duration = Duration::from_millis(50);
 pub struct WireRelay {
     to_switch: Arc<Mutex<Passage>>,
     to_worker: Arc<Mutex<Passage>>,
+    epoch: std::time::Instant,
     is_over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
     /// Removed last, with the interfaces inside.
@@ -53,16 +58,16 @@ pub struct WireRelay {
 /// One direction: what happens to frames, and what has happened.
 #[derive(Debug)]
 struct Passage {
-    channel: Channel,
-    overtaken: u64,
-    refused: u64,
+    link: Link,
+    random: ChaCha8Rng,
+    relayed: Relayed,
 }
 
 /// What became of the frames of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Relayed {
-    /// By the network.
-    pub tally: Tally,
+    /// By what the link does to them.
+    pub link: LinkCounters,
     /// Frames that left after one that had come later.
     pub overtaken: u64,
     /// Frames that the kernel did not take, such as those too long for the cable.
@@ -83,14 +88,15 @@ impl WireRelay {
     ///
     /// # Panics
     /// If something fails: ask [`crate::requirements::root_and`] for root and ethtool first.
-    pub fn insert(star: &Star, worker: usize, network: Network, seed: u64) -> Self {
+    pub fn insert(star: &Star, worker: usize, model: LinkModel, seed: u64) -> Self {
         let namespace = Namespace::new(&format!("r{}", worker + 1));
         recable(star, worker, &namespace);
         let (to_port, from_port) = open(&namespace, SWITCH_SIDE);
         let (to_worker, from_worker) = open(&namespace, WORKER_SIDE);
         let mut relay = Self {
-            to_switch: Arc::default(),
-            to_worker: Arc::default(),
+            to_switch: Arc::new(Mutex::new(Passage::new(LinkModel::PERFECT, 0))),
+            to_worker: Arc::new(Mutex::new(Passage::new(LinkModel::PERFECT, 0))),
+            epoch: std::time::Instant::now(),
             is_over: Arc::default(),
             threads: Vec::new(),
             _namespace: namespace,
@@ -99,19 +105,19 @@ impl WireRelay {
         relay.start(Arc::clone(&relay.to_worker), from_port, to_worker);
         star.await_cable(worker);
         // Both ends have found each other: from here on the seed decides.
-        lock(&relay.to_switch).channel = Channel::new(network, seed.wrapping_mul(2));
-        lock(&relay.to_worker).channel = Channel::new(network, seed.wrapping_mul(2).wrapping_add(1));
+        *lock(&relay.to_switch) = Passage::new(model, seed.wrapping_mul(2));
+        *lock(&relay.to_worker) = Passage::new(model, seed.wrapping_mul(2).wrapping_add(1));
         relay
     }
 
     /// What became of the frames to the switch.
     pub fn to_switch(&self) -> Relayed {
-        lock(&self.to_switch).relayed()
+        lock(&self.to_switch).relayed
     }
 
     /// What became of the frames to the worker.
     pub fn to_worker(&self) -> Relayed {
-        lock(&self.to_worker).relayed()
+        lock(&self.to_worker).relayed
     }
 
     /// Starts the threads of one direction.
@@ -122,9 +128,10 @@ impl WireRelay {
         to: Box<dyn DataLinkSender>,
     ) {
         let (sender, frames) = channel();
-        let (is_over, reader) = (Arc::clone(&self.is_over), Arc::clone(&passage));
-        self.threads.push(std::thread::spawn(move || receive_frames(from, &reader, &sender, &is_over)));
-        self.threads.push(std::thread::spawn(move || send_frames(to, &passage, &frames)));
+        let (epoch, is_over, reader) = (self.epoch, Arc::clone(&self.is_over), Arc::clone(&passage));
+        self.threads
+            .push(std::thread::spawn(move || receive_frames(from, &reader, &sender, epoch, &is_over)));
+        self.threads.push(std::thread::spawn(move || send_frames(to, &passage, &frames, epoch)));
     }
 }
 
@@ -137,15 +144,10 @@ impl Drop for WireRelay {
     }
 }
 
-impl Default for Passage {
-    fn default() -> Self {
-        Self { channel: Channel::new(Network::PERFECT, 0), overtaken: 0, refused: 0 }
-    }
-}
-
 impl Passage {
-    fn relayed(&self) -> Relayed {
-        Relayed { tally: self.channel.tally(), overtaken: self.overtaken, refused: self.refused }
+    fn new(model: LinkModel, seed: u64) -> Self {
+        let random = ChaCha8Rng::seed_from_u64(seed);
+        Self { link: Link::new(model), random, relayed: Relayed::default() }
     }
 }
 
@@ -198,11 +200,15 @@ fn open(namespace: &Namespace, interface: &str) -> (Box<dyn DataLinkSender>, Box
             ..Config::default()
         };
         match pnet_datalink::channel(found, config) {
-            Ok(Link::Ethernet(sender, receiver)) => (sender, receiver),
+            Ok(Channel::Ethernet(sender, receiver)) => (sender, receiver),
             Ok(_) => panic!("{interface} is no Ethernet interface"),
             Err(error) => panic!("{interface}: {error}"),
         }
     })
+}
+
+fn time_since(epoch: std::time::Instant) -> Instant {
+    Instant::from_nanos(epoch.elapsed().as_nanos() as u64)
 }
 
 /// Decides what becomes of each frame, and hands over those that will arrive.
@@ -210,6 +216,7 @@ fn receive_frames(
     mut from: Box<dyn DataLinkReceiver>,
     passage: &Mutex<Passage>,
     to: &Sender<Frame>,
+    epoch: std::time::Instant,
     is_over: &AtomicBool,
 ) {
     let mut sequence = 0;
@@ -223,10 +230,15 @@ fn receive_frames(
                 continue;
             }
         };
-        let now = Instant::now();
-        let arrivals = lock(passage).channel.arrivals();
-        for delay in arrivals {
-            let frame = Frame { due: now + delay, sequence, bytes: bytes.to_vec() };
+        let arrivals = {
+            let Passage { link, random, relayed } = &mut *lock(passage);
+            link.carry(time_since(epoch), bytes.len(), random, &mut relayed.link)
+        };
+        for arrival in arrivals.into_iter().flatten() {
+            let mut frame = Frame { due: arrival.at, sequence, bytes: bytes.to_vec() };
+            if arrival.damage != Damage::None {
+                corrupt(&mut frame.bytes);
+            }
             // The other thread ends only after this one.
             let _ = to.send(frame);
         }
@@ -234,18 +246,30 @@ fn receive_frames(
     }
 }
 
+/// Flips bits where the payload is.
+fn corrupt(frame: &mut [u8]) {
+    if let Some(last) = frame.last_mut() {
+        *last ^= 0x55;
+    }
+}
+
 /// Sends each frame when it is due, until there will be no more.
-fn send_frames(mut to: Box<dyn DataLinkSender>, passage: &Mutex<Passage>, frames: &Receiver<Frame>) {
+fn send_frames(
+    mut to: Box<dyn DataLinkSender>,
+    passage: &Mutex<Passage>,
+    frames: &Receiver<Frame>,
+    epoch: std::time::Instant,
+) {
     let mut waiting: BinaryHeap<Reverse<Frame>> = BinaryHeap::new();
     let mut latest = 0;
     loop {
-        let patience = waiting.peek().map(|Reverse(next)| next.due.saturating_duration_since(Instant::now()));
+        let patience = waiting.peek().map(|Reverse(next)| next.due.since(time_since(epoch)));
         if patience == Some(Duration::ZERO) {
             let Some(Reverse(frame)) = waiting.pop() else { continue };
             let is_sent = matches!(to.send_to(&frame.bytes, None), Some(Ok(())));
-            let mut passage = lock(passage);
-            passage.refused += u64::from(!is_sent);
-            passage.overtaken += u64::from(frame.sequence < latest);
+            let relayed = &mut lock(passage).relayed;
+            relayed.refused += u64::from(!is_sent);
+            relayed.overtaken += u64::from(frame.sequence < latest);
             latest = latest.max(frame.sequence);
             continue;
         }

@@ -1,7 +1,7 @@
 //! Vectors whose sum shows which workers are in it, segment by segment, and how often.
 //!
-//! Each segment begins with a census: worker i adds a power of [`BASE`] of its own, so that the digits of the
-//! sum count the workers. All other elements are integers that differ by rank, round and element, so that a
+//! Each segment begins with a census: worker i adds a power of four of its own, so that the digits of the sum
+//! count the workers. All other elements are integers that differ by rank, round and element, so that a
 //! contribution that is missing, repeated, stale or misplaced shows there. Sums are exact in any order.
 
 use std::collections::HashMap;

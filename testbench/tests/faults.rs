@@ -1,4 +1,4 @@
-//! Faults on real processes and real frames: a network that delays, reorders, loses and duplicates; workers and
+//! Faults on real processes and real frames: a network that delays, reorders, loses and repeats; workers and
 //! switches that pause or die; cables that are pulled. Whatever happens, each sum that is delivered is the sum
 //! over the workers that it counts, each once. Needs root.
 
@@ -9,9 +9,9 @@ use iswitch_protocol::limits::DEFAULT_SEGMENT_FLOATS;
 use iswitch_testbench::cluster::{Daemon, Group, PortKind, SOON, times, total};
 use iswitch_testbench::faults::{Faults, complete_checksums, hits};
 use iswitch_testbench::netns::{Namespace, Star, StarOptions, WORKER_INTERFACE};
-use iswitch_testbench::network::{Loss, Network};
 use iswitch_testbench::process::Signal;
 use iswitch_testbench::requirements::{alone, report, root_and};
+use iswitch_testbench::simulation::network::{LinkCounters, LinkModel, Loss};
 use iswitch_testbench::wire_relay::{Relayed, WireRelay};
 use serde_json::Value;
 
@@ -28,11 +28,11 @@ const RESTARTS: usize = 3;
 const VICTIM: usize = 2;
 
 /// Runs jobs on both kinds of port with a relay in each cable, and returns what it did to frames.
-fn aggregate_through(network: Network, rounds: u64, what: &str) -> Vec<Relayed> {
+fn aggregate_through(model: LinkModel, rounds: u64, what: &str) -> Vec<Relayed> {
     let run = |kind| {
         let star = Star::new(StarOptions::default());
         let relays: Vec<_> =
-            (0..WORKERS).map(|worker| WireRelay::insert(&star, worker, network, worker as u64 + 1)).collect();
+            (0..WORKERS).map(|worker| WireRelay::insert(&star, worker, model, worker as u64 + 1)).collect();
         let daemon = Daemon::in_star(&star, kind, &[]);
         let results =
             Group::in_star(&star, daemon.address(), &format!("--rounds {rounds}")).results(2 * SOON);
@@ -47,9 +47,9 @@ fn aggregate_through(network: Network, rounds: u64, what: &str) -> Vec<Relayed> 
             times(&results),
             total(&results, "retransmitted"),
             total(&results, "helps"),
-            sum(&relayed, |relayed| relayed.tally.packets),
-            sum(&relayed, |relayed| relayed.tally.lost),
-            sum(&relayed, |relayed| relayed.tally.duplicated),
+            sum(&relayed, |relayed| relayed.link.sent),
+            sum(&relayed, |relayed| relayed.link.lost),
+            sum(&relayed, |relayed| relayed.link.duplicated),
             sum(&relayed, |relayed| relayed.overtaken),
         ));
         relayed
@@ -68,10 +68,10 @@ fn delay_and_reordering_change_no_sum() {
     }
     let _alone = alone();
     let delay = Duration::from_micros(500);
-    let relayed = aggregate_through(Network { delay, ..Network::PERFECT }, 50, "0.5 ms");
-    assert_eq!(sum(&relayed, |relayed| relayed.tally.lost), 0);
-    let network = Network { delay, jitter: Duration::from_millis(5), ..Network::PERFECT };
-    let relayed = aggregate_through(network, 50, "0.5 to 5.5 ms");
+    let relayed = aggregate_through(LinkModel { delay, ..LinkModel::PERFECT }, 50, "0.5 ms");
+    assert_eq!(sum(&relayed, |relayed| relayed.link.lost), 0);
+    let model = LinkModel { delay, jitter: Duration::from_millis(5), fifo: false, ..LinkModel::PERFECT };
+    let relayed = aggregate_through(model, 50, "0.5 to 5.5 ms");
     assert!(relayed.iter().all(|relayed| relayed.overtaken > 0), "{relayed:?}");
 }
 
@@ -82,9 +82,9 @@ fn loss_of_1_and_of_10_percent_changes_no_sum() {
     }
     let _alone = alone();
     for (loss, rounds) in [(0.01, 100), (0.1, 50)] {
-        let network = Network { loss: Loss::Bernoulli(loss), ..Network::PERFECT };
-        let relayed = aggregate_through(network, rounds, &format!("{} % lost", loss * 100.0));
-        assert!(relayed.iter().all(|relayed| relayed.tally.lost > 0), "{relayed:?}");
+        let model = LinkModel { loss: Some(Loss::Bernoulli { probability: loss }), ..LinkModel::PERFECT };
+        let relayed = aggregate_through(model, rounds, &format!("{} % lost", loss * 100.0));
+        assert!(relayed.iter().all(|relayed| relayed.link.lost > 0), "{relayed:?}");
     }
 }
 
@@ -95,9 +95,9 @@ fn loss_in_bursts_changes_no_sum() {
     }
     let _alone = alone();
     // A burst of five frames, of which one in ten comes through, after two hundred good ones.
-    let loss = Loss::GilbertElliott { to_bad: 0.005, to_good: 0.2, good_loss: 0.0, bad_loss: 0.9 };
-    let relayed = aggregate_through(Network { loss, ..Network::PERFECT }, 100, "bursts");
-    assert!(relayed.iter().all(|relayed| relayed.tally.lost > 0), "{relayed:?}");
+    let loss = Loss::GilbertElliott { to_bad: 0.005, to_good: 0.2, loss_bad: 0.9 };
+    let relayed = aggregate_through(LinkModel { loss: Some(loss), ..LinkModel::PERFECT }, 100, "bursts");
+    assert!(relayed.iter().all(|relayed| relayed.link.lost > 0), "{relayed:?}");
 }
 
 #[test]
@@ -106,9 +106,9 @@ fn duplicates_change_no_sum() {
         return;
     }
     let _alone = alone();
-    let network = Network { duplication: 0.1, ..Network::PERFECT };
-    let relayed = aggregate_through(network, 100, "10 % twice");
-    assert!(relayed.iter().all(|relayed| relayed.tally.duplicated > 0), "{relayed:?}");
+    let model = LinkModel { duplication: 0.1, ..LinkModel::PERFECT };
+    let relayed = aggregate_through(model, 100, "10 % twice");
+    assert!(relayed.iter().all(|relayed| relayed.link.duplicated > 0), "{relayed:?}");
 }
 
 #[test]
@@ -117,15 +117,20 @@ fn everything_at_once_changes_no_sum() {
         return;
     }
     let _alone = alone();
-    let network = Network {
+    let model = LinkModel {
         delay: Duration::from_micros(100),
         jitter: Duration::from_millis(2),
-        loss: Loss::Bernoulli(0.05),
+        fifo: false,
+        loss: Some(Loss::Bernoulli { probability: 0.05 }),
         duplication: 0.05,
+        corruption: 0.05,
+        ..LinkModel::PERFECT
     };
-    let relayed = aggregate_through(network, 50, "5 % lost, 5 % twice, 0.1 to 2.1 ms");
-    let is_hit =
-        |relayed: &Relayed| relayed.tally.lost > 0 && relayed.tally.duplicated > 0 && relayed.overtaken > 0;
+    let relayed = aggregate_through(model, 50, "5 % each lost, twice, corrupted, 0.1 to 2.1 ms");
+    let is_hit = |relayed: &Relayed| {
+        let LinkCounters { lost, duplicated, corrupted, .. } = relayed.link;
+        [lost, duplicated, corrupted, relayed.overtaken].into_iter().all(|count| count > 0)
+    };
     assert!(relayed.iter().all(is_hit), "{relayed:?}");
 }
 

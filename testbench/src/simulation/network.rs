@@ -122,23 +122,27 @@ impl AddAssign for LinkCounters {
 
 /// Whether a packet arrives as it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Damage {
+pub enum Damage {
+    /// It does.
     None,
     /// The receiver's checksum finds it.
     Found,
+    /// The receiver's checksum does not find it.
     Missed,
 }
 
 /// One arrival of a packet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Arrival {
-    pub(super) at: Instant,
-    pub(super) damage: Damage,
+pub struct Arrival {
+    /// When it arrives.
+    pub at: Instant,
+    /// In what state.
+    pub damage: Damage,
 }
 
 /// One direction of a cable.
 #[derive(Debug)]
-pub(super) struct Link {
+pub struct Link {
     model: LinkModel,
     /// State of the Gilbert-Elliott model.
     is_bad: bool,
@@ -150,7 +154,8 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn new(model: LinkModel) -> Self {
+    /// An idle link, in the good state.
+    pub fn new(model: LinkModel) -> Self {
         Self {
             model,
             is_bad: false,
@@ -174,7 +179,7 @@ impl Link {
     }
 
     /// Sends a packet of `len` bytes: when it arrives, never, once or twice.
-    pub(super) fn carry(
+    pub fn carry(
         &mut self,
         now: Instant,
         len: usize,
