@@ -170,14 +170,11 @@ fn forged_joins() -> Vec<(Endpoint, Vec<u8>)> {
 fn main() {
     let packets = life();
     for ordered in [false, true] {
-        nothing_is_allocated_after_start(
-            &packets,
-            Harness::with(Config { memory_bytes: 1 << 20, ordered, ..Config::default() }),
-        );
+        live(&packets, Harness::with(Config { memory_bytes: 1 << 20, ordered, ..Config::default() }));
     }
 }
 
-fn nothing_is_allocated_after_start(packets: &[(u8, Class, Vec<u8>)], mut harness: Harness) {
+fn live(packets: &[(u8, Class, Vec<u8>)], mut harness: Harness) {
     let mut sent = 0;
     let (mut keyed, key) = keyed_harness();
     let forged_joins = forged_joins();

@@ -1,5 +1,5 @@
-//! Delay, reordering, loss, duplication and corruption of real frames: a relay in user space in the middle of a worker's
-//! cable, because not every kernel has netem.
+//! Delay, reordering, loss, duplication and corruption of real frames: a relay in user space in the middle of a
+//! worker's cable, because not every kernel has netem.
 //!
 //! ```text
 //!     bridge port s1 ===== port | relay | worker ===== e0

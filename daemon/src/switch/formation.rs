@@ -373,8 +373,12 @@ impl Job {
     ) -> (Standing, Round, u64) {
         let Some(member) = self.member(id) else { return (Standing::Fresh, self.base, 0) };
         let admitted = (member.standing, member.start, member.history);
-        let is_replaying = self.open_round(member.start).is_some_and(|open| open.replay != Replay::Not);
-        if !self.formed || is_replaying && member.standing != Standing::Awaits {
+        let replayed = self.open_round(member.start).filter(|open| open.replay != Replay::Not);
+        let is_replaying = replayed.is_some();
+        // Who was to supply a sum that all have by now may hold another one instead.
+        let is_to_supply =
+            replayed.is_some_and(|open| open.unfinished > 0) && member.standing != Standing::Awaits;
+        if !self.formed || is_to_supply {
             return admitted;
         }
         match resume.and_then(|resume| Some((resume.history, self.round_after(resume.history)?))) {

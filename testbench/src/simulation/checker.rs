@@ -15,7 +15,7 @@ use iswitch_protocol::{Round, VectorLayout};
 /// Digits of one lane: an f32 holds integers of 24 bits.
 const DIGITS_PER_LANE: usize = 12;
 const BITS_PER_DIGIT: usize = 2;
-/// Lives that one simulation can tell apart: bits of [`Lives`].
+/// Lives that one simulation can tell apart: bits of its set of lives.
 pub const MAX_LIVES: usize = 128;
 /// Tags have so many bits that those of [`MAX_LIVES`] lives add up exactly.
 const TAG_BITS: u32 = f32::MANTISSA_DIGITS - MAX_LIVES.trailing_zeros();
