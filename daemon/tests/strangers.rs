@@ -68,6 +68,8 @@ fn a_member_is_not_limited() {
     let mut switch = limited(StrangerLimits { source_rate: 1, total_rate: 1, ..SLOW });
     switch.join(1, join(1));
     for round in 0..1000 {
+        switch.data(1, 0, round, &[7.0, 7.0]);
+        switch.data(1, 1, round, &[7.0, 7.0]);
         assert_eq!(switch.data(1, 2, round, &[7.0]), [result(1, 2, round, 1, &[7.0])]);
     }
     let repeated: usize = (0..1000).map(|_| switch.control(1, 1, ControlBody::Join(join(1))).len()).sum();
@@ -114,7 +116,10 @@ fn a_storm_of_forged_joins_costs_members_nothing() {
                 let body = ControlBody::Join(if job == JOB { join(3) } else { forged });
                 send(&mut switch, &sender, Class::Control, &control(job, 1, body));
             }
-            let sent = switch.data(host, 2, round, &[f32::from(host)]);
+            let x = f32::from(host);
+            switch.data(host, 0, round, &[x, x]);
+            switch.data(host, 1, round, &[x, x]);
+            let sent = switch.data(host, 2, round, &[x]);
             let expected = [1, 2, 3].map(|to| result(to, 2, round, 3, &[6.0]));
             assert_eq!(sent, if others_wait { Vec::new() } else { Vec::from(expected) });
             switch.events();
