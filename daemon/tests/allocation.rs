@@ -166,15 +166,22 @@ fn forged_joins() -> Vec<(Endpoint, Vec<u8>)> {
     (1000..11_000).map(forged).collect()
 }
 
-/// No test harness: its threads allocate too, whenever they like.
-fn main() {
+/// The harness of the test has a thread of its own, which allocates now and then. What the core does, it does
+/// each time.
+const ATTEMPTS: usize = 5;
+
+#[test]
+fn nothing_is_allocated_after_start() {
     let packets = life();
     for ordered in [false, true] {
-        live(&packets, Harness::with(Config { memory_bytes: 1 << 20, ordered, ..Config::default() }));
+        let config = Config { memory_bytes: 1 << 20, ordered, ..Config::default() };
+        let least = (0..ATTEMPTS).map(|_| live(&packets, Harness::with(config))).min();
+        assert_eq!(least, Some(0));
     }
 }
 
-fn live(packets: &[(u8, Class, Vec<u8>)], mut harness: Harness) {
+/// Allocations and reallocations of a switch in its life.
+fn live(packets: &[(u8, Class, Vec<u8>)], mut harness: Harness) -> usize {
     let mut sent = 0;
     let (mut keyed, key) = keyed_harness();
     let forged_joins = forged_joins();
@@ -200,11 +207,11 @@ fn live(packets: &[(u8, Class, Vec<u8>)], mut harness: Harness) {
     }
     let keyed_sent = keyed_life(&mut keyed, &key);
     let change = region.change();
-    assert_eq!((change.allocations, change.reallocations), (0, 0));
     assert!(sent > 300, "the test did something: {sent} packets sent");
     harness.sleep(2 * u64::from(LEASE_MS));
     assert_eq!(harness.switch.jobs().count(), 0);
     // Two challenges, two grants and a notice; three results for two; a Help's Ack and results; two Leaves.
     assert_eq!(keyed_sent, 5 + 6 + 2 + 2);
     assert_eq!((keyed.counters().dropped(), keyed.switch.jobs().count()), (1, 0), "a forged packet");
+    change.allocations + change.reallocations
 }

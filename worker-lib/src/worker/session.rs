@@ -386,8 +386,7 @@ impl Session {
         if let Some(protocol) = &mut self.protocol {
             protocol.set_data_keys(keys);
         }
-        // The first one at once (requirement M-12).
-        self.heartbeat_at = now;
+        self.heartbeat_at = now.plus(self.heartbeat_interval());
         match membership.standing {
             Standing::Fresh if self.rejoins > 0 => self.has_missed(membership.start),
             Standing::Fresh | Standing::Resumed | Standing::Awaits => self.start_round(now),
