@@ -20,6 +20,8 @@ const BEHIND: u64 = 999;
 const BASE: u32 = NEXT + 3 + BOOT as u32;
 /// The round before, in which a sum that some lack is replayed.
 const REPLAY: u32 = BASE - 1;
+/// Where it goes on if that is given up: newcomers may have begun the round after it.
+const ANEW: u32 = BASE + 1;
 
 fn resuming(history: u64, previous: u64, members: u16) -> JoinRepr {
     let next = if history == LATEST { NEXT } else { NEXT - 1 };
@@ -108,13 +110,13 @@ fn if_nobody_holds_the_sum_any_more_those_who_lack_it_go_on_without_it() {
     // Parts of one sum and of another must not become one vector.
     let refused = switch.data(3, 1, REPLAY, &[3.0, 3.0]);
     assert!(
-        matches!(refused[..], [Sent::Ack { status: Status::StaleRound, round: BASE, .. }]),
+        matches!(refused[..], [Sent::Ack { status: Status::StaleRound, round: ANEW, .. }]),
         "{refused:?}"
     );
-    assert_eq!(switch.data(3, 0, BASE, &[3.0, 3.0]), [result(3, 0, BASE, 1, &[3.0, 3.0])]);
+    assert_eq!(switch.data(3, 0, ANEW, &[3.0, 3.0]), [result(3, 0, ANEW, 1, &[3.0, 3.0])]);
     // It has the history that it had, and who comes back with the sum is not up to date.
     let told = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
-    assert_eq!(told, [(3, true, Standing::Resumed, BASE, BEHIND)]);
+    assert_eq!(told, [(3, true, Standing::Resumed, ANEW, BEHIND)]);
     let told = send_join(&mut switch, 1, resuming(LATEST, BEHIND, 3));
     assert!(matches!(told[..], [(1, true, Standing::Fresh, ..)]), "{told:?}");
 }

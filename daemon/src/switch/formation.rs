@@ -318,20 +318,27 @@ impl Job {
     /// Nobody holds the whole of a sum any more that some await: they go on without it, unless others have it.
     fn give_up_replay(&mut self, round: Round) {
         let next = round.next();
+        let behind = self.chronicle.before(round);
         let is_up_to_date = |member: &Member| member.standing == Standing::Resumed && member.start == next;
-        let others_have_it = self.has_parent
-            || self.chronicle.at != round
-            || self.members().any(|(_, member)| is_up_to_date(member));
-        if !others_have_it {
-            self.chronicle.replayed = Some(self.chronicle.before);
+        let others_have_it =
+            self.has_parent || behind == 0 || self.members().any(|(_, member)| is_up_to_date(member));
+        let (base, history) = if others_have_it {
+            (next, self.chronicle.before(next))
+        } else {
+            (self.round_after_reset(), behind)
+        };
+        if others_have_it {
+            self.base = base;
+        } else {
+            // Newcomers may have begun the next round, perhaps with the state of one that had the sum.
+            self.restart_at(base);
+            self.chronicle =
+                Chronicle { at: base, before: behind, earlier: None, replayed: None, ..self.chronicle };
         }
-        self.base = next;
-        let history = self.chronicle.before(next);
-        for (_, member) in self.members_mut().filter(|(_, member)| !member.start.is_before(round)) {
-            if member.awaits(round) {
-                member.standing = if others_have_it { Standing::Fresh } else { Standing::Resumed };
-            }
-            (member.start, member.history) = (next, history);
+        for (_, member) in self.members_mut().filter(|(_, member)| member.start.is_before(base)) {
+            let goes_on = member.awaits(round) && !others_have_it;
+            member.standing = if goes_on { Standing::Resumed } else { Standing::Fresh };
+            (member.start, member.history) = (base, history);
         }
     }
 

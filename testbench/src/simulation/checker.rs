@@ -353,7 +353,9 @@ impl Checker {
         let own = &mut self.lives[life];
         own.may_lack = true;
         let is_reset = self.resets.iter().any(|(of, _)| *of == boot);
-        if self.checks_sums && waits_for_all && own.was_always_member(boot) && !is_reset {
+        // Who has not been given any sum was told where it starts, and that may change.
+        let has_sums = own.has.is_some();
+        if self.checks_sums && waits_for_all && has_sums && own.was_always_member(boot) && !is_reset {
             let detail = format!("life {life} has missed a sum, and was always a member of boot {boot:x}");
             return violated(Rule::Missed, detail);
         }

@@ -581,6 +581,8 @@ impl WorkerProtocol {
                     self.go_on_at(now, ack.round, ack.history);
                 }
             }
+            // It is about a packet of an earlier round, of which that member has been told before.
+            (Status::NonFinite, _) if self.current.is_some_and(|progress| progress.round != ack.round) => {}
             (status, Action::Help | Action::Ack) if self.current.is_some() => {
                 self.fail(Failure::Refused(status));
             }
