@@ -77,7 +77,7 @@ impl Daemon {
         Self::start(command.args(["--udp", "127.0.0.1:0"]).args(arguments), None)
     }
 
-    fn start(command: &mut std::process::Command, address: Option<SocketAddrV4>) -> Self {
+    pub(crate) fn start(command: &mut std::process::Command, address: Option<SocketAddrV4>) -> Self {
         let directory = scratch::directory();
         command.arg("--control-socket").arg(directory.path().join("control"));
         let mut process = Process::spawn("iswitchd", command);
@@ -250,7 +250,7 @@ impl Group {
         Self::start_ranks(commands, workers, switch, arguments)
     }
 
-    fn start(
+    pub(crate) fn start(
         commands: impl Iterator<Item = std::process::Command>,
         workers: usize,
         switch: SocketAddrV4,

@@ -11,5 +11,6 @@ pub mod requirements;
 pub mod scratch;
 pub mod simulation;
 pub mod storm;
+pub mod tree;
 pub mod wire_relay;
 pub mod witness;
