@@ -7,7 +7,7 @@ use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
 use iswitch_daemon::switch::Config;
 use iswitch_protocol::limits::{DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, MAX_SUPERFRAME_LEN_BYTES};
 use iswitch_protocol::wire::{
-    AckRepr, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Kind, Mode, Status, emit_seg,
+    AckRepr, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Status, emit_seg,
 };
 use iswitch_protocol::{Round, Seg, SegmentIndex};
 use iswitch_socket::{Options, UdpSocket};
@@ -38,22 +38,8 @@ impl Member {
     }
 
     fn send_join_of(&self, instance: u32, workers: u16) {
-        let join = JoinRepr {
-            gradient_len: (FLOATS * SEGMENTS) as u32,
-            segment_floats: FLOATS as u16,
-            workers,
-            mode: Mode::Synchronous,
-            kind: Kind::Worker,
-            weight: 1,
-            rank: 0,
-            height: 0,
-            query: false,
-            tagged: false,
-            nonce: 0,
-            resume: None,
-            instance,
-            padding_len: 0,
-        };
+        let join =
+            JoinRepr { instance, ..JoinRepr::worker((FLOATS * SEGMENTS) as u32, FLOATS as u16, workers) };
         let repr = ControlRepr { job: JOB, request: 1, body: ControlBody::Join(join) };
         let mut buffer = [0; 128];
         let len = repr.emit(&mut buffer);

@@ -14,7 +14,7 @@ use iswitch::worker::asynchronous::{AsyncCounters, AsyncProtocol, Submission, Su
 use iswitch::worker::protocol::Failure;
 use iswitch::worker::session::SessionConfig;
 use iswitch_daemon::switch::{Config, Endpoint, Event, Instant, PortId, Switch};
-use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Kind, Mode};
+use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Mode};
 use iswitch_protocol::{Round, VectorLayout};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -463,20 +463,10 @@ impl Simulation {
 
 fn session(layout: VectorLayout, worker: usize, workers: usize, seed: u64) -> SessionConfig {
     let join = JoinRepr {
-        gradient_len: layout.gradient_len(),
-        segment_floats: layout.segment_floats(),
-        workers: workers as u16,
         mode: Mode::Asynchronous,
-        kind: Kind::Worker,
-        weight: 1,
         instance: (seed as u32).wrapping_mul(0x9E37_79B9).wrapping_add(worker as u32),
         rank: worker as u16,
-        height: 0,
-        query: false,
-        tagged: false,
-        nonce: 0,
-        resume: None,
-        padding_len: 0,
+        ..JoinRepr::worker(layout.gradient_len(), layout.segment_floats(), workers as u16)
     };
     SessionConfig { job: JOB, layout, join, recv_buffer_bytes: 4 << 20, heartbeats: true }
 }

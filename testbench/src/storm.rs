@@ -6,9 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use iswitch_protocol::wire::frame::complete_udp_checksum;
-use iswitch_protocol::wire::{
-    Class, Classifier, ControlBody, ControlRepr, FrameAddresses, JoinRepr, Kind as MemberKind, Mode,
-};
+use iswitch_protocol::wire::{Class, Classifier, ControlBody, ControlRepr, FrameAddresses, JoinRepr};
 use pnet_datalink::{Channel, Config, DataLinkSender};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -74,20 +72,8 @@ impl Storm {
     fn forge(&mut self) -> Vec<u8> {
         let random = &mut self.random;
         let join = JoinRepr {
-            gradient_len: random.random_range(1..MAX_GRADIENT_LEN),
-            segment_floats: 366,
-            workers: random.random_range(0..5),
-            mode: Mode::Synchronous,
-            kind: MemberKind::Worker,
-            weight: 1,
-            rank: 0,
-            tagged: false,
-            nonce: 0,
-            height: 0,
-            query: false,
-            resume: None,
             instance: random.random(),
-            padding_len: 0,
+            ..JoinRepr::worker(random.random_range(1..MAX_GRADIENT_LEN), 366, random.random_range(0..5))
         };
         let body = ControlBody::Join(join);
         let packet = ControlRepr { job: random.random(), request: random.random(), body };

@@ -9,8 +9,8 @@ use iswitch_protocol::limits::{MAX_PAYLOAD_LEN_BYTES, PROTOCOL_VERSION, SEG_LEN_
 use iswitch_protocol::segment::{Seg, SegmentIndex};
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
-    AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, JoinRepr, Kind, Mode,
-    Standing, Status, emit_seg,
+    AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, JoinRepr, Standing, Status,
+    emit_seg,
 };
 use iswitch_testbench::cluster::{Daemon, Group, SOON, times};
 use iswitch_testbench::netns::{Star, StarOptions};
@@ -186,22 +186,7 @@ fn segment(index: u32, round: Round, contributions: u16, floats: &[f32]) -> Vec<
 }
 
 fn join(workers: u16) -> JoinRepr {
-    JoinRepr {
-        gradient_len: GRADIENT_LEN,
-        segment_floats: SEGMENT_FLOATS,
-        workers,
-        mode: Mode::Synchronous,
-        kind: Kind::Worker,
-        weight: 1,
-        rank: 0,
-        height: 0,
-        query: false,
-        tagged: false,
-        nonce: 0,
-        resume: None,
-        instance: 1,
-        padding_len: 0,
-    }
+    JoinRepr { instance: 1, ..JoinRepr::worker(GRADIENT_LEN, SEGMENT_FLOATS, workers) }
 }
 
 fn request(job: u32, body: ControlBody<'_>) -> Vec<u8> {

@@ -13,7 +13,7 @@ use iswitch_daemon::switch::{Config, Endpoint, Keys, PortId, Switch};
 use iswitch_protocol::auth::{Direction, NO_SESSION};
 use iswitch_protocol::limits::{DEFAULT_TAGGED_SEGMENT_FLOATS, TRAILER_LEN_BYTES};
 use iswitch_protocol::wire::{
-    AckRepr, Action, Class, ControlBody, ControlRepr, JoinRepr, Kind, Mode, Standing, Status, emit_seg,
+    AckRepr, Action, Class, ControlBody, ControlRepr, JoinRepr, Standing, Status, emit_seg,
 };
 use iswitch_protocol::{Instant, Round, Seg, SegmentIndex, VectorLayout};
 
@@ -48,22 +48,7 @@ fn switch(boot: u64) -> Switch {
 impl Pair {
     fn new() -> Self {
         let layout = VectorLayout::new(LEN, SEGMENT_FLOATS).unwrap();
-        let join = JoinRepr {
-            gradient_len: LEN,
-            segment_floats: SEGMENT_FLOATS,
-            workers: 1,
-            mode: Mode::Synchronous,
-            kind: Kind::Worker,
-            weight: 1,
-            instance: 9,
-            rank: 0,
-            height: 0,
-            query: false,
-            tagged: true,
-            nonce: 0,
-            resume: None,
-            padding_len: 0,
-        };
+        let join = JoinRepr { instance: 9, tagged: true, ..JoinRepr::worker(LEN, SEGMENT_FLOATS, 1) };
         let now = Instant::from_nanos(1);
         let config = SessionConfig { job: JOB, layout, join, recv_buffer_bytes: 1 << 20, heartbeats: true };
         let worker = Session::new(config, now).with_key(Authenticator::new(key(1), 1_000));

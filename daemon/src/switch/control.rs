@@ -521,7 +521,7 @@ impl Switch {
             formed: job.formed,
             pinned: job.pinned_threshold.is_some(),
             orphaned,
-            boot: self.boot_of(job.id),
+            boot: self.boot_of(job_at),
             weight: weight.min(u32::from(u16::MAX)) as u16,
             ..self.bare_ack(action, Status::Success)
         }
@@ -545,8 +545,14 @@ impl Switch {
 
     fn refuse(&mut self, to: &Endpoint, request: Request, refusal: &Refusal) {
         let Refusal { status, expected, round } = *refusal;
-        let history = self.history_at(request.job, status, round);
-        let (boot, formed) = (self.boot_of(request.job), self.is_formed(request.job));
+        let at = self.find_job(request.job);
+        let job = at.and_then(|at| self.job(at));
+        // Who is told where to go on is told what has been summed until then.
+        let told = job.filter(|_| status == Status::StaleRound);
+        let history = told.map_or(0, |job| job.chronicle.before(round));
+        let boot = at.map_or(self.config.boot, |at| self.boot_of(at));
+        // What a job says of its rounds before it is complete is not final.
+        let formed = job.is_some_and(|job| job.formed);
         let ack = AckRepr { expected, round, history, boot, formed, ..self.bare_ack(request.action, status) };
         self.send_ack(to, request, ack, 0);
     }
@@ -571,22 +577,11 @@ impl Switch {
         self.refuse(to, request, &Status::UnknownMember.into());
     }
 
-    /// Whether a job is complete: what it says of its rounds before that is not final.
-    fn is_formed(&self, job: u32) -> bool {
-        self.find_job(job).and_then(|at| self.job(at)).is_some_and(|job| job.formed)
-    }
-
     /// The run of the switch that the history of a job's members belongs to: the topmost one's.
-    fn boot_of(&self, job: u32) -> u64 {
-        let formed = self.find_job(job).filter(|_| self.is_formed(job));
-        let uplink = formed.and_then(|at| self.uplinks.get(at));
+    fn boot_of(&self, job_at: usize) -> u64 {
+        let is_formed = self.job(job_at).is_some_and(|job| job.formed);
+        let uplink = self.uplinks.get(job_at).filter(|_| is_formed);
         uplink.map_or(self.config.boot, |uplink| uplink.boot)
-    }
-
-    /// Who is told where to go on is told what has been summed until then.
-    fn history_at(&self, job: u32, status: Status, round: Round) -> u64 {
-        let job = self.find_job(job).and_then(|at| self.job(at)).filter(|_| status == Status::StaleRound);
-        job.map_or(0, |job| job.chronicle.before(round))
     }
 
     fn bare_ack(&self, action: Action, status: Status) -> AckRepr<'static> {
@@ -664,7 +659,10 @@ fn queue(
 }
 
 /// The set of some segments of a range, one bit each.
-fn bitmap_of(range: RangeRepr, indices: impl Iterator<Item = SegmentIndex>) -> [u8; MAX_BITMAP_LEN_BYTES] {
+pub(super) fn bitmap_of(
+    range: RangeRepr,
+    indices: impl Iterator<Item = SegmentIndex>,
+) -> [u8; MAX_BITMAP_LEN_BYTES] {
     let mut bitmap = [0; MAX_BITMAP_LEN_BYTES];
     for index in indices {
         let bit = index.get() - range.first;

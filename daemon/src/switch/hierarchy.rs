@@ -12,9 +12,7 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
 
 use iswitch_protocol::auth::{Conversation, TagKey};
-use iswitch_protocol::limits::{
-    DATA_TAG_LEN_BYTES, MAX_BITMAP_LEN_BYTES, MAX_MEMBERS, MAX_PARENTS, TRAILER_LEN_BYTES,
-};
+use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, MAX_MEMBERS, MAX_PARENTS, TRAILER_LEN_BYTES};
 use iswitch_protocol::wire::control::{JOIN_LEN_BYTES, RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
     AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Kind, Status,
@@ -24,6 +22,7 @@ use iswitch_protocol::{Instant, Round, SegmentIndex};
 
 use super::Switch;
 use super::authentication::Seal;
+use super::control::bitmap_of;
 use super::event::{Departure, Event};
 use super::formation::Granted;
 use super::membership::MemberAt;
@@ -194,19 +193,20 @@ impl Switch {
         let Some(job) = self.jobs[job_at].as_ref() else { return };
         let (id, is_gathered) = (job.id, job.is_gathered());
         let Some(uplink) = self.uplinks.get_mut(job_at) else { return };
-        if uplink.phase == Phase::Idle && is_gathered {
+        if uplink.phase == Phase::Idle {
+            if !is_gathered {
+                return;
+            }
             uplink.job = Some(id);
             uplink.join_request = uplink.take_request();
             uplink.since = now;
             uplink.last_heard = now;
         }
-        if uplink.phase != Phase::Idle || is_gathered {
-            if uplink.phase != Phase::Member {
-                uplink.phase = Phase::Joining { retry: FIRST_JOIN_RETRY };
-                uplink.due = now.plus(FIRST_JOIN_RETRY);
-            }
-            self.join_parent(job_at);
+        if uplink.phase != Phase::Member {
+            uplink.phase = Phase::Joining { retry: FIRST_JOIN_RETRY };
+            uplink.due = now.plus(FIRST_JOIN_RETRY);
         }
+        self.join_parent(job_at);
     }
 
     /// The parent knows of how many workers its sums can hold.
@@ -326,8 +326,7 @@ impl Switch {
             self.change_parent(job_at);
             return self.forget_members(job_at);
         }
-        let range = RangeRepr { round: Round::default(), first: 0, count: 0 };
-        let body = ControlBody::Help(SegmentSetRepr { range, bitmap: &[] });
+        let body = ControlBody::HEARTBEAT;
         self.send_to_parent(job_at, &ControlRepr { job: id, request, body }, 0);
     }
 
@@ -518,24 +517,18 @@ impl Switch {
         if asked == range && now.since(at) < ASK_INTERVAL {
             return;
         }
-        let mut bitmap = [0u8; MAX_BITMAP_LEN_BYTES];
         let Some(aggregation) = self.aggregation(job_at) else { return };
         let id = aggregation.job.id;
-        let mut any = false;
-        for index in wanted.indices().filter_map(SegmentIndex::new) {
-            if aggregation.awaits_parent(range.round, index) {
-                let bit = index.get() - range.first;
-                bitmap[bit as usize / 8] |= 1 << (bit % 8);
-                any = true;
-            }
+        let is_awaited = |index: &SegmentIndex| aggregation.awaits_parent(range.round, *index);
+        let bits = bitmap_of(range, wanted.indices().filter_map(SegmentIndex::new).filter(is_awaited));
+        let set = SegmentSetRepr::of(range, &bits);
+        if set.indices().next().is_none() {
+            return;
         }
-        if any {
-            let uplink = &mut self.uplinks[job_at];
-            uplink.last_asked = (range, now);
-            let request = uplink.take_request();
-            let set = SegmentSetRepr { range, bitmap: &bitmap[..wanted.bitmap.len()] };
-            self.send_to_parent(job_at, &ControlRepr { job: id, request, body: ControlBody::Help(set) }, 0);
-        }
+        let uplink = &mut self.uplinks[job_at];
+        uplink.last_asked = (range, now);
+        let request = uplink.take_request();
+        self.send_to_parent(job_at, &ControlRepr { job: id, request, body: ControlBody::Help(set) }, 0);
     }
 
     /// Passes a request for the whole job on to the parent, whose notice then carries it out.

@@ -60,7 +60,7 @@ pub(crate) struct Job {
     /// The latest round that any contribution has opened.
     newest: Option<Round>,
     /// The two rounds that can be alive at once, by parity.
-    pub(crate) rounds: [OpenRound; 2],
+    rounds: [OpenRound; 2],
     /// When the first contribution to each of them came.
     opened: [Instant; 2],
     /// In an ordered job, the order in which contributions are added.
@@ -303,7 +303,7 @@ impl Job {
         self.threshold_among(self.active)
     }
 
-    pub(super) fn threshold_among(&self, participants: u64) -> u16 {
+    fn threshold_among(&self, participants: u64) -> u16 {
         let count = participants.count_ones() as u16;
         let waiting_for = if self.formed { 0 } else { self.workers };
         self.pinned_threshold.unwrap_or_else(|| count.max(waiting_for).max(1))
@@ -525,22 +525,7 @@ mod tests {
 
     #[test]
     fn members_take_part_however_many_rounds_pass() {
-        let join = JoinRepr {
-            gradient_len: 1,
-            segment_floats: 1,
-            workers: 2,
-            mode: Mode::Synchronous,
-            kind: Kind::Worker,
-            weight: 1,
-            instance: 1,
-            rank: 0,
-            height: 0,
-            query: false,
-            tagged: false,
-            nonce: 0,
-            resume: None,
-            padding_len: 0,
-        };
+        let join = JoinRepr { instance: 1, ..JoinRepr::worker(1, 1, 2) };
         let layout = VectorLayout::new(1, 1).unwrap();
         let founded = (Ipv4Addr::LOCALHOST, Instant::default());
         let mut job = Job::new(1, &join, layout, (1, Round::new(9)), founded, (0..2, 0..2));

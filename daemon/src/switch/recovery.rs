@@ -8,10 +8,12 @@ use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::{Instant, Round, SegmentIndex};
 
 use super::Switch;
+use super::aggregator::Aggregation;
 use super::asynchronous::Addition;
 use super::event::{Departure, Event};
 use super::job::Job;
 use super::membership::MemberAt;
+use super::output::Batch;
 use super::reason::DropReason;
 
 /// A range of segments to go through when there is room to send: a range may be longer than a super-frame.
@@ -53,6 +55,31 @@ impl Wanted {
         let mut bitmap = [0; MAX_BITMAP_LEN_BYTES];
         bitmap[..wanted.bitmap.len()].copy_from_slice(wanted.bitmap);
         Self { range: wanted.range, bitmap }
+    }
+
+    /// One more than the last segment asked for.
+    fn end(&self) -> u32 {
+        self.range.first + self.range.count
+    }
+
+    /// Lets `push` put those from `next` on into a batch, and returns where it stopped for want of room.
+    fn fill<'a>(
+        &self,
+        aggregation: &mut Aggregation<'a>,
+        batch: &mut Batch,
+        next: u32,
+        push: impl Fn(&mut Aggregation<'a>, Round, SegmentIndex, &mut Batch) -> bool,
+    ) -> u32 {
+        let set = SegmentSetRepr { range: self.range, bitmap: &self.bitmap };
+        let segments = aggregation.job.layout.segment_count();
+        let indices = set.indices().filter(|index| *index >= next && *index < segments);
+        for index in indices.filter_map(SegmentIndex::new) {
+            if !batch.has_room(aggregation.job.layout.packet_len(index)) {
+                return index.get();
+            }
+            push(aggregation, self.range.round, index, batch);
+        }
+        self.end()
     }
 }
 
@@ -106,51 +133,30 @@ impl Switch {
     }
 
     fn repeat_results(&mut self, at: MemberAt, wanted: &Wanted, next: u32) -> (u32, bool) {
-        let RangeRepr { round, first, count } = wanted.range;
-        let wanted = SegmentSetRepr { range: wanted.range, bitmap: &wanted.bitmap };
-        let end = first + count;
         let Some(member) = self.job(at.job).and_then(|job| job.member(at.member)) else {
-            return (end, false);
+            return (wanted.end(), false);
         };
         let to = member.endpoint;
         self.aim_answers(at.job, to);
         let Some((mut aggregation, outbox)) = self.aggregation_and_outbox(at.job) else {
-            return (end, false);
+            return (wanted.end(), false);
         };
-        let indices = wanted.indices().filter(|index| *index >= next);
-        let mut stopped_at = end;
-        for index in indices.filter_map(SegmentIndex::new) {
-            if !outbox.answers.has_room(aggregation.job.layout.packet_len(index)) {
-                stopped_at = index.get();
-                break;
-            }
-            match aggregation.job.mode {
-                Mode::Synchronous => aggregation.push_result(round, index, &mut outbox.answers),
-                Mode::Asynchronous => aggregation.push_finished(round, index, &mut outbox.answers),
-            };
-        }
+        let push = match aggregation.job.mode {
+            Mode::Synchronous => Aggregation::push_result,
+            Mode::Asynchronous => Aggregation::push_finished,
+        };
+        let stopped_at = wanted.fill(&mut aggregation, &mut outbox.answers, next, push);
         self.counters.results_repeated += self.outbox.answers_len();
         (stopped_at, !self.outbox.answers.is_empty())
     }
 
     fn resend_partials(&mut self, job_at: usize, wanted: &Wanted, next: u32) -> (u32, bool) {
-        let RangeRepr { round, first, count } = wanted.range;
-        let wanted = SegmentSetRepr { range: wanted.range, bitmap: &wanted.bitmap };
-        let end = first + count;
         self.send_partials_of(job_at);
         let Some((mut aggregation, outbox)) = self.aggregation_and_outbox(job_at) else {
-            return (end, false);
+            return (wanted.end(), false);
         };
-        let segments = aggregation.job.layout.segment_count();
-        let indices = wanted.indices().filter(|index| *index >= next && *index < segments);
-        let mut stopped_at = end;
-        for index in indices.filter_map(SegmentIndex::new) {
-            if !outbox.partials.has_room(aggregation.job.layout.packet_len(index)) {
-                stopped_at = index.get();
-                break;
-            }
-            aggregation.push_partial(round, index, &mut outbox.partials);
-        }
+        let batch = &mut outbox.partials;
+        let stopped_at = wanted.fill(&mut aggregation, batch, next, Aggregation::push_partial);
         (stopped_at, !self.outbox.partials.is_empty())
     }
 

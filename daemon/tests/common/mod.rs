@@ -8,8 +8,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use iswitch_daemon::switch::{Config, Counters, DropReason, Endpoint, Event, Instant, PortId, Switch};
 use iswitch_protocol::wire::control::RangeRepr;
 use iswitch_protocol::wire::{
-    AckRepr, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Kind, Mode, Status,
-    emit_seg,
+    AckRepr, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Status, emit_seg,
 };
 use iswitch_protocol::{Round, Seg, SegmentIndex};
 
@@ -41,22 +40,7 @@ pub(crate) fn endpoint(host: u8) -> Endpoint {
 
 /// A Join of a vector of five floats in segments of two: three segments, the last with one float.
 pub(crate) fn join(workers: u16) -> JoinRepr {
-    JoinRepr {
-        gradient_len: 5,
-        segment_floats: 2,
-        workers,
-        mode: Mode::Synchronous,
-        kind: Kind::Worker,
-        weight: 1,
-        rank: 0,
-        height: 0,
-        query: false,
-        tagged: false,
-        nonce: 0,
-        resume: None,
-        instance: 1,
-        padding_len: 0,
-    }
+    JoinRepr { instance: 1, ..JoinRepr::worker(5, 2, workers) }
 }
 
 pub(crate) fn range(round: u32, first: u32, count: u32) -> RangeRepr {

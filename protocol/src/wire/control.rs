@@ -14,7 +14,9 @@
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::ops::Range;
 
-use crate::limits::{MAX_PAYLOAD_LEN_BYTES, MAX_RANGE_SEGMENTS, PROTOCOL_VERSION, TRAILER_LEN_BYTES};
+use crate::limits::{
+    MAX_BITMAP_LEN_BYTES, MAX_PAYLOAD_LEN_BYTES, MAX_RANGE_SEGMENTS, PROTOCOL_VERSION, TRAILER_LEN_BYTES,
+};
 use crate::segment::Round;
 use crate::wire::WireError;
 
@@ -442,6 +444,14 @@ pub enum ControlBody<'a> {
     Digest(DigestRepr),
 }
 
+impl ControlBody<'_> {
+    /// The empty Help, which only renews the lease of a member.
+    pub const HEARTBEAT: ControlBody<'static> = ControlBody::Help(SegmentSetRepr {
+        range: RangeRepr { round: Round::new(0), first: 0, count: 0 },
+        bitmap: &[],
+    });
+}
+
 /// Value of a Join: what the member declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JoinRepr {
@@ -500,6 +510,28 @@ pub struct DigestRepr {
     pub round: Round,
     /// Digest of the weights after that round. The members choose how it is made.
     pub digest: u64,
+}
+
+impl JoinRepr {
+    /// The Join of a worker of a synchronous job, without padding; `workers` is what it declares.
+    pub const fn worker(gradient_len: u32, segment_floats: u16, workers: u16) -> Self {
+        Self {
+            gradient_len,
+            segment_floats,
+            workers,
+            mode: Mode::Synchronous,
+            kind: Kind::Worker,
+            weight: 1,
+            instance: 0,
+            rank: 0,
+            height: 0,
+            query: false,
+            tagged: false,
+            nonce: 0,
+            resume: None,
+            padding_len: 0,
+        }
+    }
 }
 
 /// A range of segments of one round.
@@ -568,7 +600,12 @@ pub struct SegmentSetRepr<'a> {
     pub bitmap: &'a [u8],
 }
 
-impl SegmentSetRepr<'_> {
+impl<'a> SegmentSetRepr<'a> {
+    /// The segments of a range whose bit is set. Bits beyond the range do not count.
+    pub fn of(range: RangeRepr, bits: &'a [u8; MAX_BITMAP_LEN_BYTES]) -> Self {
+        Self { range, bitmap: &bits[..range.count.div_ceil(8) as usize] }
+    }
+
     fn buffer_len(&self) -> usize {
         RANGE_LEN_BYTES + self.bitmap.len()
     }
@@ -1048,22 +1085,7 @@ mod tests {
 
     #[test]
     fn a_join_that_does_not_resume_says_nothing_of_it() {
-        let join = JoinRepr {
-            gradient_len: 1,
-            segment_floats: 1,
-            workers: 1,
-            mode: Mode::Synchronous,
-            kind: Kind::Worker,
-            weight: 1,
-            instance: 1,
-            rank: 0,
-            height: 0,
-            query: false,
-            tagged: false,
-            nonce: 0,
-            resume: None,
-            padding_len: 0,
-        };
+        let join = JoinRepr { instance: 1, ..JoinRepr::worker(1, 1, 1) };
         let mut buffer = [0; 128];
         let len = ControlRepr { job: 1, request: 2, body: ControlBody::Join(join) }.emit(&mut buffer);
         assert!(parse(&buffer[..len]).is_ok());

@@ -8,7 +8,7 @@ use std::time::Duration;
 use iswitch::worker::protocol::{Failure, Finished};
 use iswitch::worker::session::{JoinProgress, Session, SessionConfig};
 use iswitch_protocol::wire::control::{JOIN_LEN_BYTES, RangeRepr};
-use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Kind, Mode, Standing, Status};
+use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Standing, Status};
 use iswitch_protocol::{Instant, Round, VectorLayout};
 
 const FIRST_RETRY: Duration = Duration::from_millis(5);
@@ -81,20 +81,9 @@ impl Worker {
     pub(super) fn new(options: Options, now: Instant) -> Self {
         let Options { job, layout, workers, recv_buffer_bytes, instance } = options;
         let join = JoinRepr {
-            gradient_len: layout.gradient_len(),
-            segment_floats: layout.segment_floats(),
-            workers,
-            mode: Mode::Synchronous,
-            kind: Kind::Worker,
-            weight: 1,
             instance,
-            rank: 0,
-            height: 0,
-            tagged: false,
-            nonce: 0,
-            query: false,
-            resume: None,
             padding_len: layout.full_packet_len().saturating_sub(JOIN_LEN_BYTES) as u16,
+            ..JoinRepr::worker(layout.gradient_len(), layout.segment_floats(), workers)
         };
         let config = SessionConfig { job, layout, join, recv_buffer_bytes, heartbeats: true };
         Self {

@@ -7,12 +7,15 @@ use iswitch_protocol::wire::{Action, ControlBody, ControlRepr, Status};
 
 use super::auth::Authenticator;
 use super::protocol::Membership;
-use super::session::HEARTBEATS_PER_LEASE;
+use super::session::JoinProgress;
 
 const FIRST_JOIN_RETRY: Duration = Duration::from_millis(20);
 const LAST_JOIN_RETRY: Duration = Duration::from_millis(500);
 
-/// Time between two signs of life: several of them may be lost before a lease ends.
+/// Several heartbeats may be lost before a lease ends.
+const HEARTBEATS_PER_LEASE: u32 = 4;
+
+/// Time between two signs of life.
 pub(crate) fn heartbeat_interval(lease: Duration) -> Duration {
     (lease / HEARTBEATS_PER_LEASE).max(Duration::from_millis(1))
 }
@@ -53,9 +56,9 @@ impl Attempt {
         }
     }
 
-    /// Members that have joined, once the switch has answered.
-    pub(crate) fn present(&self) -> Option<u16> {
-        self.present
+    /// How far it is.
+    pub(crate) fn progress(&self) -> JoinProgress {
+        self.present.map_or(JoinProgress::Unanswered, JoinProgress::Waiting)
     }
 
     pub(crate) fn deadline(&self) -> Instant {

@@ -10,7 +10,7 @@ use iswitch_protocol::limits::{
 };
 use iswitch_protocol::segment::LayoutError;
 use iswitch_protocol::wire::control::JOIN_LEN_BYTES;
-use iswitch_protocol::wire::{Classifier, JoinRepr, Kind, Mode, Status};
+use iswitch_protocol::wire::{Classifier, JoinRepr, Mode, Status};
 
 use super::state::StateError;
 
@@ -104,20 +104,11 @@ impl JoinOptions {
         let trailer_len = if self.key.is_some() { TRAILER_LEN_BYTES } else { 0 };
         let packet_len = SEG_LEN_BYTES + usize::from(self.segment_floats) * size_of::<f32>() + tag_len;
         JoinRepr {
-            gradient_len: self.gradient_len,
-            segment_floats: self.segment_floats,
-            workers: self.workers,
-            mode: Mode::Synchronous,
-            kind: Kind::Worker,
-            weight: 1,
-            rank: self.rank,
-            height: 0,
-            query: false,
-            tagged: self.tag_data,
-            nonce: 0,
-            resume: None,
             instance,
+            rank: self.rank,
+            tagged: self.tag_data,
             padding_len: packet_len.saturating_sub(JOIN_LEN_BYTES + trailer_len) as u16,
+            ..JoinRepr::worker(self.gradient_len, self.segment_floats, self.workers)
         }
     }
 

@@ -416,7 +416,7 @@ impl WorkerProtocol {
             self.help_sent = Some((id, now));
             self.counters.helps += 1;
             let bitmap = self.received.zeros(range.first..range.first + range.count);
-            let wanted = SegmentSetRepr { range, bitmap: &bitmap[..range.count.div_ceil(8) as usize] };
+            let wanted = SegmentSetRepr::of(range, &bitmap);
             return Some(self.emit_control(id, ControlBody::Help(wanted), buffer));
         }
         if self.current?.resend > 0 {

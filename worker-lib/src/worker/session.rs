@@ -8,7 +8,6 @@
 
 use core::time::Duration;
 
-use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
     Action, Class, ControlBody, ControlPacket, ControlRepr, JoinRepr, Standing, Status,
 };
@@ -17,9 +16,6 @@ use iswitch_protocol::{Instant, Round, VectorLayout};
 use super::attempt::{Answer, Attempt, heartbeat_interval};
 use super::auth::Authenticator;
 use super::protocol::{Failure, Finished, Membership, WorkerCounters, WorkerProtocol};
-
-/// Several heartbeats may be lost before a lease ends.
-pub(crate) const HEARTBEATS_PER_LEASE: u32 = 4;
 
 /// What a session needs to know.
 #[derive(Clone, Copy, Debug)]
@@ -32,14 +28,8 @@ pub struct SessionConfig {
     pub join: JoinRepr,
     /// Receive buffer that the worker really has, in bytes: results that do not fit in it would be lost.
     pub recv_buffer_bytes: usize,
-    /// Whether to keep the lease alive. Otherwise the caller does, see [`heartbeat`].
+    /// Whether to keep the lease alive. Otherwise the caller does, see [`ControlBody::HEARTBEAT`].
     pub heartbeats: bool,
-}
-
-/// The empty Help that renews a lease and wants no answer.
-pub fn heartbeat() -> ControlBody<'static> {
-    let range = RangeRepr { round: Round::default(), first: 0, count: 0 };
-    ControlBody::Help(SegmentSetRepr { range, bitmap: &[] })
 }
 
 /// How far an attempt to join is.
@@ -129,9 +119,7 @@ impl Session {
     /// How far joining is.
     pub fn join_progress(&self) -> JoinProgress {
         match self.phase {
-            Phase::Joining(attempt) => {
-                attempt.present().map_or(JoinProgress::Unanswered, JoinProgress::Waiting)
-            }
+            Phase::Joining(attempt) => attempt.progress(),
             Phase::Supplying | Phase::Member => JoinProgress::Joined,
             Phase::Refused(status, expected) => JoinProgress::Refused(status, expected),
         }
@@ -294,7 +282,7 @@ impl Session {
         }
         if self.sends_heartbeats() && self.heartbeat_at <= now {
             self.heartbeat_at = now.plus(self.heartbeat_interval());
-            return Some(self.emit(0, heartbeat(), buffer));
+            return Some(self.emit(0, ControlBody::HEARTBEAT, buffer));
         }
         let protocol = self.protocol.as_mut()?;
         let (class, stride) = match self.phase {

@@ -15,10 +15,11 @@ use iswitch_protocol::wire::{
 use iswitch_protocol::{Instant, Round as WireRound, VectorLayout};
 use iswitch_socket::{Options, UdpSocket};
 
+use super::attempt::heartbeat_interval;
 use super::auth::Authenticator;
 use super::join::{JoinError, JoinOptions};
 use super::protocol::{Failure, Finished, Membership, WorkerCounters};
-use super::session::{HEARTBEATS_PER_LEASE, JoinProgress, Session, SessionConfig, heartbeat};
+use super::session::{JoinProgress, Session, SessionConfig};
 use super::state::{ReadyPeer, StateServer};
 use crate::aggregate::{AggregateError, AggregatorStats, GradientAggregator, Round, check_vector};
 
@@ -675,9 +676,9 @@ struct Heartbeat {
 impl Heartbeat {
     fn start(link: &Link, job: u32, lease: Duration) -> io::Result<Self> {
         let authenticator = link.authenticator.clone();
-        let bare = encode(job, 0, heartbeat());
+        let bare = encode(job, 0, ControlBody::HEARTBEAT);
         let (socket, tos) = (Arc::clone(&link.socket), link.classifier.control_tos);
-        let interval = (lease / HEARTBEATS_PER_LEASE).max(Duration::from_millis(1));
+        let interval = heartbeat_interval(lease);
         let (stop, stopped) = channel::<()>();
         let beat = move || {
             let mut packet = bare.clone();

@@ -21,7 +21,7 @@ use iswitch_protocol::{Instant, Round, VectorLayout, history};
 use super::attempt::{Answer, Attempt, heartbeat_interval};
 use super::auth::Authenticator;
 use super::protocol::{Failure, Membership, max_window};
-use super::session::{JoinProgress, SessionConfig, heartbeat};
+use super::session::{JoinProgress, SessionConfig};
 use super::timer::RetryTimer;
 use receiver::Receiver;
 use sender::Sender;
@@ -199,9 +199,7 @@ impl AsyncProtocol {
     /// How far joining is.
     pub fn join_progress(&self) -> JoinProgress {
         match self.phase {
-            Phase::Joining(attempt) => {
-                attempt.present().map_or(JoinProgress::Unanswered, JoinProgress::Waiting)
-            }
+            Phase::Joining(attempt) => attempt.progress(),
             Phase::Member => JoinProgress::Joined,
             Phase::Refused(status, expected) => JoinProgress::Refused(status, expected),
         }
@@ -362,7 +360,7 @@ impl AsyncProtocol {
         }
         if self.heartbeat_at <= now {
             self.expect_heartbeat(now);
-            return Some(self.requests.emit(0, heartbeat(), buffer));
+            return Some(self.requests.emit(0, ControlBody::HEARTBEAT, buffer));
         }
         if let Some(order) = self.order.as_mut().filter(|order| order.due) {
             order.due = false;

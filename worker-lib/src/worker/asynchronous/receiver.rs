@@ -221,7 +221,7 @@ impl Receiver {
         counters.helps += 1;
         let end = range.first + range.count;
         let bitmap = self.incoming_mut(range.round).received.zeros(range.first..end);
-        let set = SegmentSetRepr { range, bitmap: &bitmap[..range.count.div_ceil(8) as usize] };
+        let set = SegmentSetRepr::of(range, &bitmap);
         Some(requests.emit(id, ControlBody::Help(set), buffer))
     }
 

@@ -153,7 +153,7 @@ impl Sender {
             self.confirm_sent = Some((id, now));
             counters.confirms += 1;
             let bitmap = self.confirmed.zeros(range.first..range.first + range.count);
-            let set = SegmentSetRepr { range, bitmap: &bitmap[..range.count.div_ceil(8) as usize] };
+            let set = SegmentSetRepr::of(range, &bitmap);
             return Some(requests.emit(id, ControlBody::Confirm(set), buffer));
         }
         if progress.resend > 0 {
