@@ -470,12 +470,126 @@ fn reset_and_halt_reach_all_racks() {
     let got = tree.take();
     assert!(matches!(
         got[..],
-        [(_, Got::Ack { action: Action::Reset, status: Status::Success, round: 1, .. })]
+        [(_, Got::Ack { action: Action::Reset, status: Status::Success, round: 3, .. })]
     ));
     for (rack, place) in [(2, 2), (1, 1), (2, 1), (1, 2)] {
-        tree.contribute(rack, place, 1);
+        tree.contribute(rack, place, 3);
     }
-    assert_eq!(tree.result_for_all(), sum_of_all(1));
+    assert_eq!(tree.result_for_all(), sum_of_all(3));
+}
+
+#[test]
+fn a_rack_hears_of_a_reset_whose_notice_was_lost() {
+    let mut tree = Tree::formed();
+    tree.send(1, 1, Class::Control, &control(JOB, 5, ControlBody::Halt));
+    tree.cut = vec![*uplink(2).ip()];
+    tree.send(1, 1, Class::Control, &control(JOB, 6, ControlBody::Reset { round: Round::new(0) }));
+    tree.cut.clear();
+    tree.take();
+    tree.live(300);
+    let has_to_join_again = |(to, got): &(SocketAddrV4, Got)| {
+        *to == worker(2, 1) && matches!(got, Got::Ack { status: Status::UnknownMember, .. })
+    };
+    assert!(tree.take().iter().any(has_to_join_again));
+}
+
+/// All workers of rack 1 have left round 0 but for one who takes part from round 1 on. `sends` of them had contributed
+/// to the first segment.
+fn deserted(sends: u8) -> Tree {
+    let mut tree = Tree::formed();
+    for place in 1..=2 {
+        tree.send(1, place, Class::Data, &data(1, 0, &[1.0, 1.0]));
+    }
+    (1..=sends).for_each(|place| tree.contribute(1, place, 0));
+    tree.join(1, 3, None);
+    for place in 1..=2 {
+        tree.send(1, place, Class::Control, &control(JOB, 7, ControlBody::Leave));
+    }
+    tree.take();
+    tree
+}
+
+#[test]
+fn a_round_that_all_have_left_in_a_rack_ends_with_what_they_have_contributed() {
+    for (sends, contributions, first) in [(0, 2, 43.0), (1, 3, 54.0)] {
+        let mut tree = deserted(sends);
+        tree.contribute(2, 1, 0);
+        tree.contribute(2, 2, 0);
+        let sum = Got::Result { index: 0, round: 0, contributions, first };
+        assert!(tree.take().contains(&(worker(2, 1), sum)), "{sends} had contributed");
+        // Who has come since goes on with the next round.
+        tree.contribute(2, 1, 1);
+        tree.contribute(2, 2, 1);
+        tree.contribute(1, 3, 1);
+        let sum = Got::Result { index: 0, round: 1, contributions: 3, first: 56.0 };
+        assert!(tree.take().contains(&(worker(1, 3), sum)));
+    }
+}
+
+#[test]
+fn what_is_lost_of_a_round_that_all_have_left_is_sent_again() {
+    let mut tree = Tree::formed();
+    for place in 1..=2 {
+        tree.send(1, place, Class::Data, &data(1, 0, &[1.0, 1.0]));
+    }
+    tree.join(1, 3, None);
+    tree.cut = vec![*uplink(1).ip()];
+    for place in 1..=2 {
+        tree.send(1, place, Class::Control, &control(JOB, 7, ControlBody::Leave));
+    }
+    tree.cut.clear();
+    tree.contribute(2, 1, 0);
+    tree.contribute(2, 2, 0);
+    tree.take();
+    tree.live(300);
+    let sum = Got::Result { index: 0, round: 0, contributions: 2, first: 43.0 };
+    assert!(tree.take().contains(&(worker(2, 1), sum)));
+}
+
+#[test]
+fn a_rack_that_tells_a_new_root_a_new_weight_joins_anew() {
+    let mut tree = Tree::formed();
+    tree.restart(ROOT, 300);
+    tree.take();
+    tree.join(1, 3, None);
+    let has_to_join_again = |(to, got): &(SocketAddrV4, Got)| {
+        *to == worker(1, 1) && matches!(got, Got::Ack { status: Status::UnknownMember, .. })
+    };
+    assert!(tree.take().iter().any(has_to_join_again));
+    assert_eq!(tree.switches[ROOT].jobs().count(), 0, "the root begins no job with what is left of one");
+}
+
+#[test]
+fn a_rack_goes_on_without_a_worker_that_does_not_come_back() {
+    let mut tree = Tree::formed();
+    let start = history::begin(100, JOB, Round::new(0));
+    tree.restart(1, 201);
+    tree.join(1, 1, resume(0, start, 0));
+    tree.take();
+    tree.live(1500);
+    let told = tree.standings();
+    assert_eq!(told, [(worker(1, 1), Standing::Resumed, 0)]);
+}
+
+/// Whether rack 1 goes on when the root has been restarted and rack 2 does not come back.
+fn half_goes_on(parents: &[SocketAddrV4]) -> bool {
+    let mut tree = Tree::formed();
+    let start = history::begin(100, JOB, Round::new(0));
+    tree.restart(ROOT, 300);
+    tree.switches[1] = Switch::new(Config { uplinks: Uplinks::new(parents, PortId(1), 4), ..config(1, 301) });
+    tree.switches[2] = Switch::new(config(2, 302));
+    for place in 1..=2 {
+        tree.join(1, place, resume(0, start, 0));
+    }
+    tree.take();
+    tree.live(1500);
+    tree.standings().iter().any(|(to, standing, _)| (*to, *standing) == (worker(1, 1), Standing::Resumed))
+}
+
+#[test]
+fn half_of_a_job_goes_on_unless_the_rest_may_have_gone_elsewhere() {
+    assert!(half_goes_on(&[service(ROOT)]));
+    assert!(!half_goes_on(&[service(ROOT), service(9)]));
 }
 
 #[test]

@@ -12,7 +12,9 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
 
 use iswitch_protocol::auth::{Conversation, TagKey};
-use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, MAX_MEMBERS, MAX_PARENTS, TRAILER_LEN_BYTES};
+use iswitch_protocol::limits::{
+    DATA_TAG_LEN_BYTES, MAX_BITMAP_LEN_BYTES, MAX_MEMBERS, MAX_PARENTS, MAX_RANGE_SEGMENTS, TRAILER_LEN_BYTES,
+};
 use iswitch_protocol::wire::control::{JOIN_LEN_BYTES, RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
     AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Kind, Status,
@@ -25,6 +27,7 @@ use super::authentication::Seal;
 use super::control::bitmap_of;
 use super::event::{Departure, Event};
 use super::formation::Granted;
+use super::job::Job;
 use super::membership::MemberAt;
 use super::output::{Endpoint, PortId};
 use super::reason::DropReason;
@@ -130,7 +133,8 @@ impl Uplink {
             job: None,
             phase: Phase::Idle,
             join_request: 0,
-            next_request: 1,
+            // Not one that the answers to an earlier run of this switch may still repeat.
+            next_request: ((boot >> 32) as u32).max(1),
             instance: boot as u32,
             boot: 0,
             past_boot: 0,
@@ -156,6 +160,11 @@ impl Uplink {
         let request = self.next_request;
         self.next_request = request.wrapping_add(1).max(1);
         request
+    }
+
+    /// Whoever waits for others at its parent must be heard of within the lease.
+    fn last_join_retry(&self) -> Duration {
+        if self.lease.is_zero() { LAST_JOIN_RETRY } else { LAST_JOIN_RETRY.min(self.heartbeat_interval()) }
     }
 
     fn heartbeat_interval(&self) -> Duration {
@@ -191,10 +200,11 @@ impl Switch {
     pub(super) fn declare_to_parent(&mut self, job_at: usize) {
         let now = self.now;
         let Some(job) = self.jobs[job_at].as_ref() else { return };
-        let (id, is_gathered) = (job.id, job.is_gathered());
+        let is_ready = job.is_gathered() || self.is_overdue(job);
+        let id = job.id;
         let Some(uplink) = self.uplinks.get_mut(job_at) else { return };
         if uplink.phase == Phase::Idle {
-            if !is_gathered {
+            if !is_ready {
                 return;
             }
             uplink.job = Some(id);
@@ -209,6 +219,13 @@ impl Switch {
         self.join_parent(job_at);
     }
 
+    /// Some of those that the members have known do not come back: the parent is told even so.
+    pub(super) fn declare_overdue_job(&mut self, job_at: usize) {
+        if self.uplinks.get(job_at).is_some_and(|uplink| uplink.phase == Phase::Idle) {
+            self.declare_to_parent(job_at);
+        }
+    }
+
     /// The parent knows of how many workers its sums can hold.
     pub(super) fn declare_weight(&mut self, job_at: usize) {
         if self.uplinks.get(job_at).is_some_and(|uplink| uplink.phase != Phase::Idle) {
@@ -221,6 +238,7 @@ impl Switch {
             return;
         };
         let is_tagged = job.tag_key.is_some();
+        let is_member = uplink.phase == Phase::Member;
         let tag_len = if is_tagged { DATA_TAG_LEN_BYTES } else { 0 };
         let trailer_len = if job.has_key { TRAILER_LEN_BYTES } else { 0 };
         let packet_len = job.layout.full_packet_len() + tag_len;
@@ -236,8 +254,11 @@ impl Switch {
             height: job.height(),
             query: false,
             tagged: is_tagged,
+            roams: job.roams() || self.config.uplinks.is_some_and(|uplinks| uplinks.has_choice()),
             nonce: uplink.conversation.session(),
-            resume: job.resume_of_all(),
+            updates: is_member,
+            // What the members have told when they came is long past.
+            resume: job.resume_of_all().filter(|_| !is_member),
             padding_len: 0,
         };
         let packet = ControlRepr { job: job.id, request: uplink.join_request, body: ControlBody::Join(join) };
@@ -270,7 +291,7 @@ impl Switch {
             match uplink.phase {
                 Phase::Idle => {}
                 Phase::Joining { retry } => {
-                    let retry = (retry * 2).min(LAST_JOIN_RETRY);
+                    let retry = (retry * 2).min(uplink.last_join_retry());
                     uplink.phase = Phase::Joining { retry };
                     uplink.due = now.plus(retry);
                     self.reconsider_parent(job_at);
@@ -287,7 +308,7 @@ impl Switch {
     /// Who does not answer, or has nothing to go on with for a lease, may not be the parent that others have.
     fn reconsider_parent(&mut self, job_at: usize) {
         let (now, lease) = (self.now, self.lease());
-        let is_resumed = self.job(job_at).is_some_and(super::job::Job::is_resumed);
+        let is_resumed = self.job(job_at).is_some_and(Job::is_resumed);
         let Some(uplinks) = self.config.uplinks else { return };
         let uplink = &mut self.uplinks[job_at];
         let is_silent = now.since(uplink.last_heard) > lease;
@@ -328,6 +349,24 @@ impl Switch {
         }
         let body = ControlBody::HEARTBEAT;
         self.send_to_parent(job_at, &ControlRepr { job: id, request, body }, 0);
+        self.tend_deserted_round(job_at);
+    }
+
+    /// Nobody is left who would ask for what is missing of such a round.
+    fn tend_deserted_round(&mut self, job_at: usize) {
+        let Some(job) = self.job(job_at) else { return };
+        if job.deserted_round().or(job.vacant_round()).is_none() {
+            return;
+        }
+        self.close_finished(job_at);
+        let Some(round) = self.job(job_at).and_then(Job::deserted_round) else { return };
+        let Some(aggregation) = self.aggregation(job_at) else { return };
+        let segments = aggregation.job.layout.segment_count();
+        let is_awaited = |index: &SegmentIndex| aggregation.awaits_parent(round, *index);
+        let Some(first) = (0..segments).filter_map(SegmentIndex::new).find(is_awaited) else { return };
+        let first = first.get();
+        let range = RangeRepr { round, first, count: MAX_RANGE_SEGMENTS.min(segments - first) };
+        self.ask_parent(job_at, SegmentSetRepr::of(range, &[u8::MAX; MAX_BITMAP_LEN_BYTES]));
     }
 
     /// Takes in what came from the parent.
@@ -396,6 +435,10 @@ impl Switch {
             }
             self.counters.results += 1;
         }
+        if self.job(job_at).is_some_and(|job| job.deserted_round().is_some()) {
+            // Segments of the round after it can now be sent.
+            self.close_finished(job_at);
+        }
     }
 
     fn handle_parent_control(&mut self, job_at: usize, bytes: &[u8]) {
@@ -446,6 +489,9 @@ impl Switch {
         }
         if ack.status != Status::Success {
             let (job, parent) = (uplink.job.unwrap_or(0), uplink.parent.peer);
+            if uplink.phase == Phase::Member && ack.status == Status::UnknownMember {
+                return self.forget_members(job_at);
+            }
             let Phase::Joining { .. } = uplink.phase else { return };
             uplink.due = now.plus(LAST_JOIN_RETRY);
             let (status, expected) = (ack.status, ack.expected);
@@ -484,7 +530,9 @@ impl Switch {
         }
         let is_stale = ack.status == Status::StaleRound && ack.formed;
         let is_behind = is_stale && job.current_round().is_before(ack.round);
-        if ack.boot != uplink.boot || ack.status == Status::UnknownMember || is_behind {
+        // A halted job refuses Helps: this one has been reset since, and the notice was lost.
+        let was_reset = job.halted && (ack.status, ack.action) == (Status::Success, Action::Help);
+        if ack.boot != uplink.boot || ack.status == Status::UnknownMember || is_behind || was_reset {
             return self.forget_members(job_at);
         }
         if ack.status == Status::Halted {

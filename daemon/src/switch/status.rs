@@ -22,6 +22,8 @@ pub struct JobStatus {
     pub gradient_len: u32,
     /// Floats in each segment but the last.
     pub segment_floats: u16,
+    /// The run of the topmost switch, which the numbers of its rounds belong to.
+    pub boot: u64,
     /// `synchronous` or `asynchronous`.
     pub mode: &'static str,
     /// Workers that it was declared with, zero if it waits for none.
@@ -110,6 +112,7 @@ impl JobStatus {
             job: job.id,
             gradient_len: job.layout.gradient_len(),
             segment_floats: job.layout.segment_floats(),
+            boot: job.boot(),
             mode: match job.mode {
                 Mode::Synchronous => "synchronous",
                 Mode::Asynchronous => "asynchronous",

@@ -99,6 +99,9 @@ const AUTHENTICATED: u16 = 1;
 const JOIN_QUERY: u8 = 1;
 const JOIN_RESUME: u8 = 2;
 const JOIN_TAGGED: u8 = 4;
+const JOIN_ROAMS: u8 = 8;
+const JOIN_UPDATES: u8 = 16;
+const JOIN_FLAGS: u8 = JOIN_QUERY | JOIN_RESUME | JOIN_TAGGED | JOIN_ROAMS | JOIN_UPDATES;
 const ACK_FORMED: u8 = 1;
 const ACK_ORPHANED: u8 = 2;
 const ACK_PINNED: u8 = 4;
@@ -477,6 +480,10 @@ pub struct JoinRepr {
     pub query: bool,
     /// Data packets end with a tag (requirement A-9).
     pub tagged: bool,
+    /// A switch that has other parents to go to, or has such a switch below it (requirement M-9).
+    pub roams: bool,
+    /// Only tells what a member now stands for: who is no member is refused.
+    pub updates: bool,
     /// The number that a Challenge asked to repeat; zero if none did (requirement A-6).
     pub nonce: u64,
     /// What the member has summed before, if it has.
@@ -527,6 +534,8 @@ impl JoinRepr {
             height: 0,
             query: false,
             tagged: false,
+            roams: false,
+            updates: false,
             nonce: 0,
             resume: None,
             padding_len: 0,
@@ -747,7 +756,7 @@ fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
         _ => return Err(WireError::BadValue),
     };
     let flags = buffer[join::FLAGS];
-    if flags & !(JOIN_QUERY | JOIN_RESUME | JOIN_TAGGED) != 0 {
+    if flags & !JOIN_FLAGS != 0 {
         return Err(WireError::BadValue);
     }
     Ok(JoinRepr {
@@ -762,6 +771,8 @@ fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
         height: buffer[join::HEIGHT],
         query: flags & JOIN_QUERY != 0,
         tagged: flags & JOIN_TAGGED != 0,
+        roams: flags & JOIN_ROAMS != 0,
+        updates: flags & JOIN_UPDATES != 0,
         nonce: u64_at(buffer, join::NONCE),
         resume: parse_resume(buffer, flags & JOIN_RESUME != 0)?,
         padding_len: padding(buffer, JOIN_LEN_BYTES)?,
@@ -800,7 +811,13 @@ fn emit_join(buffer: &mut [u8], join: &JoinRepr) {
     put_u32(buffer, at::INSTANCE, join.instance);
     put_u16(buffer, at::RANK, join.rank);
     buffer[at::HEIGHT] = join.height;
-    buffer[at::FLAGS] = if join.query { JOIN_QUERY } else { 0 } | if join.tagged { JOIN_TAGGED } else { 0 };
+    let flags = [
+        (join.query, JOIN_QUERY),
+        (join.tagged, JOIN_TAGGED),
+        (join.roams, JOIN_ROAMS),
+        (join.updates, JOIN_UPDATES),
+    ];
+    buffer[at::FLAGS] = flags.iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag);
     put_u64(buffer, at::NONCE, join.nonce);
     if let Some(resume) = &join.resume {
         buffer[at::FLAGS] |= JOIN_RESUME;
@@ -992,12 +1009,12 @@ mod tests {
         let kind = prop_oneof![Just(Kind::Worker), Just(Kind::Switch)];
         let declared = (any::<u32>(), any::<u16>(), any::<u16>(), mode, kind);
         let own = (any::<u16>(), any::<u32>(), any::<u16>(), any::<u8>());
-        let flags = (any::<bool>(), any::<bool>(), any::<u64>());
+        let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<u64>());
         (declared, own, flags, proptest::option::of(resume()), 0u16..2000).prop_map(
             |(declared, own, flags, resume, padding_len)| {
                 let (gradient_len, segment_floats, workers, mode, kind) = declared;
                 let (weight, instance, rank, height) = own;
-                let (query, tagged, nonce) = flags;
+                let (query, tagged, roams, updates, nonce) = flags;
                 JoinRepr {
                     gradient_len,
                     segment_floats,
@@ -1010,6 +1027,8 @@ mod tests {
                     height,
                     query,
                     tagged,
+                    roams,
+                    updates,
                     nonce,
                     resume,
                     padding_len,
