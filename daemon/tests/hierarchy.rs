@@ -332,6 +332,22 @@ fn lost_partials_and_lost_results_are_found_by_the_workers() {
 }
 
 #[test]
+fn the_parent_is_asked_once_however_many_members_ask() {
+    let mut tree = Tree::formed();
+    tree.contribute(1, 1, 0);
+    tree.contribute(1, 2, 0);
+    tree.sleep(5);
+    let asked = |tree: &Tree| tree.switches[ROOT].counters().control_received;
+    let before = asked(&tree);
+    tree.help(1, 1, 0, 1);
+    tree.help(1, 2, 0, 3);
+    assert_eq!(asked(&tree), before + 1);
+    tree.sleep(5);
+    tree.help(1, 2, 0, 3);
+    assert_eq!(asked(&tree), before + 2, "the answer may be lost");
+}
+
+#[test]
 fn a_rack_whose_switch_restarts_keeps_its_seat() {
     let mut tree = Tree::formed();
     let start = history::begin(100, JOB, Round::new(0));
@@ -435,6 +451,35 @@ fn a_lost_parent_is_told_and_never_replaced_by_a_local_sum() {
     tree.help(1, 1, 0, 1);
     let got = tree.take();
     assert!(got.contains(&(worker(1, 2), sum_of_all(0))), "{got:?}");
+}
+
+#[test]
+fn a_switch_that_slept_does_not_blame_its_parent() {
+    let mut tree = Tree::formed();
+    tree.events(1);
+    for asleep_ms in [u64::from(LEASE_MS) * 4 / 10, u64::from(LEASE_MS) * 2] {
+        // It has asked nothing, so nothing could be answered.
+        tree.now_ms += asleep_ms;
+        tree.sleep(500);
+        let lost = |event: &Event| matches!(event, Event::ParentLost { .. });
+        assert!(!tree.events(1).iter().any(lost), "{asleep_ms} ms");
+    }
+}
+
+#[test]
+fn a_parent_that_has_never_answered_is_told() {
+    let mut tree = Tree::new();
+    tree.cut = vec![*service(ROOT).ip()];
+    tree.join(1, 1, None);
+    let status = |tree: &Tree| tree.switches[1].jobs().next().unwrap();
+    tree.live(200);
+    assert!(!status(&tree).parent_lost, "it has had no time to answer");
+    tree.live(2000);
+    assert!(tree.events(1).contains(&Event::ParentLost { job: JOB, parent: service(ROOT) }));
+    assert_eq!((status(&tree).parent_lost, status(&tree).parent), (true, Some(service(ROOT))));
+    tree.cut.clear();
+    tree.live(600);
+    assert!(!status(&tree).parent_lost);
 }
 
 #[test]
@@ -607,38 +652,66 @@ fn switches_in_a_circle_are_refused() {
         tree.switches[at] = Switch::new(config);
     }
     tree.join(1, 1, None);
-    tree.sleep(3000);
+    tree.sleep(500);
     let refused = |event: &Event| matches!(event, Event::ParentRefused { status: Status::TooManyLevels, .. });
     assert!(RACKS.into_iter().any(|rack| tree.events(rack).iter().any(refused)));
+    let refusal = |rack: usize| tree.switches[rack].jobs().next().unwrap().parent_refusal;
+    let refusals: Vec<_> = RACKS.into_iter().filter_map(refusal).collect();
+    assert!(!refusals.is_empty());
+    assert!(refusals.iter().all(|refusal| refusal == "levels of switches (expected 8)"), "{refusals:?}");
+    tree.sleep(2500);
     assert_eq!(tree.standings(), [], "nobody ever starts");
+}
+
+/// A switch with three parents and one member, which joins one job after the other.
+struct Orphan {
+    switch: Switch,
+    now: Instant,
+}
+
+impl Orphan {
+    fn new() -> Self {
+        let parents = [9, 3, 7].map(|last| SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, last), 7711));
+        let uplinks = Uplinks::new(&parents, PortId(1), 1);
+        Self { switch: Switch::new(Config { uplinks, ..config(1, 1) }), now: Instant::from_nanos(1) }
+    }
+
+    fn send(&mut self, body: ControlBody<'_>) {
+        let packet = control(JOB, 1, body);
+        self.switch.handle_datagrams(self.now, &common::endpoint(1), Class::Control, &packet, packet.len());
+    }
+
+    /// The last numbers of the addresses of the parents that it tries in so much time.
+    fn tried_in(&mut self, ms: u64) -> Vec<u8> {
+        let mut tried = Vec::new();
+        for _ in 0..ms / 100 {
+            while let Some(transmit) = self.switch.poll_transmit() {
+                let to = *transmit.recipients().next().unwrap();
+                if to.port == PortId(1) && tried.last() != Some(&to.peer.ip().octets()[3]) {
+                    tried.push(to.peer.ip().octets()[3]);
+                }
+            }
+            self.now = self.now.plus(Duration::from_millis(100));
+            self.send(ControlBody::HEARTBEAT);
+            self.switch.handle_timeout(self.now);
+        }
+        tried
+    }
 }
 
 #[test]
 fn the_parent_with_the_lowest_address_comes_first() {
-    let parents = [9, 3, 7].map(|last| SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, last), 7711));
-    let mut switch = Switch::new(Config {
-        boot: 1,
-        lease_ms: LEASE_MS,
-        memory_bytes: 1 << 20,
-        uplinks: Uplinks::new(&parents, PortId(1), 1),
-        ..Config::default()
-    });
-    let from = common::endpoint(1);
-    let packet = control(JOB, 1, ControlBody::Join(join(4)));
-    let (mut now, mut tried) = (Instant::from_nanos(1), Vec::new());
-    switch.handle_datagrams(now, &from, Class::Control, &packet, packet.len());
-    for _ in 0..60 {
-        while let Some(transmit) = switch.poll_transmit() {
-            let to = *transmit.recipients().next().unwrap();
-            if to.port == PortId(1) && tried.last() != Some(&to.peer.ip().octets()[3]) {
-                tried.push(to.peer.ip().octets()[3]);
-            }
-        }
-        now = now.plus(Duration::from_millis(100));
-        let heartbeat = SegmentSetRepr { range: range(0, 0, 0), bitmap: &[] };
-        let packet = control(JOB, 0, ControlBody::Help(heartbeat));
-        switch.handle_datagrams(now, &from, Class::Control, &packet, packet.len());
-        switch.handle_timeout(now);
-    }
-    assert_eq!(tried[..4], [3, 7, 9, 3]);
+    let mut orphan = Orphan::new();
+    orphan.send(ControlBody::Join(join(4)));
+    assert_eq!(orphan.tried_in(6000)[..4], [3, 7, 9, 3]);
+}
+
+#[test]
+fn a_new_job_begins_at_the_first_parent() {
+    let mut orphan = Orphan::new();
+    orphan.send(ControlBody::Join(join(4)));
+    assert_eq!(orphan.tried_in(2000), [3, 7]);
+    orphan.send(ControlBody::Leave);
+    orphan.send(ControlBody::Join(join(4)));
+    assert_eq!(orphan.tried_in(500).last(), Some(&3), "where other switches begin it");
 }

@@ -30,6 +30,7 @@ use super::formation::Granted;
 use super::job::Job;
 use super::membership::MemberAt;
 use super::output::{Endpoint, PortId};
+use super::questions::Questions;
 use super::reason::DropReason;
 use super::recovery::Work;
 
@@ -38,8 +39,6 @@ const LAST_JOIN_RETRY: Duration = Duration::from_millis(500);
 /// Signs of life in a lease; the parent is lost when several of them are not answered.
 const HEARTBEATS_PER_LEASE: u32 = 8;
 const MISSED_HEARTBEATS: u32 = 3;
-/// Pause between two questions for the same segments: many workers may wait for them.
-const ASK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The parents that a switch may have, and the ports that lead to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,8 +111,10 @@ pub(super) struct Uplink {
     /// When this parent was tried first.
     since: Instant,
     last_heard: Instant,
-    last_asked: (RangeRepr, Instant),
+    questions: Questions,
     pub(super) is_lost: bool,
+    /// Why the parent does not let this switch join, and what was expected, if it does not.
+    pub(super) refusal: Option<(Status, u32)>,
     /// With which this switch proves to its parent that it has the job's key, and the parent to it.
     conversation: Conversation,
     /// Of the partial sums, if data is tagged.
@@ -121,12 +122,12 @@ pub(super) struct Uplink {
 }
 
 impl Uplink {
-    pub(super) fn new(uplinks: &Uplinks, at: u8, boot: u64) -> Self {
+    /// `lease` counts until a parent tells its own.
+    pub(super) fn new(uplinks: &Uplinks, at: u8, boot: u64, lease: Duration) -> Self {
         let unspecified = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
         let port = PortId(uplinks.first_port.0 + at);
         let peer = uplinks.parent(0).unwrap_or(unspecified);
         let parent = Endpoint { port, peer, local: unspecified, peer_mac: [0; 6], local_mac: [0; 6] };
-        let nothing = RangeRepr { round: Round::default(), first: 0, count: 0 };
         Self {
             parent,
             choice: 0,
@@ -140,12 +141,13 @@ impl Uplink {
             past_boot: 0,
             window: 0,
             weight: 0,
-            lease: Duration::ZERO,
+            lease,
             due: Instant::default(),
             since: Instant::default(),
             last_heard: Instant::default(),
-            last_asked: (nothing, Instant::default()),
+            questions: Questions::new(),
             is_lost: false,
+            refusal: None,
             // Drawn at random for each run, and far from the end.
             conversation: Conversation::new(boot >> 1),
             tag_key: None,
@@ -164,15 +166,53 @@ impl Uplink {
 
     /// Whoever waits for others at its parent must be heard of within the lease.
     fn last_join_retry(&self) -> Duration {
-        if self.lease.is_zero() { LAST_JOIN_RETRY } else { LAST_JOIN_RETRY.min(self.heartbeat_interval()) }
+        LAST_JOIN_RETRY.min(self.heartbeat_interval())
     }
 
     fn heartbeat_interval(&self) -> Duration {
         (self.lease / HEARTBEATS_PER_LEASE).max(Duration::from_millis(1))
     }
 
+    /// How long the parent has not been heard.
+    pub(super) fn silence(&self, now: Instant) -> Duration {
+        now.since(self.last_heard)
+    }
+
+    /// Silence after which the parent is lost: several questions were not answered.
+    fn patience(&self) -> Duration {
+        let interval = match self.phase {
+            Phase::Joining { .. } => self.heartbeat_interval().max(LAST_JOIN_RETRY),
+            Phase::Idle | Phase::Member => self.heartbeat_interval(),
+        };
+        interval * MISSED_HEARTBEATS
+    }
+
+    /// The switch itself slept and could hear nobody: that is not the parent's silence.
+    pub(super) fn oversleep(&mut self, slept: Duration) {
+        // Awake, it asks the parent more often than that.
+        if slept > self.patience() / 2 {
+            self.last_heard = self.last_heard.plus(slept);
+            self.since = self.since.plus(slept);
+        }
+    }
+
+    /// From now on that parent is asked.
+    fn choose(&mut self, uplinks: &Uplinks, choice: usize, now: Instant) {
+        self.choice = choice;
+        if let Some(peer) = uplinks.parent(choice) {
+            self.parent.peer = peer;
+        }
+        (self.since, self.last_heard) = (now, now);
+        (self.is_lost, self.refusal) = (false, None);
+    }
+
+    /// Whether a parent is being asked.
+    pub(super) fn is_in_use(&self) -> bool {
+        self.phase != Phase::Idle
+    }
+
     fn deadline(&self) -> Option<Instant> {
-        (self.phase != Phase::Idle).then_some(self.due)
+        self.is_in_use().then_some(self.due)
     }
 }
 
@@ -201,16 +241,19 @@ impl Switch {
         let now = self.now;
         let Some(job) = self.jobs[job_at].as_ref() else { return };
         let is_ready = job.is_gathered() || self.is_overdue(job);
-        let id = job.id;
-        let Some(uplink) = self.uplinks.get_mut(job_at) else { return };
+        let (id, is_resumed) = (job.id, job.is_resumed());
+        let (Some(uplink), Some(uplinks)) = (self.uplinks.get_mut(job_at), self.config.uplinks) else {
+            return;
+        };
         if uplink.phase == Phase::Idle {
             if !is_ready {
                 return;
             }
+            // Those who begin a job meet at the first parent; those who resume one, at that of the others.
+            let choice = if is_resumed { uplink.choice } else { 0 };
+            uplink.choose(&uplinks, choice, now);
             uplink.job = Some(id);
             uplink.join_request = uplink.take_request();
-            uplink.since = now;
-            uplink.last_heard = now;
         }
         if uplink.phase != Phase::Member {
             uplink.phase = Phase::Joining { retry: FIRST_JOIN_RETRY };
@@ -221,14 +264,14 @@ impl Switch {
 
     /// Some of those that the members have known do not come back: the parent is told even so.
     pub(super) fn declare_overdue_job(&mut self, job_at: usize) {
-        if self.uplinks.get(job_at).is_some_and(|uplink| uplink.phase == Phase::Idle) {
+        if !self.uplinks.get(job_at).is_some_and(Uplink::is_in_use) {
             self.declare_to_parent(job_at);
         }
     }
 
     /// The parent knows of how many workers its sums can hold.
     pub(super) fn declare_weight(&mut self, job_at: usize) {
-        if self.uplinks.get(job_at).is_some_and(|uplink| uplink.phase != Phase::Idle) {
+        if self.uplinks.get(job_at).is_some_and(Uplink::is_in_use) {
             self.join_parent(job_at);
         }
     }
@@ -294,6 +337,7 @@ impl Switch {
                     let retry = (retry * 2).min(uplink.last_join_retry());
                     uplink.phase = Phase::Joining { retry };
                     uplink.due = now.plus(retry);
+                    self.watch_parent(job_at);
                     self.reconsider_parent(job_at);
                     self.join_parent(job_at);
                 }
@@ -319,30 +363,30 @@ impl Switch {
 
     fn change_parent(&mut self, job_at: usize) {
         let Some(uplinks) = self.config.uplinks else { return };
+        let now = self.now;
         let uplink = &mut self.uplinks[job_at];
-        uplink.choice += 1;
-        if let Some(peer) = uplinks.parent(uplink.choice) {
-            uplink.parent.peer = peer;
-        }
-        uplink.since = self.now;
-        uplink.last_heard = self.now;
+        uplink.choose(&uplinks, uplink.choice + 1, now);
         let (job, parent) = (uplink.job.unwrap_or(0), uplink.parent.peer);
         self.report(Event::ParentChosen { job, parent });
     }
 
+    /// Notices that the parent does not answer; members are told in every Ack from then on.
+    fn watch_parent(&mut self, job_at: usize) {
+        let uplink = &mut self.uplinks[job_at];
+        let is_lost = uplink.silence(self.now) > uplink.patience();
+        if is_lost && !core::mem::replace(&mut uplink.is_lost, true) {
+            let (job, parent) = (uplink.job.unwrap_or(0), uplink.parent.peer);
+            self.report(Event::ParentLost { job, parent });
+        }
+    }
+
     /// Keeps the lease at the parent, and sees whether the parent is there.
     fn ask_for_life(&mut self, job_at: usize) {
-        let now = self.now;
         let Some(id) = self.job(job_at).map(|job| job.id) else { return };
+        self.watch_parent(job_at);
         let uplink = &mut self.uplinks[job_at];
-        let silent = now.since(uplink.last_heard);
-        let (parent, request) = (uplink.parent.peer, uplink.take_request());
-        let is_lost = silent > uplink.heartbeat_interval() * MISSED_HEARTBEATS;
-        let is_news = is_lost && !core::mem::replace(&mut uplink.is_lost, is_lost);
-        let is_gone = silent > uplink.lease;
-        if is_news {
-            self.report(Event::ParentLost { job: id, parent });
-        }
+        let is_gone = uplink.silence(self.now) > uplink.lease;
+        let request = uplink.take_request();
         if is_gone && self.config.uplinks.is_some_and(|uplinks| uplinks.has_choice()) {
             self.change_parent(job_at);
             return self.forget_members(job_at);
@@ -379,7 +423,7 @@ impl Switch {
         stride: usize,
     ) {
         let uplink = &mut self.uplinks[job_at];
-        if uplink.phase == Phase::Idle || from.peer != uplink.parent.peer || self.jobs[job_at].is_none() {
+        if !uplink.is_in_use() || from.peer != uplink.parent.peer || self.jobs[job_at].is_none() {
             return self.counters.count_drop(DropReason::UnknownMember);
         }
         match class {
@@ -458,7 +502,11 @@ impl Switch {
             ControlBody::Ack(ack) if ack.action == Action::Join => {
                 self.handle_join_answer(job_at, repr.request, &ack);
             }
-            ControlBody::Ack(ack) => self.handle_parent_ack(job_at, &ack),
+            ControlBody::Ack(ack) => {
+                let now = self.now;
+                self.uplinks[job_at].questions.answered(now, repr.request);
+                self.handle_parent_ack(job_at, &ack);
+            }
             ControlBody::Reset { round } => self.reset_from_parent(job_at, round),
             ControlBody::Halt => self.halt_job(job_at),
             _ => self.counters.count_drop(DropReason::Wire(WireError::UnknownAction)),
@@ -495,8 +543,10 @@ impl Switch {
             let Phase::Joining { .. } = uplink.phase else { return };
             uplink.due = now.plus(LAST_JOIN_RETRY);
             let (status, expected) = (ack.status, ack.expected);
+            uplink.refusal = Some((status, expected));
             return self.report(Event::ParentRefused { job, parent, status, expected });
         }
+        uplink.refusal = None;
         uplink.tag_key = tag_key;
         (uplink.window, uplink.weight) = (ack.window, ack.weight);
         uplink.lease = Duration::from_millis(u64::from(ack.lease_ms));
@@ -558,24 +608,21 @@ impl Switch {
     pub(super) fn ask_parent(&mut self, job_at: usize, wanted: SegmentSetRepr<'_>) {
         let now = self.now;
         let range = wanted.range;
-        let Some(uplink) = self.uplinks.get(job_at).filter(|uplink| uplink.phase == Phase::Member) else {
-            return;
-        };
-        let (asked, at) = uplink.last_asked;
-        if asked == range && now.since(at) < ASK_INTERVAL {
+        if self.uplinks.get(job_at).is_none_or(|uplink| uplink.phase != Phase::Member) {
             return;
         }
         let Some(aggregation) = self.aggregation(job_at) else { return };
         let id = aggregation.job.id;
         let is_awaited = |index: &SegmentIndex| aggregation.awaits_parent(range.round, *index);
-        let bits = bitmap_of(range, wanted.indices().filter_map(SegmentIndex::new).filter(is_awaited));
+        let mut bits = bitmap_of(range, wanted.indices().filter_map(SegmentIndex::new).filter(is_awaited));
+        let uplink = &mut self.uplinks[job_at];
+        uplink.questions.retain_new(now, range, &mut bits);
         let set = SegmentSetRepr::of(range, &bits);
         if set.indices().next().is_none() {
             return;
         }
-        let uplink = &mut self.uplinks[job_at];
-        uplink.last_asked = (range, now);
         let request = uplink.take_request();
+        uplink.questions.note(now, request, range, bits);
         self.send_to_parent(job_at, &ControlRepr { job: id, request, body: ControlBody::Help(set) }, 0);
     }
 
@@ -615,7 +662,7 @@ impl Switch {
     pub(super) fn release_uplink(&mut self, job_at: usize, id: u32, comes_back: bool) {
         let Some(uplink) = self.uplinks.get_mut(job_at) else { return };
         let phase = core::mem::replace(&mut uplink.phase, Phase::Idle);
-        uplink.is_lost = false;
+        (uplink.is_lost, uplink.refusal) = (false, None);
         uplink.instance = uplink.instance.wrapping_add(1);
         if !comes_back {
             uplink.job = None;

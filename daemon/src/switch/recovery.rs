@@ -86,6 +86,8 @@ impl Wanted {
 /// A driver that is alive calls at least this many times in a lease, and in the time after which a member is
 /// slow, so a longer silence is its own.
 const TICKS_PER_LIMIT: u32 = 4;
+/// No limit is so short that less sleep would count: that spares a busy switch to look.
+const MIN_SLEEP: Duration = Duration::from_millis(1);
 
 impl Switch {
     pub(super) fn queue_work(&mut self, work: Work) {
@@ -267,13 +269,17 @@ impl Switch {
     }
 
     /// Takes over the driver's clock. A step back is ignored. If the driver slept through much of a lease,
-    /// members could not be heard: their leases are extended by as much, and what rounds wait for likewise.
+    /// members could not be heard: their leases are extended by as much, and what rounds wait for and the patience
+    /// with the parent likewise.
     pub(super) fn advance(&mut self, now: Instant) {
         let slept = now.since(self.now);
         if slept > self.lease() / 2 {
             for (_, member) in self.jobs.iter_mut().flatten().flat_map(Job::members_mut) {
                 member.last_heard = member.last_heard.plus(slept);
             }
+        }
+        if slept > MIN_SLEEP {
+            self.uplinks.iter_mut().for_each(|uplink| uplink.oversleep(slept));
         }
         if slept > self.patience() / 2 {
             self.jobs.iter_mut().flatten().for_each(|job| job.postpone_rounds(slept));
