@@ -20,8 +20,12 @@ mod wires;
 mod worker;
 mod world;
 
+use std::fmt;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 
 use checker::{Rule, Violation};
 use report::Report;
@@ -35,13 +39,33 @@ const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 254), 771
 /// Lines of the transcript of a seed that fails.
 const TRANSCRIPT_LINES: usize = 400;
 
+/// Which kind of job is simulated: what a seed stands for differs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum JobMode {
+    /// Rounds: see [`simulate`].
+    #[default]
+    Synchronous,
+    /// Aggregates of whole vectors: see [`crate::asynchronous::simulate`].
+    Asynchronous,
+}
+
+impl fmt::Display for JobMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Synchronous => "synchronous",
+            Self::Asynchronous => "asynchronous",
+        })
+    }
+}
+
 /// A seed that broke a rule.
 #[derive(Debug)]
-pub struct Failure {
+pub struct Failure<S = Scenario> {
     /// The seed.
     pub seed: u64,
     /// What was simulated.
-    pub scenario: Scenario,
+    pub scenario: S,
     /// The rule, and how it was broken.
     pub violation: Violation,
     /// The last events before.
@@ -61,10 +85,18 @@ pub fn simulate(seed: u64) -> Result<Report, Box<Failure>> {
 /// # Errors
 /// The first rule that was broken.
 pub fn run(scenario: &Scenario, seed: u64) -> Result<Report, Box<Failure>> {
-    run_once(scenario, seed, &mut Transcript::off()).map_err(|_| {
-        // Once more, for the transcript: it happens again in the same way.
+    run_with_transcript(scenario, seed, |transcript| World::new(scenario, seed, transcript).run())
+}
+
+/// Runs a simulation, and if it breaks a rule once more, for the transcript: it happens again in the same way.
+pub(crate) fn run_with_transcript<S: Clone, R>(
+    scenario: &S,
+    seed: u64,
+    simulation: impl Fn(&mut Transcript) -> Result<R, Violation>,
+) -> Result<R, Box<Failure<S>>> {
+    run_once(&simulation, &mut Transcript::off()).map_err(|_| {
         let mut transcript = Transcript::of_last(TRANSCRIPT_LINES);
-        let violation = match run_once(scenario, seed, &mut transcript) {
+        let violation = match run_once(&simulation, &mut transcript) {
             Err(violation) => violation,
             Ok(_) => Violation { rule: Rule::Panic, detail: "it does not happen again".into() },
         };
@@ -72,8 +104,11 @@ pub fn run(scenario: &Scenario, seed: u64) -> Result<Report, Box<Failure>> {
     })
 }
 
-fn run_once(scenario: &Scenario, seed: u64, transcript: &mut Transcript) -> Result<Report, Violation> {
-    catch_unwind(AssertUnwindSafe(|| World::new(scenario, seed, transcript).run())).unwrap_or_else(|panic| {
+fn run_once<R>(
+    simulation: impl Fn(&mut Transcript) -> Result<R, Violation>,
+    transcript: &mut Transcript,
+) -> Result<R, Violation> {
+    catch_unwind(AssertUnwindSafe(|| simulation(transcript))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message");
         Err(Violation { rule: Rule::Panic, detail: text.to_owned() })

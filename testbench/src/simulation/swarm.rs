@@ -174,7 +174,7 @@ impl Scenario {
 
     /// What a seed stands for.
     pub fn draw(seed: u64) -> Self {
-        let mut draw = Draw(ChaCha8Rng::seed_from_u64(seed));
+        let mut draw = Draw::new(seed);
         let workers = if draw.chance(0.02) { draw.among(10..=MAX_MEMBERS) } else { draw.among(1..=9) };
         let duration = draw.time(20_000..=500_000);
         let mut scenario = Self {
@@ -241,26 +241,30 @@ impl Action {
 }
 
 /// The seed's random numbers, in the shapes that scenarios need.
-struct Draw(ChaCha8Rng);
+pub(crate) struct Draw(ChaCha8Rng);
 
 /// Draws an action among so many workers, for a simulation of that length.
 type DrawAction = fn(&mut Draw, usize, Duration) -> Action;
 
 impl Draw {
-    fn chance(&mut self, probability: f64) -> bool {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(ChaCha8Rng::seed_from_u64(seed))
+    }
+
+    pub(crate) fn chance(&mut self, probability: f64) -> bool {
         self.0.random_bool(probability)
     }
 
-    fn among(&mut self, range: RangeInclusive<usize>) -> usize {
+    pub(crate) fn among(&mut self, range: RangeInclusive<usize>) -> usize {
         self.0.random_range(range)
     }
 
     /// Log-uniform: each order of magnitude is as likely as another.
-    fn scale(&mut self, low: f64, high: f64) -> f64 {
+    pub(crate) fn scale(&mut self, low: f64, high: f64) -> f64 {
         (low.ln() + (high.ln() - low.ln()) * self.0.random::<f64>()).exp()
     }
 
-    fn time(&mut self, micros: RangeInclusive<u64>) -> Duration {
+    pub(crate) fn time(&mut self, micros: RangeInclusive<u64>) -> Duration {
         Duration::from_micros(self.scale(*micros.start() as f64, *micros.end() as f64) as u64)
     }
 
