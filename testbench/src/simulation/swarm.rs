@@ -204,7 +204,31 @@ impl Scenario {
             scenario.starts = (0..workers).map(|_| draw.time(1..=duration.as_micros() as u64)).collect();
         }
         scenario.draw_layout(&mut draw);
+        // Last: the other seeds stand for the same as without it.
+        if draw.chance(0.1) {
+            scenario.restart_often(&mut draw);
+        }
         scenario
+    }
+
+    /// Packets that are late, and a switch that is back before they arrive: what one run of it sends or is sent comes
+    /// up in the next.
+    fn restart_often(&mut self, draw: &mut Draw) {
+        (self.link.late, self.link.late_by) = (draw.scale(0.02, 0.3), draw.time(1_000..=20_000));
+        for _ in 0..draw.among(2..=6) {
+            let action = Action::CrashSwitch { restart_after: draw.time(50..=3_000) };
+            self.plan.push(Planned { at: draw.moment(self.duration), action });
+        }
+        if draw.chance(0.5) {
+            // Jobs that are not complete yet come up again as well.
+            let latest = self.duration / 4;
+            self.declared = false;
+            self.starts = (0..self.workers).map(|_| draw.moment(latest)).collect();
+            self.plan.push(Planned {
+                at: draw.moment(latest),
+                action: Action::CrashSwitch { restart_after: draw.time(50..=3_000) },
+            });
+        }
     }
 
     /// Small vectors: what can go wrong does so between segments, not within a long one.
