@@ -219,15 +219,25 @@ impl Scenario {
             let action = Action::CrashSwitch { restart_after: draw.time(50..=3_000) };
             self.plan.push(Planned { at: draw.moment(self.duration), action });
         }
+        if draw.chance(0.3) {
+            // Some workers then have a sum that others lack.
+            let action = draw.set_threshold(self.workers, self.duration);
+            self.plan.push(Planned { at: draw.moment(self.duration / 4), action });
+        }
         if draw.chance(0.5) {
-            // Jobs that are not complete yet come up again as well.
-            let latest = self.duration / 4;
-            self.declared = false;
-            self.starts = (0..self.workers).map(|_| draw.moment(latest)).collect();
-            self.plan.push(Planned {
-                at: draw.moment(latest),
-                action: Action::CrashSwitch { restart_after: draw.time(50..=3_000) },
-            });
+            self.restart_early(draw);
+        }
+    }
+
+    /// Workers that come one after the other, and a switch that forgets the first before the others have come.
+    fn restart_early(&mut self, draw: &mut Draw) {
+        self.compute = draw.time(100..=2_000);
+        self.declared = false;
+        let latest = self.compute * 5;
+        self.starts = (0..self.workers).map(|_| draw.moment(latest)).collect();
+        for _ in 0..draw.among(1..=3) {
+            let action = Action::CrashSwitch { restart_after: draw.time(50..=3_000) };
+            self.plan.push(Planned { at: draw.moment(latest), action });
         }
     }
 
