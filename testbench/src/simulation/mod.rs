@@ -39,14 +39,14 @@ const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 254), 771
 /// Lines of the transcript of a seed that fails.
 const TRANSCRIPT_LINES: usize = 400;
 
-/// Which kind of job is simulated: what a seed stands for differs.
+/// Which kind of job is simulated, see [`simulate`] and [`crate::asynchronous::simulate`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum JobMode {
-    /// Rounds: see [`simulate`].
+    /// Rounds, to which every member contributes once.
     #[default]
     Synchronous,
-    /// Aggregates of whole vectors: see [`crate::asynchronous::simulate`].
+    /// Aggregates of whole vectors, of whichever members.
     Asynchronous,
 }
 
