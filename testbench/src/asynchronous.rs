@@ -4,67 +4,56 @@
 //! One seed decides everything. Vectors are integers, so every sum is exact, and any vector that was counted twice,
 //! or in part, or in two aggregates, shows in the result.
 
+mod scenario;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::ops::AddAssign;
 use std::time::Duration;
 
 use iswitch::pipeline::{Staleness, digest};
 use iswitch::worker::asynchronous::{AsyncCounters, AsyncProtocol, Submission, Sum};
-use iswitch::worker::protocol::Failure;
+use iswitch::worker::protocol;
 use iswitch::worker::session::SessionConfig;
 use iswitch_daemon::switch::{Config, Endpoint, Event, Instant, PortId, Switch};
 use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Mode};
 use iswitch_protocol::{Round, VectorLayout};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use serde::Serialize;
+
+pub use scenario::{Faults, Pace, Scenario};
+
+use crate::simulation::checker::{Rule, Violation, violated};
+use crate::simulation::transcript::{Transcript, describe};
+use crate::simulation::{self, Failure};
 
 const JOB: u32 = 1;
 const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 254), 7711);
 const GRADIENT_LEN: u32 = 150;
 const SEGMENT_FLOATS: u16 = 4;
+/// Aggregates that every worker must be given after the faults have ended.
+const UPDATES_AFTER_HEAL: u64 = 2;
+/// How long that may take, in virtual time: retries are at most half a second apart.
+const LIVENESS_LIMIT: Duration = Duration::from_secs(3);
 
-/// What the network does to packets. Probabilities are per datagram.
-#[derive(Clone, Copy, Debug)]
-pub struct Faults {
-    /// Time on the wire of every packet.
-    pub delay: Duration,
-    /// Up to this much more, drawn for each packet: what reorders them.
-    pub jitter: Duration,
-    /// Probability that a packet is lost.
-    pub loss: f64,
-    /// Probability that a packet arrives twice.
-    pub duplication: f64,
+/// Runs what a seed stands for.
+///
+/// # Errors
+/// The first rule that was broken.
+pub fn simulate(seed: u64) -> Result<Totals, Box<Failure<Scenario>>> {
+    run(&Scenario::draw(seed), seed).map(|report| Totals::of(&report))
 }
 
-impl Faults {
-    /// Nothing is lost, nothing overtaken.
-    pub const NONE: Self =
-        Self { delay: Duration::from_micros(20), jitter: Duration::ZERO, loss: 0.0, duplication: 0.0 };
-}
-
-/// One worker.
-#[derive(Clone, Copy, Debug)]
-pub struct Pace {
-    /// Time that it takes to compute a gradient.
-    pub compute: Duration,
-    /// Stops it for every second one of these periods: it does nothing, and what arrives waits.
-    pub stall: Option<Duration>,
-}
-
-/// A job to simulate.
-#[derive(Clone, Debug)]
-pub struct Scenario {
-    /// Its workers.
-    pub workers: Vec<Pace>,
-    /// The threshold H that the first of them sets; 0 lets it follow the members.
-    pub threshold: u16,
-    /// The bound S.
-    pub staleness_bound: u32,
-    /// The network.
-    pub faults: Faults,
-    /// Virtual time that the job runs.
-    pub duration: Duration,
+/// Runs a scenario, checking every sum of every worker; the seed decides what the network does.
+///
+/// # Errors
+/// The first rule that was broken.
+pub fn run(scenario: &Scenario, seed: u64) -> Result<Report, Box<Failure<Scenario>>> {
+    simulation::run_with_transcript(scenario, seed, |transcript| {
+        Simulation::new(scenario, seed, transcript).run()
+    })
 }
 
 /// What one worker has done.
@@ -91,6 +80,57 @@ pub struct Report {
     pub workers: Vec<WorkerReport>,
 }
 
+/// Counts of one simulation, or of many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    /// Aggregates that any worker has applied.
+    pub aggregates: u64,
+    /// Aggregates whose sum was compared with the vectors in them.
+    pub checked: u64,
+    /// Datagrams that were put on the wire.
+    pub datagrams: u64,
+    /// Vectors that aggregates have taken.
+    pub admitted: u64,
+    /// Gradients that were too stale to be committed.
+    pub skipped: u64,
+    /// Segments sent again because the switch missed them.
+    pub retransmitted: u64,
+    /// Helps sent.
+    pub helps: u64,
+    /// Times that a worker needed the state of a peer.
+    pub missed: u64,
+}
+
+impl Totals {
+    fn of(report: &Report) -> Self {
+        let Report { aggregates, checked, datagrams, ref workers } = *report;
+        let sum = |count: fn(&WorkerReport) -> u64| workers.iter().map(count).sum();
+        Self {
+            aggregates,
+            checked,
+            datagrams,
+            admitted: sum(|worker| worker.counters.admitted),
+            skipped: sum(|worker| worker.staleness.skipped()),
+            retransmitted: sum(|worker| worker.counters.retransmitted),
+            helps: sum(|worker| worker.counters.helps),
+            missed: sum(|worker| worker.missed),
+        }
+    }
+}
+
+impl AddAssign for Totals {
+    fn add_assign(&mut self, other: Self) {
+        self.aggregates += other.aggregates;
+        self.checked += other.checked;
+        self.datagrams += other.datagrams;
+        self.admitted += other.admitted;
+        self.skipped += other.skipped;
+        self.retransmitted += other.retransmitted;
+        self.helps += other.helps;
+        self.missed += other.missed;
+    }
+}
+
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Packet {
     at: Instant,
@@ -109,6 +149,7 @@ struct Gradient {
     /// Number among those of its worker.
     number: u64,
     done_at: Instant,
+    /// Aggregates that had been applied to the weights that it is made from.
     made_at: u64,
 }
 
@@ -117,8 +158,12 @@ struct SimulatedWorker {
     protocol: AsyncProtocol,
     staleness: Staleness,
     model: Vec<f32>,
+    /// Aggregates that it has applied.
+    updates: u64,
     /// The aggregate to be applied next.
     next: Option<Round>,
+    /// The same where it has missed what is before, and no peer has got so far.
+    awaits_state: Option<Round>,
     gradient: Option<Gradient>,
     computed: u64,
     /// The vector under way.
@@ -141,8 +186,11 @@ struct Aggregate {
 }
 
 /// A running simulation.
-pub struct Simulation {
-    scenario: Scenario,
+struct Simulation<'a> {
+    scenario: &'a Scenario,
+    transcript: &'a mut Transcript,
+    /// What the network does now.
+    faults: Faults,
     random: ChaCha8Rng,
     begin: Instant,
     now: Instant,
@@ -151,6 +199,8 @@ pub struct Simulation {
     switch: Switch,
     workers: Vec<SimulatedWorker>,
     aggregates: BTreeMap<u32, Aggregate>,
+    /// The first aggregate for which the threshold H is the one that was set.
+    pinned_from: Option<u32>,
     datagrams: u64,
 }
 
@@ -184,9 +234,9 @@ impl SimulatedWorker {
     }
 }
 
-impl Simulation {
+impl<'a> Simulation<'a> {
     /// A job whose workers are about to join.
-    pub fn new(scenario: Scenario, seed: u64) -> Self {
+    fn new(scenario: &'a Scenario, seed: u64, transcript: &'a mut Transcript) -> Self {
         let begin = Instant::from_nanos(1);
         let config = Config { boot: seed + 1, memory_bytes: 16 << 20, ..Config::default() };
         let layout = VectorLayout::new(GRADIENT_LEN, SEGMENT_FLOATS).expect("a valid layout");
@@ -196,7 +246,9 @@ impl Simulation {
             protocol: AsyncProtocol::new(session(layout, worker, count, seed), begin),
             staleness: Staleness::new(scenario.staleness_bound),
             model: vec![0.0; GRADIENT_LEN as usize],
+            updates: 0,
             next: None,
+            awaits_state: None,
             gradient: None,
             computed: 0,
             committed: None,
@@ -207,6 +259,8 @@ impl Simulation {
         let workers = scenario.workers.iter().enumerate().map(member).collect();
         Self {
             scenario,
+            transcript,
+            faults: scenario.faults,
             random: ChaCha8Rng::seed_from_u64(seed),
             begin,
             now: begin,
@@ -215,15 +269,13 @@ impl Simulation {
             switch: Switch::new(config),
             workers,
             aggregates: BTreeMap::new(),
+            pinned_from: None,
             datagrams: 0,
         }
     }
 
-    /// Runs to the end, checking every sum of every worker.
-    ///
-    /// # Errors
-    /// Names the first sum, order, model or staleness that is wrong.
-    pub fn run(mut self) -> Result<Report, String> {
+    /// Runs to the end.
+    fn run(mut self) -> Result<Report, Violation> {
         if self.scenario.threshold > 0 {
             let body = ControlBody::SetH { threshold: self.scenario.threshold };
             self.workers[0].protocol.order(self.now, body);
@@ -233,17 +285,49 @@ impl Simulation {
         while self.now < end {
             self.step()?;
         }
+        if self.scenario.heals {
+            self.heal()?;
+        }
         self.report()
     }
 
+    /// Ends all faults: from now on every worker has to go on.
+    fn heal(&mut self) -> Result<(), Violation> {
+        self.note(|| "all faults end".to_owned());
+        self.faults = Faults { delay: self.faults.delay, ..Faults::NONE };
+        let limit = self.now.plus(LIVENESS_LIMIT);
+        let mut targets = Vec::new();
+        for worker in &mut self.workers {
+            worker.pace.stall = None;
+            targets.push(worker.updates + UPDATES_AFTER_HEAL);
+        }
+        loop {
+            let behind =
+                self.workers.iter().zip(&targets).position(|(worker, target)| worker.updates < *target);
+            match behind {
+                None => return Ok(()),
+                Some(behind) if self.now > limit => {
+                    let jobs: Vec<_> = self.switch.jobs().collect();
+                    let detail = format!("worker {behind} does not go on; the switch has {jobs:?}");
+                    return violated(Rule::Liveness, detail);
+                }
+                Some(_) => self.step()?,
+            }
+        }
+    }
+
+    fn note(&mut self, line: impl FnOnce() -> String) {
+        self.transcript.note(self.now, line);
+    }
+
     /// Lets the next packet arrive, or the next deadline pass.
-    fn step(&mut self) -> Result<(), String> {
+    fn step(&mut self) -> Result<(), Violation> {
         let (begin, now) = (self.begin, self.now);
         let packet = self.wire.peek().map(|Reverse(next)| next.at);
         let deadlines = self.workers.iter().filter_map(|worker| worker.deadline(begin, now));
         let deadline = deadlines.chain(self.switch.poll_timeout()).min();
         let Some(at) = packet.into_iter().chain(deadline).min() else {
-            return Err("nothing moves any more".into());
+            return violated(Rule::Liveness, "nothing moves any more".to_owned());
         };
         self.now = self.now.max(at);
         if packet == Some(at) {
@@ -259,9 +343,13 @@ impl Simulation {
         self.flush_switch()
     }
 
-    fn deliver(&mut self, packet: Packet) -> Result<(), String> {
+    fn deliver(&mut self, packet: Packet) -> Result<(), Violation> {
         let Packet { worker, to_switch, is_data, bytes, .. } = packet;
         let class = if is_data { Class::Data } else { Class::Control };
+        self.note(|| {
+            let way = if to_switch { format!("{worker} -> switch") } else { format!("switch -> {worker}") };
+            format!("{way}: {}", describe(class, &bytes, bytes.len()))
+        });
         if to_switch {
             self.switch.handle_datagrams(self.now, &endpoint(worker), class, &bytes, bytes.len());
             return self.flush_switch();
@@ -274,7 +362,7 @@ impl Simulation {
     }
 
     /// One turn of a worker: it receives, applies sums, and computes and commits gradients.
-    fn act(&mut self, worker: usize) -> Result<(), String> {
+    fn act(&mut self, worker: usize) -> Result<(), Violation> {
         let now = self.now;
         while let Some((class, bytes)) = self.workers[worker].inbox.pop_front() {
             self.workers[worker].protocol.handle_datagrams(now, class, &bytes, bytes.len());
@@ -285,42 +373,60 @@ impl Simulation {
             acting.protocol.handle_timeout(now);
         }
         self.apply_sums(worker)?;
-        self.note_submission(worker);
-        self.compute(worker);
+        self.note_submission(worker)?;
+        self.compute(worker)?;
         self.flush_worker(worker);
         Ok(())
     }
 
     /// LWU: sums in order, each the same for all, and the same model after it.
-    fn apply_sums(&mut self, worker: usize) -> Result<(), String> {
+    fn apply_sums(&mut self, worker: usize) -> Result<(), Violation> {
+        self.fetch_state(worker);
         loop {
+            if self.workers[worker].awaits_state.is_some() {
+                return Ok(());
+            }
             while let Some(sum) = self.workers[worker].protocol.take_sum() {
                 self.apply(worker, sum)?;
             }
             let acting = &mut self.workers[worker];
             if let Some(divergence) = acting.protocol.take_divergence() {
-                return Err(format!("worker {worker}: {divergence:?}"));
+                return violated(Rule::Agreement, format!("worker {worker}: {divergence:?}"));
             }
             match acting.protocol.take_failure() {
                 None => return Ok(()),
-                // The state of a peer: the model before the next aggregate that it can get.
-                Some(Failure::Missed(next)) => {
+                Some(protocol::Failure::Missed(next)) => {
                     acting.missed += 1;
-                    let peer = self.aggregates.get(&next.previous().get());
-                    acting.model.clone_from(&peer.ok_or("nobody has the state that was missed")?.model);
-                    acting.next = Some(next);
+                    acting.awaits_state = Some(next);
+                    self.fetch_state(worker);
                 }
-                Some(failure) => return Err(format!("worker {worker} failed: {failure:?}")),
+                Some(failure) => {
+                    return violated(Rule::Refusal, format!("worker {worker} failed: {failure:?}"));
+                }
             }
         }
     }
 
-    fn apply(&mut self, worker: usize, sum: Sum) -> Result<(), String> {
+    /// The state that a worker lacks which has missed sums: the model of a peer that has just applied the last of them.
+    fn fetch_state(&mut self, worker: usize) {
         let acting = &mut self.workers[worker];
-        let number = sum.aggregate.get();
-        if acting.next.is_some_and(|next| next != sum.aggregate) {
-            return Err(format!("worker {worker} got {number}, expected {:?}", acting.next));
+        let Some(next) = acting.awaits_state else { return };
+        let peer = self.aggregates.get(&next.previous().get()).filter(|known| known.sum.is_some());
+        if let Some(peer) = peer {
+            acting.model.clone_from(&peer.model);
+            (acting.next, acting.awaits_state) = (Some(next), None);
         }
+    }
+
+    fn apply(&mut self, worker: usize, sum: Sum) -> Result<(), Violation> {
+        let number = sum.aggregate.get();
+        self.check_threshold(number, sum.contributions)?;
+        let acting = &mut self.workers[worker];
+        if acting.next.is_some_and(|next| next != sum.aggregate) {
+            let detail = format!("worker {worker} was given {number}, expected {:?}", acting.next);
+            return violated(Rule::RoundOrder, detail);
+        }
+        acting.updates += 1;
         acting.next = Some(sum.aggregate.next());
         acting.model.iter_mut().zip(&sum.vector).for_each(|(x, sum)| *x = (*x + sum) % 1e6);
         acting.staleness.applied(number);
@@ -334,47 +440,63 @@ impl Simulation {
             Some((vector, contributions)) => {
                 let is_same = *vector == sum.vector && *contributions == sum.contributions;
                 if !is_same || known.model != acting.model {
-                    return Err(format!("worker {worker} has another sum or model for aggregate {number}"));
+                    let detail = format!("worker {worker} has another sum or model for aggregate {number}");
+                    return violated(Rule::Agreement, detail);
                 }
             }
         }
         acting.protocol.recycle(sum.vector);
+        self.note(|| format!("{worker} applies {number}"));
         Ok(())
     }
 
-    fn note_submission(&mut self, worker: usize) {
-        let acting = &mut self.workers[worker];
-        let Some(submission) = acting.protocol.take_submission() else { return };
-        let number = acting.committed.take().expect("only what was committed is answered");
-        let aggregate = match submission {
-            Submission::Admitted(aggregate) => Some(aggregate.get()),
-            Submission::Lost => None,
-        };
-        acting.staleness.admitted(acting.sequence, aggregate);
-        acting.sequence += 1;
-        if let Some(aggregate) = aggregate {
-            self.aggregates.entry(aggregate).or_default().vectors.push((worker, number));
+    fn check_threshold(&self, number: u32, contributions: u16) -> Result<(), Violation> {
+        let is_pinned = self.pinned_from.is_some_and(|first| number >= first);
+        let threshold = if is_pinned { self.scenario.threshold } else { self.workers.len() as u16 };
+        if contributions == threshold {
+            return Ok(());
         }
+        let detail = format!("aggregate {number} counts {contributions} vectors, and H was {threshold}");
+        violated(Rule::Threshold, detail)
+    }
+
+    fn note_submission(&mut self, worker: usize) -> Result<(), Violation> {
+        let acting = &mut self.workers[worker];
+        let Some(submission) = acting.protocol.take_submission() else { return Ok(()) };
+        let (Some(number), Submission::Admitted(aggregate)) = (acting.committed.take(), submission) else {
+            return violated(Rule::Lost, format!("worker {worker} was told {submission:?}"));
+        };
+        acting.staleness.admitted(acting.sequence, Some(aggregate.get()));
+        acting.sequence += 1;
+        self.aggregates.entry(aggregate.get()).or_default().vectors.push((worker, number));
+        self.note(|| format!("{worker} is told that {aggregate} has its vector {number}"));
+        Ok(())
     }
 
     /// LGC: computes, commits what is not too stale, begins anew.
-    fn compute(&mut self, worker: usize) {
+    fn compute(&mut self, worker: usize) -> Result<(), Violation> {
         let now = self.now;
         let acting = &mut self.workers[worker];
         if let Some(Gradient { number, done_at, made_at }) = acting.gradient {
             if now < done_at || !acting.protocol.is_ready() {
-                return;
+                return Ok(());
             }
             if acting.staleness.may_commit(made_at) {
+                let staleness = acting.updates - made_at;
+                if staleness > u64::from(self.scenario.staleness_bound) {
+                    let detail =
+                        format!("worker {worker} commits a gradient that is {staleness} updates old");
+                    return violated(Rule::Staleness, detail);
+                }
                 acting.staleness.committed(acting.sequence, made_at);
                 acting.committed = Some(number);
                 acting.protocol.submit(now, &vector(worker, number));
             }
         }
         let done_at = now.plus(acting.pace.compute);
-        acting.gradient =
-            Some(Gradient { number: acting.computed, done_at, made_at: acting.staleness.updates() });
+        acting.gradient = Some(Gradient { number: acting.computed, done_at, made_at: acting.updates });
         acting.computed += 1;
+        Ok(())
     }
 
     fn flush_worker(&mut self, worker: usize) {
@@ -386,7 +508,7 @@ impl Simulation {
         }
     }
 
-    fn flush_switch(&mut self) -> Result<(), String> {
+    fn flush_switch(&mut self) -> Result<(), Violation> {
         let mut packets = Vec::new();
         while let Some(transmit) = self.switch.poll_transmit() {
             for recipient in transmit.recipients() {
@@ -399,8 +521,14 @@ impl Simulation {
             self.send(to, false, class, &bytes);
         }
         while let Some(event) = self.switch.poll_event() {
-            if matches!(event, Event::Diverged { .. } | Event::Left { .. }) {
-                return Err(event.to_string());
+            match event {
+                Event::Diverged { .. } => return violated(Rule::Agreement, event.to_string()),
+                Event::ThresholdSet { .. } => {
+                    let newest = self.switch.jobs().next().and_then(|job| job.round);
+                    self.pinned_from.get_or_insert(newest.map_or(0, |newest| newest + 1));
+                }
+                Event::Left { .. } => return violated(Rule::Membership, event.to_string()),
+                _ => {}
             }
         }
         Ok(())
@@ -408,7 +536,7 @@ impl Simulation {
 
     /// Puts a packet on the wire: it is lost, or arrives once or twice.
     fn send(&mut self, worker: usize, to_switch: bool, class: Class, bytes: &[u8]) {
-        let Faults { delay, jitter, loss, duplication } = self.scenario.faults;
+        let Faults { delay, jitter, loss, duplication } = self.faults;
         let copies = 1 + u32::from(self.random.random_bool(duplication));
         self.datagrams += 1;
         for _ in 0..copies {
@@ -430,12 +558,13 @@ impl Simulation {
         }
     }
 
-    fn report(self) -> Result<Report, String> {
+    fn report(self) -> Result<Report, Violation> {
         let mut checked = 0;
         for (number, aggregate) in &self.aggregates {
             let Some((sum, contributions)) = &aggregate.sum else { continue };
             if aggregate.vectors.len() > usize::from(*contributions) {
-                return Err(format!("aggregate {number} counts {contributions}: {:?}", aggregate.vectors));
+                let detail = format!("aggregate {number} counts {contributions}: {:?}", aggregate.vectors);
+                return violated(Rule::Lost, detail);
             }
             // At the end a sender may not know yet which aggregate took its vector.
             if aggregate.vectors.len() < usize::from(*contributions) {
@@ -447,11 +576,19 @@ impl Simulation {
                 expected.iter_mut().zip(vector).for_each(|(sum, x)| *sum += x);
             }
             if expected != *sum {
-                return Err(format!("aggregate {number} is not the sum of {:?}", aggregate.vectors));
+                let detail = format!("aggregate {number} is not the sum of {:?}", aggregate.vectors);
+                return violated(Rule::Sum, detail);
             }
             checked += 1;
         }
         let aggregates = self.aggregates.values().filter(|aggregate| aggregate.sum.is_some()).count() as u64;
+        // Each worker may not know yet what became of its last vector.
+        let unknown = aggregates - checked;
+        if unknown > self.workers.len() as u64 {
+            let detail =
+                format!("{unknown} aggregates count vectors whose senders were told nothing of them");
+            return violated(Rule::Lost, detail);
+        }
         let workers = self.workers.into_iter().map(|worker| WorkerReport {
             staleness: worker.staleness,
             counters: worker.protocol.counters(),

@@ -68,7 +68,7 @@ fn build() -> Paths {
 }
 
 /// Name and path from one of cargo's messages, if that is what it tells.
-fn executable(message: &str) -> Option<(String, PathBuf)> {
+pub(crate) fn executable(message: &str) -> Option<(String, PathBuf)> {
     let message: serde_json::Value = serde_json::from_str(message).ok()?;
     let name = message["target"]["name"].as_str()?;
     Some((name.to_owned(), message["executable"].as_str()?.into()))

@@ -5,6 +5,7 @@ pub mod asynchronous;
 pub mod binaries;
 pub mod cluster;
 pub mod faults;
+pub mod mutants;
 pub mod netns;
 pub mod process;
 pub mod requirements;

@@ -428,6 +428,11 @@ impl Job {
             // It still awaits the sum; otherwise it has been given that, and must not be given it again.
             Some((_, round)) if is_replaying && round == member.start => admitted,
             Some((history, round)) if !round.is_before(member.start) => (Standing::Resumed, round, history),
+            // The sum that it was to give or to get is of a round that is over, and others have gone on since.
+            _ if !is_replaying && matches!(member.standing, Standing::Supplies | Standing::Awaits) => {
+                let round = self.next_round_of(id);
+                (Standing::Fresh, round, self.chronicle.before(round))
+            }
             _ => admitted,
         }
     }

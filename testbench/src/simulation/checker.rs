@@ -11,6 +11,7 @@ use std::fmt;
 
 use iswitch_protocol::wire::DataPacket;
 use iswitch_protocol::{Round, Seg, VectorLayout};
+use serde::{Deserialize, Serialize};
 
 /// Digits of one lane: an f32 holds integers of 24 bits.
 const DIGITS_PER_LANE: usize = 12;
@@ -31,7 +32,7 @@ pub const fn digit_lanes(lives: usize) -> usize {
 type Lives = u128;
 
 /// The rule that was broken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
     /// A sum is that of the contributions that it claims, each counted once, of its round and segment.
@@ -48,6 +49,12 @@ pub enum Rule {
     RoundOrder,
     /// What is received is either used or counted under a drop reason; what is sent is counted.
     Counters,
+    /// An aggregate takes as many vectors as H says.
+    Threshold,
+    /// A vector is not given up while its sender is a member, and is in the aggregate that its sender is told.
+    Lost,
+    /// No gradient is committed that is staler than the bound.
+    Staleness,
     /// A deadline lies in the future once it has been handled.
     Timer,
     /// A correct worker is not refused.
@@ -76,7 +83,7 @@ impl fmt::Display for Violation {
 }
 
 /// Ends the simulation with the rule that was broken.
-pub(super) fn violated<T>(rule: Rule, detail: String) -> Result<T, Violation> {
+pub(crate) fn violated<T>(rule: Rule, detail: String) -> Result<T, Violation> {
     Err(Violation { rule, detail })
 }
 

@@ -21,10 +21,13 @@ mod wires;
 mod worker;
 mod world;
 
+use std::fmt;
 use std::net::SocketAddrV4;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use clap::ValueEnum;
 use iswitch_protocol::auth::Key;
+use serde::{Deserialize, Serialize};
 
 use checker::{Rule, Violation};
 use report::Report;
@@ -43,13 +46,33 @@ fn job_key() -> Key {
 /// Lines of the transcript of a seed that fails.
 const TRANSCRIPT_LINES: usize = 400;
 
+/// Which kind of job is simulated, see [`simulate`] and [`crate::asynchronous::simulate`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum JobMode {
+    /// Rounds, to which every member contributes once.
+    #[default]
+    Synchronous,
+    /// Aggregates of whole vectors, of whichever members.
+    Asynchronous,
+}
+
+impl fmt::Display for JobMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Synchronous => "synchronous",
+            Self::Asynchronous => "asynchronous",
+        })
+    }
+}
+
 /// A seed that broke a rule.
 #[derive(Debug)]
-pub struct Failure {
+pub struct Failure<S = Scenario> {
     /// The seed.
     pub seed: u64,
     /// What was simulated.
-    pub scenario: Scenario,
+    pub scenario: S,
     /// The rule, and how it was broken.
     pub violation: Violation,
     /// The last events before.
@@ -69,10 +92,18 @@ pub fn simulate(seed: u64) -> Result<Report, Box<Failure>> {
 /// # Errors
 /// The first rule that was broken.
 pub fn run(scenario: &Scenario, seed: u64) -> Result<Report, Box<Failure>> {
-    run_once(scenario, seed, &mut Transcript::off()).map_err(|_| {
-        // Once more, for the transcript: it happens again in the same way.
+    run_with_transcript(scenario, seed, |transcript| World::new(scenario, seed, transcript).run())
+}
+
+/// Runs a simulation, and if it breaks a rule once more, for the transcript: it happens again in the same way.
+pub(crate) fn run_with_transcript<S: Clone, R>(
+    scenario: &S,
+    seed: u64,
+    simulation: impl Fn(&mut Transcript) -> Result<R, Violation>,
+) -> Result<R, Box<Failure<S>>> {
+    run_once(&simulation, &mut Transcript::off()).map_err(|_| {
         let mut transcript = Transcript::of_last(TRANSCRIPT_LINES);
-        let violation = match run_once(scenario, seed, &mut transcript) {
+        let violation = match run_once(&simulation, &mut transcript) {
             Err(violation) => violation,
             Ok(_) => Violation { rule: Rule::Panic, detail: "it does not happen again".into() },
         };
@@ -80,8 +111,11 @@ pub fn run(scenario: &Scenario, seed: u64) -> Result<Report, Box<Failure>> {
     })
 }
 
-fn run_once(scenario: &Scenario, seed: u64, transcript: &mut Transcript) -> Result<Report, Violation> {
-    catch_unwind(AssertUnwindSafe(|| World::new(scenario, seed, transcript).run())).unwrap_or_else(|panic| {
+fn run_once<R>(
+    simulation: impl Fn(&mut Transcript) -> Result<R, Violation>,
+    transcript: &mut Transcript,
+) -> Result<R, Violation> {
+    catch_unwind(AssertUnwindSafe(|| simulation(transcript))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message");
         Err(Violation { rule: Rule::Panic, detail: text.to_owned() })

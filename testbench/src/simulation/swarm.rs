@@ -226,7 +226,7 @@ impl Scenario {
 
     /// What a seed stands for.
     pub fn draw(seed: u64) -> Self {
-        let mut draw = Draw(ChaCha8Rng::seed_from_u64(seed));
+        let mut draw = Draw::new(seed);
         let workers = if draw.chance(0.02) { draw.among(10..=MAX_MEMBERS) } else { draw.among(1..=9) };
         let duration = draw.time(20_000..=500_000);
         let mut scenario = Self {
@@ -263,6 +263,9 @@ impl Scenario {
         if draw.chance(0.25) {
             scenario.protection = if draw.chance(0.5) { Protection::Control } else { Protection::All };
         }
+        if draw.chance(0.1) {
+            scenario.restart_often(&mut draw);
+        }
         scenario
     }
 
@@ -282,6 +285,36 @@ impl Scenario {
         ];
         for (probability, action) in kinds {
             draw.add_to_plan(&mut self.plan, probability, action, racks, self.duration);
+        }
+    }
+
+    /// Packets that are late, and a switch that is back before they arrive: what one run of it sends or is sent comes
+    /// up in the next.
+    fn restart_often(&mut self, draw: &mut Draw) {
+        (self.link.late, self.link.late_by) = (draw.scale(0.02, 0.3), draw.time(1_000..=20_000));
+        for _ in 0..draw.among(2..=6) {
+            let action = Action::CrashSwitch { restart_after: draw.time(50..=3_000) };
+            self.plan.push(Planned { at: draw.moment(self.duration), action });
+        }
+        if draw.chance(0.3) {
+            // Some workers then have a sum that others lack.
+            let action = draw.set_threshold(self.workers, self.duration);
+            self.plan.push(Planned { at: draw.moment(self.duration / 4), action });
+        }
+        if draw.chance(0.5) {
+            self.restart_early(draw);
+        }
+    }
+
+    /// Workers that come one after the other, and a switch that forgets the first before the others have come.
+    fn restart_early(&mut self, draw: &mut Draw) {
+        self.compute = draw.time(100..=2_000);
+        self.declared = false;
+        let latest = self.compute * 5;
+        self.starts = (0..self.workers).map(|_| draw.moment(latest)).collect();
+        for _ in 0..draw.among(1..=3) {
+            let action = Action::CrashSwitch { restart_after: draw.time(50..=3_000) };
+            self.plan.push(Planned { at: draw.moment(latest), action });
         }
     }
 
@@ -319,26 +352,30 @@ impl Action {
 }
 
 /// The seed's random numbers, in the shapes that scenarios need.
-struct Draw(ChaCha8Rng);
+pub(crate) struct Draw(ChaCha8Rng);
 
 /// Draws an action among so many workers or racks, for a simulation of that length.
 type DrawAction = fn(&mut Draw, usize, Duration) -> Action;
 
 impl Draw {
-    fn chance(&mut self, probability: f64) -> bool {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(ChaCha8Rng::seed_from_u64(seed))
+    }
+
+    pub(crate) fn chance(&mut self, probability: f64) -> bool {
         self.0.random_bool(probability)
     }
 
-    fn among(&mut self, range: RangeInclusive<usize>) -> usize {
+    pub(crate) fn among(&mut self, range: RangeInclusive<usize>) -> usize {
         self.0.random_range(range)
     }
 
     /// Log-uniform: each order of magnitude is as likely as another.
-    fn scale(&mut self, low: f64, high: f64) -> f64 {
+    pub(crate) fn scale(&mut self, low: f64, high: f64) -> f64 {
         (low.ln() + (high.ln() - low.ln()) * self.0.random::<f64>()).exp()
     }
 
-    fn time(&mut self, micros: RangeInclusive<u64>) -> Duration {
+    pub(crate) fn time(&mut self, micros: RangeInclusive<u64>) -> Duration {
         Duration::from_micros(self.scale(*micros.start() as f64, *micros.end() as f64) as u64)
     }
 

@@ -25,7 +25,7 @@ impl Transcript {
     }
 
     /// Adds a line, which is made only if it is kept.
-    pub(super) fn note(&mut self, at: Instant, line: impl FnOnce() -> String) {
+    pub(crate) fn note(&mut self, at: Instant, line: impl FnOnce() -> String) {
         if self.capacity == 0 {
             return;
         }
@@ -52,7 +52,7 @@ pub(super) fn is_heartbeat(class: Class, bytes: &[u8]) -> bool {
 }
 
 /// The packets of a super-frame in a few words.
-pub(super) fn describe(class: Class, payload: &[u8], stride: usize) -> String {
+pub(crate) fn describe(class: Class, payload: &[u8], stride: usize) -> String {
     let packets: Vec<_> = payload.chunks(stride.max(1)).map(|bytes| describe_one(class, bytes)).collect();
     packets.join(", ")
 }

@@ -1,6 +1,8 @@
-//! Simulations of the switch and its workers: random ones, and the comparison with simpler protocols.
+//! Simulations of the switch and its workers: random ones, those that have to find planted bugs, and the comparison
+//! with simpler protocols.
 
 mod compare;
+mod mutants;
 mod simulate;
 
 use std::process::ExitCode;
@@ -19,6 +21,8 @@ struct Cli {
 enum Command {
     /// Run random scenarios, and stop at the first that breaks a rule
     Simulate(simulate::Options),
+    /// Plant bugs into the protocol, one at a time, and expect random scenarios to find each
+    Mutants(mutants::Options),
     /// Compare the protocol with simpler ones on the same networks
     Compare(compare::Options),
 }
@@ -26,6 +30,7 @@ enum Command {
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Simulate(options) => simulate::run(&options),
+        Command::Mutants(options) => mutants::run(&options),
         Command::Compare(options) => compare::compare(&options),
     }
 }

@@ -1,15 +1,18 @@
 //! `testbench simulate`: random scenarios, on all cores.
 
+use std::fmt::Debug;
 use std::io::IsTerminal;
 use std::num::NonZero;
+use std::ops::AddAssign;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use iswitch_testbench::simulation::report::Report;
-use iswitch_testbench::simulation::{Failure, simulate};
+use iswitch_testbench::simulation::{Failure, JobMode};
+use iswitch_testbench::{asynchronous, simulation};
+use serde::Serialize;
 
 /// Without a terminal, lines come this far apart.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
@@ -18,6 +21,9 @@ const BATCH: u64 = 16;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
+    /// Which kind of job; a seed stands for another scenario in each
+    #[arg(long, default_value_t = JobMode::Synchronous)]
+    mode: JobMode,
     /// Number of seeds
     #[arg(long, default_value_t = 1000)]
     seeds: u64,
@@ -32,25 +38,41 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// What the threads share.
-struct Shared {
+/// Runs a seed.
+type Simulate<S, R> = fn(u64) -> Result<R, Box<Failure<S>>>;
+
+/// What the threads share. `S` is a scenario, `R` what simulations are counted in.
+struct Shared<S, R> {
+    simulate: Simulate<S, R>,
     next: AtomicU64,
     end: u64,
     has_failed: AtomicBool,
-    failure: Mutex<Option<Box<Failure>>>,
-    total: Mutex<Report>,
+    failure: Mutex<Option<Box<Failure<S>>>>,
+    total: Mutex<R>,
     progress: Progress,
 }
 
 pub(crate) fn run(options: &Options) -> ExitCode {
+    match options.mode {
+        JobMode::Synchronous => search(options, simulation::simulate),
+        JobMode::Asynchronous => search(options, asynchronous::simulate),
+    }
+}
+
+fn search<S, R>(options: &Options, simulate: Simulate<S, R>) -> ExitCode
+where
+    S: Debug + Serialize + Send,
+    R: AddAssign + Debug + Default + Serialize + Send,
+{
     let (first, seeds) = options.seed.map_or((options.first, options.seeds), |seed| (seed, 1));
     let begin = Instant::now();
     let shared = Shared {
+        simulate,
         next: AtomicU64::new(first),
         end: first.saturating_add(seeds),
         has_failed: AtomicBool::new(false),
         failure: Mutex::new(None),
-        total: Mutex::new(Report::default()),
+        total: Mutex::new(R::default()),
         progress: Progress::new(seeds, options.json),
     };
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
@@ -64,7 +86,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     let failure = shared.failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let total = shared.total.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some(failure) = &failure {
-        explain(failure);
+        explain(failure, options.mode);
     }
     if options.json {
         let violation = failure.as_ref().map(|failure| {
@@ -73,7 +95,8 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         });
         let seconds = begin.elapsed().as_secs_f64();
         let result = serde_json::json!({
-            "first": first, "seeds": done, "seconds": seconds, "violation": violation, "total": total,
+            "mode": options.mode, "first": first, "seeds": done, "seconds": seconds, "violation": violation,
+            "total": total,
         });
         println!("{result}");
     } else if failure.is_none() {
@@ -84,16 +107,16 @@ pub(crate) fn run(options: &Options) -> ExitCode {
 }
 
 /// Takes seeds until there are no more, or one has failed. Of several that fail the lowest is kept.
-fn work(shared: &Shared) {
+fn work<S, R: AddAssign + Default>(shared: &Shared<S, R>) {
     while !shared.has_failed.load(Ordering::Relaxed) {
         let first = shared.next.fetch_add(BATCH, Ordering::Relaxed);
         let batch = first..shared.end.min(first.saturating_add(BATCH));
         if batch.is_empty() {
             return;
         }
-        let mut report = Report::default();
+        let mut report = R::default();
         for seed in batch.clone() {
-            match simulate(seed) {
+            match (shared.simulate)(seed) {
                 Ok(one) => report += one,
                 Err(failure) => {
                     shared.has_failed.store(true, Ordering::Relaxed);
@@ -111,7 +134,7 @@ fn work(shared: &Shared) {
 }
 
 /// All that is needed to reproduce a violation, on the standard error.
-fn explain(failure: &Failure) {
+fn explain<S: Debug + Serialize>(failure: &Failure<S>, mode: JobMode) {
     let Failure { seed, scenario, violation, transcript } = failure;
     eprintln!("{transcript}");
     match serde_json::to_string(scenario) {
@@ -119,7 +142,7 @@ fn explain(failure: &Failure) {
         Err(error) => eprintln!("scenario: {scenario:?} ({error})"),
     }
     eprintln!("seed {seed} at commit {}: {violation}", commit());
-    eprintln!("again: testbench simulate --seed {seed}");
+    eprintln!("again: testbench simulate --mode {mode} --seed {seed}");
 }
 
 /// The commit of the working directory.

@@ -541,10 +541,12 @@ impl AsyncProtocol {
             (Status::Success, _) => {}
             (Status::StaleRound, Action::Help) => {
                 if self.receiver.lacks_before(ack.round) {
+                    let next = self.receiver.latest_from(ack.round);
                     // What has been summed until then is not known here.
                     let boot = ack.boot;
-                    self.receiver.restart(now, ack.round, 0, boot);
-                    self.fail(Failure::Missed(ack.round));
+                    self.receiver.restart(now, next, 0, boot);
+                    self.receiver.ask();
+                    self.fail(Failure::Missed(next));
                 }
             }
             (Status::Halted, _) => self.refused(Failure::Halted),

@@ -240,6 +240,12 @@ impl Receiver {
         self.next.is_before(oldest_kept)
     }
 
+    /// Where to go on when the aggregates before `oldest_kept` are gone: at the latest of which anything was heard. The
+    /// oldest would be gone as well when it is asked for.
+    pub(super) fn latest_from(&self, oldest_kept: Round) -> Round {
+        if self.latest.is_before(oldest_kept) { oldest_kept } else { self.latest }
+    }
+
     /// Moves what is complete to what is ready, in order, while there is room.
     fn collect(&mut self) {
         let segments = self.layout.segment_count();
@@ -263,7 +269,7 @@ impl Receiver {
     }
 
     /// Asks for what is missing of the next aggregate.
-    fn ask(&mut self) {
+    pub(super) fn ask(&mut self) {
         let (round, segments) = (self.next, self.layout.segment_count());
         let mut from = 0;
         while self.helps.len() < MAX_HELPS_AT_ONCE

@@ -1,0 +1,93 @@
+//! What an asynchronous simulation is made of, and how a seed draws it.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::simulation::swarm::Draw;
+
+/// What the network does to packets. Probabilities are per datagram.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Faults {
+    /// Time on the wire of every packet.
+    pub delay: Duration,
+    /// Up to this much more, drawn for each packet: what reorders them.
+    pub jitter: Duration,
+    /// Probability that a packet is lost.
+    pub loss: f64,
+    /// Probability that a packet arrives twice.
+    pub duplication: f64,
+}
+
+impl Faults {
+    /// Nothing is lost, nothing overtaken.
+    pub const NONE: Self =
+        Self { delay: Duration::from_micros(20), jitter: Duration::ZERO, loss: 0.0, duplication: 0.0 };
+
+    fn draw(draw: &mut Draw) -> Self {
+        let mut faults = Self { delay: draw.time(5..=200), ..Self::NONE };
+        if draw.chance(0.5) {
+            faults.jitter = draw.time(1..=5_000);
+        }
+        if draw.chance(0.6) {
+            faults.loss = draw.scale(1e-3, 0.3);
+        }
+        if draw.chance(0.4) {
+            faults.duplication = draw.scale(1e-3, 0.3);
+        }
+        faults
+    }
+}
+
+/// One worker.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Pace {
+    /// Time that it takes to compute a gradient.
+    pub compute: Duration,
+    /// Stops it for every second one of these periods: it does nothing, and what arrives waits.
+    pub stall: Option<Duration>,
+}
+
+/// A job to simulate.
+#[derive(Clone, Debug, Serialize)]
+pub struct Scenario {
+    /// Its workers.
+    pub workers: Vec<Pace>,
+    /// The threshold H that the first of them sets; 0 lets it follow the members.
+    pub threshold: u16,
+    /// The bound S.
+    pub staleness_bound: u32,
+    /// The network.
+    pub faults: Faults,
+    /// Virtual time that the job runs.
+    pub duration: Duration,
+    /// Whether all faults end after that, and every worker then has to go on.
+    pub heals: bool,
+}
+
+impl Scenario {
+    /// What a seed stands for.
+    pub fn draw(seed: u64) -> Self {
+        let mut draw = Draw::new(seed);
+        let count = draw.among(1..=8);
+        let compute = draw.time(20..=3_000);
+        let is_uneven = draw.chance(0.5);
+        let may_stall = draw.chance(0.4);
+        let pace = |draw: &mut Draw| Pace {
+            compute: if is_uneven { compute * draw.among(1..=10) as u32 } else { compute },
+            stall: (may_stall && draw.chance(0.5)).then(|| draw.time(500..=30_000)),
+        };
+        let workers = (0..count).map(|_| pace(&mut draw)).collect();
+        let faults = Faults::draw(&mut draw);
+        // About the time that the fastest worker needs for a vector.
+        let turn = compute + faults.delay * 2;
+        Self {
+            workers,
+            threshold: if draw.chance(0.5) { 0 } else { draw.among(1..=count + 2) as u16 },
+            staleness_bound: draw.among(0..=4) as u32,
+            faults,
+            duration: turn * draw.scale(10.0, 250.0) as u32,
+            heals: true,
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! `testbench mutants`: bugs planted into the protocol, which simulations have to find.
+
+use std::io::IsTerminal;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use iswitch_testbench::mutants::{Bench, Bug, Mutant, Outcome, Seeds, Trial, select};
+use iswitch_testbench::simulation::JobMode;
+use serde::Serialize;
+use serde_json::json;
+
+/// Characters of what the checker says that the table shows.
+const SHOWN_CHARS: usize = 100;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Mutants to test, by the names of their files in testbench/mutants without .toml [default: all]
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// Seeds within which each mutant has to be found, and the code without a mutant may break no rule [default: 20000
+    /// of synchronous jobs, 300 of asynchronous ones, which take longer]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    seeds: Option<u64>,
+    /// Seconds that the simulations of a mutant may take; one that hangs is not found
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    time_limit_s: u64,
+    /// Print the result as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(options: &Options) -> ExitCode {
+    match test(options) {
+        Ok(all_found) => ExitCode::from(u8::from(!all_found)),
+        Err(error) => {
+            eprintln!("testbench mutants: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether all mutants were found.
+fn test(options: &Options) -> Result<bool> {
+    let begin = Instant::now();
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the workspace has no root")?;
+    let mutants = select(Mutant::load_all(workspace)?, &options.names)?;
+    let seeds = options.seeds.map_or_else(Seeds::default, Seeds::of_each);
+    let bench = Bench::new(workspace, seeds, Duration::from_secs(options.time_limit_s))?;
+    let progress = Progress::new(mutants.len());
+    let control_seconds = run_controls(&bench, &mutants, &progress)?;
+    let mut trials = Vec::new();
+    for mutant in mutants {
+        progress.begin(&mutant.name);
+        let trial = bench.attempt(&mutant)?;
+        progress.end(&format!("{}: {}", mutant.name, describe(&trial)));
+        trials.push((mutant, trial));
+    }
+    progress.finish();
+    let found = trials.iter().filter(|(_, trial)| trial.is_found()).count();
+    let seconds = begin.elapsed().as_secs_f64();
+    if options.json {
+        let mutants: Vec<_> = trials.iter().map(Row::of).collect();
+        let result = json!({
+            "seeds": seeds, "seconds": seconds, "control_seconds": control_seconds, "found": found,
+            "mutants": mutants,
+        });
+        println!("{result}");
+    } else {
+        print_table(&trials);
+        println!(
+            "\n{found} of {} mutants found, in {seconds:.0} s; without a mutant none of {} and {} seeds of synchronous and \
+             asynchronous jobs breaks a rule",
+            trials.len(),
+            seeds.synchronous,
+            seeds.asynchronous
+        );
+    }
+    Ok(found == trials.len())
+}
+
+/// Without a bug none must be found, or finding one with it says nothing. The seconds that it took.
+fn run_controls(bench: &Bench, mutants: &[Mutant], progress: &Progress) -> Result<f64> {
+    let mut seconds = 0.0;
+    for mode in [JobMode::Synchronous, JobMode::Asynchronous] {
+        if mutants.iter().any(|mutant| mutant.bug.mode == mode) {
+            progress.begin(&format!("no mutant, {mode}"));
+            let trial = bench.control(mode).context("testing the code without a mutant")?;
+            if !matches!(trial.outcome, Outcome::Survived { .. }) {
+                bail!("the code breaks a rule without a mutant: {}", describe(&trial));
+            }
+            progress.note(&format!("no mutant, {mode}: {}", describe(&trial)));
+            seconds += trial.build_seconds + trial.simulate_seconds;
+        }
+    }
+    Ok(seconds)
+}
+
+fn describe(trial: &Trial) -> String {
+    let Trial { outcome, build_seconds, simulate_seconds } = trial;
+    let times = format!("built in {build_seconds:.1} s, simulated in {simulate_seconds:.1} s");
+    match outcome {
+        Outcome::Found { seeds, rule, detail } => format!("{rule:?} after {seeds} seeds, {times}: {detail}"),
+        Outcome::Survived { seeds } => format!("nothing found in {seeds} seeds, {times}"),
+        Outcome::Failed { error } => format!("failed: {error}"),
+    }
+}
+
+/// A mutant in the result.
+#[derive(Serialize)]
+struct Row<'a> {
+    name: &'a str,
+    what: &'a str,
+    breaks: &'a str,
+    mode: JobMode,
+    file: &'a str,
+    #[serde(flatten)]
+    trial: &'a Trial,
+}
+
+impl<'a> Row<'a> {
+    fn of((mutant, trial): &'a (Mutant, Trial)) -> Self {
+        let Mutant { name, bug: Bug { what, breaks, mode, file, .. } } = mutant;
+        Self { name, what, breaks, mode: *mode, file, trial }
+    }
+}
+
+fn print_table(trials: &[(Mutant, Trial)]) {
+    println!("| mutant | breaks | seeds until found | what the checker says | built in |");
+    println!("|---|---|---|---|---|");
+    for (Mutant { name, bug }, trial) in trials {
+        let (seeds, finding) = match &trial.outcome {
+            Outcome::Found { seeds, rule, detail } => {
+                (seeds.to_string(), format!("{rule:?}: {}", cut(detail)))
+            }
+            Outcome::Survived { seeds } => (format!("not in {seeds}"), "NOT FOUND".to_owned()),
+            Outcome::Failed { error } => ("-".to_owned(), format!("FAILED: {}", cut(error))),
+        };
+        let Trial { build_seconds, .. } = trial;
+        println!("| {name} | {} | {seeds} | {finding} | {build_seconds:.1} s |", bug.breaks);
+    }
+}
+
+/// The beginning of a text, in one line.
+fn cut(text: &str) -> String {
+    let line = text.replace('\n', " ");
+    match line.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line,
+    }
+}
+
+/// A bar on a terminal, a line for each mutant elsewhere.
+struct Progress(Option<ProgressBar>);
+
+impl Progress {
+    fn new(mutants: usize) -> Self {
+        if !std::io::stderr().is_terminal() {
+            return Self(None);
+        }
+        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} mutants, {elapsed}, {msg}");
+        let bar = ProgressBar::with_draw_target(Some(mutants as u64), ProgressDrawTarget::stderr());
+        bar.enable_steady_tick(Duration::from_secs(1));
+        Self(Some(bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))))
+    }
+
+    fn begin(&self, what: &str) {
+        if let Some(bar) = &self.0 {
+            bar.set_message(what.to_owned());
+        }
+    }
+
+    fn note(&self, line: &str) {
+        match &self.0 {
+            Some(bar) => bar.println(line),
+            None => eprintln!("{line}"),
+        }
+    }
+
+    fn end(&self, line: &str) {
+        self.note(line);
+        if let Some(bar) = &self.0 {
+            bar.inc(1);
+        }
+    }
+
+    fn finish(&self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! A copy of the workspace's sources, in which they can be broken without harm.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::Mutant;
+
+/// The copy. It stays from run to run, at the same place, so that cargo builds only what has changed.
+#[derive(Debug)]
+pub struct Sources {
+    workspace: PathBuf,
+    directory: PathBuf,
+    /// Held as long as the copy is in use.
+    _lock: File,
+}
+
+impl Sources {
+    /// Copies the sources of a workspace: what git tracks or would track, as it is in the working tree.
+    ///
+    /// # Errors
+    /// If the files cannot be listed, read or written, or the copy is in use.
+    pub fn copy(workspace: &Path, directory: &Path) -> Result<Self> {
+        fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
+        let lock = lock(&directory.with_extension("lock"))?;
+        let copy = Self { workspace: workspace.to_owned(), directory: directory.to_owned(), _lock: lock };
+        let files = list(workspace)?;
+        remove_others(directory, directory, &files)?;
+        for file in &files {
+            copy.restore(file)?;
+        }
+        Ok(copy)
+    }
+
+    /// Where the copy is.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Plants a bug. Only one may be there at a time: see [`Self::restore`].
+    ///
+    /// # Errors
+    /// If the mutant does not fit the source, or that cannot be read or written.
+    pub fn plant(&self, mutant: &Mutant) -> Result<()> {
+        let file = &mutant.bug.file;
+        let path = self.workspace.join(file);
+        let source = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        write(&self.directory.join(file), mutant.apply(&source)?.as_bytes())
+    }
+
+    /// Makes a file of the copy the same as in the workspace.
+    ///
+    /// # Errors
+    /// If it cannot be read or written.
+    pub fn restore(&self, file: impl AsRef<Path>) -> Result<()> {
+        let path = self.workspace.join(&file);
+        let content = fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
+        write(&self.directory.join(&file), &content)
+    }
+}
+
+/// Two runs at once would break each other's copy.
+fn lock(path: &Path) -> Result<File> {
+    let file = File::create(path).with_context(|| format!("making {}", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            bail!("{} is locked: mutants are being tested already", path.display())
+        }
+        Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("locking {}", path.display())),
+    }
+}
+
+fn list(workspace: &Path) -> Result<BTreeSet<PathBuf>> {
+    let mut git = Command::new("git");
+    git.arg("-C").arg(workspace).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
+    let output = git.output().context("running git, which lists the sources")?;
+    ensure!(output.status.success(), "{git:?}: {}", String::from_utf8_lossy(&output.stderr).trim());
+    let names = output.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    let names: Result<BTreeSet<_>, _> =
+        names.map(|name| std::str::from_utf8(name).map(PathBuf::from)).collect();
+    let mut files = names.context("a source file whose name is not UTF-8")?;
+    // One that was removed is listed until that is committed.
+    files.retain(|file| workspace.join(file).is_file());
+    Ok(files)
+}
+
+/// Removes what an earlier copy has left: cargo finds programs and tests by their place.
+fn remove_others(root: &Path, directory: &Path, files: &BTreeSet<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(directory).with_context(|| format!("reading {}", directory.display()))? {
+        let path = entry.with_context(|| format!("reading {}", directory.display()))?.path();
+        if path.is_dir() {
+            remove_others(root, &path, files)?;
+        } else if path.strip_prefix(root).is_ok_and(|file| !files.contains(file)) {
+            fs::remove_file(&path).with_context(|| format!("removing {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a file unless it has that content: cargo goes by the time at which it was written.
+fn write(path: &Path, content: &[u8]) -> Result<()> {
+    match fs::read(path) {
+        Ok(present) if present == content => return Ok(()),
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(error).with_context(|| format!("reading {}", path.display()));
+        }
+        _ => {}
+    }
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
+    }
+    fs::write(path, content).with_context(|| format!("writing {}", path.display()))
+}

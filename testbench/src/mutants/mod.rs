@@ -1,0 +1,169 @@
+//! Mutation tests of the simulation's checker: bugs that are planted into the real switch and the real worker, one at
+//! a time, and that simulations have to find (DeMillo, Lipton and Sayward, "Hints on Test Data Selection", 1978).
+//!
+//! A checker that finds nothing wrong may be one that looks at nothing. Each mutant is a file in
+//! `testbench/mutants/`; none of them is in the checker.
+
+mod copy;
+mod trial;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+
+pub use copy::Sources;
+pub use trial::{Bench, Outcome, Seeds, Trial};
+
+use crate::simulation::JobMode;
+
+/// Where mutants are described, below the root of the workspace.
+pub const DIRECTORY: &str = "testbench/mutants";
+/// What mutants may change: the protocol as the switch and the workers run it.
+const PLACES: [&str; 2] = ["daemon/src/switch/", "worker-lib/src/worker/"];
+
+/// A bug: a piece of source text, and what takes its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mutant {
+    /// The name of its file, without `.toml`.
+    pub name: String,
+    /// What the file says.
+    pub bug: Bug,
+}
+
+/// The content of a mutant's file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bug {
+    /// What is wrong then.
+    pub what: String,
+    /// The requirement of the specification that it breaks, such as `R-1`.
+    pub breaks: String,
+    /// The kind of job in which it shows.
+    #[serde(default)]
+    pub mode: JobMode,
+    /// The source file, from the root of the workspace.
+    pub file: String,
+    /// Text that occurs exactly once in it.
+    pub search: String,
+    /// What takes its place.
+    pub replace: String,
+}
+
+impl Mutant {
+    /// Reads all mutants of a workspace. Those of one file stand together: between them little is built anew.
+    ///
+    /// # Errors
+    /// Names the file that is no mutant, and why.
+    pub fn load_all(workspace: &Path) -> Result<Vec<Self>> {
+        let directory = workspace.join(DIRECTORY);
+        let entries = fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))?;
+        let mut mutants = Vec::new();
+        for entry in entries {
+            let path = entry.with_context(|| format!("reading {}", directory.display()))?.path();
+            mutants.push(Self::load(&path).with_context(|| format!("reading {}", path.display()))?);
+        }
+        mutants.sort_by(|a, b| (&a.bug.file, &a.name).cmp(&(&b.bug.file, &b.name)));
+        Ok(mutants)
+    }
+
+    fn load(path: &Path) -> Result<Self> {
+        let name =
+            path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".toml"));
+        let name = name.context("its name does not end with .toml")?.to_owned();
+        let bug: Bug = toml::from_str(&fs::read_to_string(path)?)?;
+        let Bug { file, search, replace, .. } = &bug;
+        let is_in_place = PLACES.iter().any(|place| file.starts_with(place)) && !file.contains("..");
+        ensure!(is_in_place, "file is {file:?}, expected one in {}", PLACES.join(", "));
+        ensure!(!search.is_empty(), "search is empty, expected text of {file}");
+        ensure!(search != replace, "replace is the same as search, expected another text");
+        Ok(Self { name, bug })
+    }
+
+    /// The source text of its file with the bug in it.
+    ///
+    /// # Errors
+    /// If the text that it searches does not occur exactly once.
+    pub fn apply(&self, source: &str) -> Result<String> {
+        let Bug { file, search, replace, .. } = &self.bug;
+        match source.matches(search.as_str()).count() {
+            1 => Ok(source.replacen(search.as_str(), replace, 1)),
+            count => bail!(
+                "search of {DIRECTORY}/{}.toml occurs {count} times in {file}, expected 1: the mutant no longer fits \
+                 the code",
+                self.name
+            ),
+        }
+    }
+}
+
+/// Those of the mutants that have these names, all if there are none.
+///
+/// # Errors
+/// If there is no mutant of a name.
+pub fn select(mutants: Vec<Mutant>, names: &[String]) -> Result<Vec<Mutant>> {
+    for name in names {
+        let known: Vec<_> = mutants.iter().map(|mutant| mutant.name.as_str()).collect();
+        ensure!(
+            known.contains(&name.as_str()),
+            "there is no mutant {name:?}, expected one of {}",
+            known.join(", ")
+        );
+    }
+    let is_selected = |mutant: &Mutant| names.is_empty() || names.contains(&mutant.name);
+    Ok(mutants.into_iter().filter(is_selected).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mutant(search: &str) -> Mutant {
+        let bug = Bug {
+            what: "A count is too high.".into(),
+            breaks: "R-1".into(),
+            mode: JobMode::Synchronous,
+            file: "daemon/src/switch/job.rs".into(),
+            search: search.into(),
+            replace: "a + 1".into(),
+        };
+        Mutant { name: "count".into(), bug }
+    }
+
+    #[test]
+    fn only_text_that_occurs_once_is_replaced() {
+        assert_eq!(mutant("a").apply("let x = a;").unwrap(), "let x = a + 1;");
+        for (source, count) in [("let x = b;", "0 times"), ("a - a", "2 times")] {
+            let error = mutant("a").apply(source).unwrap_err().to_string();
+            assert!(error.contains(count) && error.contains("count.toml"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_bad_description_is_refused_by_the_name_of_its_field() {
+        let directory = crate::scratch::directory();
+        let path = directory.path().join("mutant.toml");
+        let text = |file: &str, more: &str| {
+            format!("what = 'w'\nbreaks = 'R-1'\nfile = '{file}'\nsearch = 'a'\nreplace = 'b'\n{more}")
+        };
+        let load = |text: String| {
+            fs::write(&path, text).unwrap();
+            Mutant::load(&path).map_err(|error| format!("{error:#}"))
+        };
+        let good = "worker-lib/src/worker/state.rs";
+        assert_eq!(load(text(good, "mode = 'asynchronous'")).unwrap().bug.mode, JobMode::Asynchronous);
+        for (text, field) in [
+            (text("testbench/src/simulation/checker.rs", ""), "file is"),
+            (text("daemon/src/switch/../../../x.rs", ""), "file is"),
+            (text(good, "mode = 'other'"), "mode"),
+            (text(good, "rule = 'x'"), "rule"),
+            (text(good, "").replace("'b'", "'a'"), "replace"),
+            (text(good, "").replace("'a'", "''"), "search"),
+            (text(good, "").replace("what", "why"), "why"),
+        ] {
+            let error = load(text.clone()).unwrap_err();
+            assert!(error.contains(field), "{text}\n{error}");
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! One trial: a bug is planted, the simulation is built with it, and has to find it.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Mutant, Sources};
+use crate::binaries::executable;
+use crate::simulation::JobMode;
+use crate::simulation::checker::Rule;
+
+/// The profile of the workspace's manifest that is quickest in building and running taken together.
+const PROFILE: &str = "mutants";
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// Lines of a program's errors that are shown.
+const SHOWN_LINES: usize = 20;
+
+/// Where mutants are tried.
+#[derive(Debug)]
+pub struct Bench {
+    sources: Sources,
+    /// Where cargo builds them, so that dependencies are built once. Nothing else is built there: cargo cannot tell a
+    /// package of the copy from the same one of the workspace, and would take a mutant's for that.
+    target: PathBuf,
+    /// Where programs write.
+    output: PathBuf,
+    seeds: Seeds,
+    time_limit: Duration,
+}
+
+/// How many simulations each mutant is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Seeds {
+    /// Of synchronous jobs.
+    pub synchronous: u64,
+    /// Of asynchronous jobs.
+    pub asynchronous: u64,
+}
+
+impl Default for Seeds {
+    /// Six times as many as those mutants took that are hardest to find. An asynchronous job takes longer.
+    fn default() -> Self {
+        Self { synchronous: 20_000, asynchronous: 300 }
+    }
+}
+
+impl Seeds {
+    /// The same for both.
+    pub fn of_each(count: u64) -> Self {
+        Self { synchronous: count, asynchronous: count }
+    }
+
+    fn of(self, mode: JobMode) -> u64 {
+        match mode {
+            JobMode::Synchronous => self.synchronous,
+            JobMode::Asynchronous => self.asynchronous,
+        }
+    }
+}
+
+/// What came of a mutant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Trial {
+    /// Whether it was found.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// Time that it took to build.
+    pub build_seconds: f64,
+    /// Time that it took to simulate.
+    pub simulate_seconds: f64,
+}
+
+/// Whether a bug was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Outcome {
+    /// A simulation broke a rule.
+    Found {
+        /// Simulations until then, this one included.
+        seeds: u64,
+        /// The rule, as the checker calls it.
+        rule: Rule,
+        /// How it was broken, as the checker says.
+        detail: String,
+    },
+    /// None did.
+    Survived {
+        /// Simulations.
+        seeds: u64,
+    },
+    /// It could not be told: the mutant does not fit or build, or the simulation did not come to a result.
+    Failed {
+        /// Why.
+        error: String,
+    },
+}
+
+/// What `testbench simulate --json` prints, as far as it matters here.
+#[derive(Debug, Deserialize)]
+struct Search {
+    first: u64,
+    seeds: u64,
+    violation: Option<Found>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Found {
+    seed: u64,
+    rule: Rule,
+    detail: String,
+}
+
+impl Trial {
+    /// Whether a rule was broken.
+    pub fn is_found(&self) -> bool {
+        matches!(self.outcome, Outcome::Found { .. })
+    }
+}
+
+impl Bench {
+    /// Copies the sources of a workspace. Each mutant is then given so many seeds, and no longer than `time_limit`.
+    ///
+    /// # Errors
+    /// If there can be no copy.
+    pub fn new(workspace: &Path, seeds: Seeds, time_limit: Duration) -> Result<Self> {
+        let scratch = target_directory(workspace)?.join("mutation");
+        let sources = Sources::copy(workspace, &scratch.join("sources"))?;
+        let output = scratch.join("output");
+        fs::create_dir_all(&output).with_context(|| format!("making {}", output.display()))?;
+        Ok(Self { sources, target: scratch.join("target"), output, seeds, time_limit })
+    }
+
+    /// Builds and simulates the sources as they are.
+    ///
+    /// # Errors
+    /// If that does not succeed.
+    pub fn control(&self, mode: JobMode) -> Result<Trial> {
+        let (program, build_seconds) = self.build()?;
+        let (outcome, simulate_seconds) = self.simulate(&program, mode)?;
+        Ok(Trial { outcome, build_seconds, simulate_seconds })
+    }
+
+    /// Plants a bug and simulates. The copy is restored afterwards.
+    ///
+    /// # Errors
+    /// If the copy cannot be restored.
+    pub fn attempt(&self, mutant: &Mutant) -> Result<Trial> {
+        let trial = self.sources.plant(mutant).and_then(|()| self.control(mutant.bug.mode));
+        self.sources.restore(&mutant.bug.file)?;
+        Ok(trial.unwrap_or_else(|error| Trial {
+            outcome: Outcome::Failed { error: format!("{error:#}") },
+            build_seconds: 0.0,
+            simulate_seconds: 0.0,
+        }))
+    }
+
+    fn build(&self) -> Result<(PathBuf, f64)> {
+        let begin = Instant::now();
+        let mut command = cargo();
+        command.args(["build", "--locked", "--profile", PROFILE, "--message-format=json-render-diagnostics"]);
+        command.args(["-p", "iswitch-testbench", "--bin", "testbench", "--target-dir"]).arg(&self.target);
+        command.current_dir(self.sources.directory());
+        let output = command.output().with_context(|| format!("running {command:?}"))?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "it does not build:\n{}", last_lines(&errors));
+        let messages = String::from_utf8_lossy(&output.stdout);
+        let program = messages.lines().filter_map(executable).find(|(name, _)| name == "testbench");
+        let (_, program) = program.context("cargo has built no program testbench")?;
+        Ok((program, begin.elapsed().as_secs_f64()))
+    }
+
+    fn simulate(&self, program: &Path, mode: JobMode) -> Result<(Outcome, f64)> {
+        let begin = Instant::now();
+        let (results, errors) = (self.output.join("results"), self.output.join("errors"));
+        let mut command = Command::new(program);
+        command.args([
+            "simulate",
+            "--json",
+            "--mode",
+            &mode.to_string(),
+            "--seeds",
+            &self.seeds.of(mode).to_string(),
+        ]);
+        command.stdin(Stdio::null()).stdout(File::create(&results)?).stderr(File::create(&errors)?);
+        let status = run_for(&mut command, self.time_limit)?;
+        let results = fs::read_to_string(&results).context("reading what the simulation has found")?;
+        let Ok(search) = serde_json::from_str::<Search>(&results) else {
+            let errors = fs::read(&errors).context("reading the errors of the simulation")?;
+            let errors = String::from_utf8_lossy(&errors);
+            bail!("the simulation ended without a result: {status}\n{}", last_lines(&errors));
+        };
+        Ok((search.outcome()?, begin.elapsed().as_secs_f64()))
+    }
+}
+
+impl Search {
+    fn outcome(self) -> Result<Outcome> {
+        let Some(Found { seed, rule, detail }) = self.violation else {
+            return Ok(Outcome::Survived { seeds: self.seeds });
+        };
+        // That the code notices a bug itself says nothing about the checker.
+        ensure!(
+            rule != Rule::Panic,
+            "seed {seed} panicked, expected another rule to be broken before: {detail}"
+        );
+        Ok(Outcome::Found { seeds: seed - self.first + 1, rule, detail })
+    }
+}
+
+/// Cargo as this program was run by it, or as it is found.
+fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Where cargo builds a workspace.
+fn target_directory(workspace: &Path) -> Result<PathBuf> {
+    let mut command = cargo();
+    command.args(["metadata", "--format-version", "1", "--no-deps", "--locked"]).current_dir(workspace);
+    let output = command.output().with_context(|| format!("running {command:?}"))?;
+    ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim());
+    let metadata: Value =
+        serde_json::from_slice(&output.stdout).context("reading what cargo metadata says")?;
+    let directory =
+        metadata["target_directory"].as_str().context("cargo metadata names no target_directory")?;
+    Ok(directory.into())
+}
+
+/// Runs a program to its end; kills it, which is an error, if that takes too long.
+fn run_for(command: &mut Command, limit: Duration) -> Result<ExitStatus> {
+    let begin = Instant::now();
+    let mut child = command.spawn().with_context(|| format!("running {command:?}"))?;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if begin.elapsed() > limit {
+            child.kill()?;
+            child.wait()?;
+            bail!("the simulation has not ended within {limit:?}");
+        }
+        sleep(POLL_INTERVAL);
+    }
+}
+
+fn last_lines(text: &str) -> String {
+    let lines: Vec<_> = text.trim_end().lines().collect();
+    lines[lines.len().saturating_sub(SHOWN_LINES)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(json: &str) -> Result<Outcome> {
+        serde_json::from_str::<Search>(json)?.outcome()
+    }
+
+    #[test]
+    fn what_a_simulation_prints_is_understood() {
+        let survived = outcome(r#"{"first": 5, "seeds": 20, "violation": null, "total": {}}"#).unwrap();
+        assert_eq!(survived, Outcome::Survived { seeds: 20 });
+        let violation = |rule: &str| {
+            let violation = serde_json::json!({ "seed": 7, "rule": rule, "detail": "d" });
+            serde_json::json!({ "first": 5, "seeds": 20, "violation": violation }).to_string()
+        };
+        let found = Outcome::Found { seeds: 3, rule: Rule::Sum, detail: "d".into() };
+        assert_eq!(outcome(&violation("sum")).unwrap(), found);
+        outcome(&violation("panic")).unwrap_err();
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_ended() {
+        let error = run_for(Command::new("sleep").arg("60"), Duration::from_millis(20)).unwrap_err();
+        assert!(error.to_string().contains("20ms"), "{error}");
+        assert!(run_for(&mut Command::new("true"), Duration::from_secs(60)).unwrap().success());
+    }
+}
