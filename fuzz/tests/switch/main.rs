@@ -1,5 +1,4 @@
-//! Fuzz targets: the whole switch core, the daemon's configuration and its control socket. `docs/fuzzing.md` says how to
-//! run them.
+//! Fuzz target: the whole switch core. `docs/fuzzing.md` says how to run it.
 
 mod host;
 mod marked;
