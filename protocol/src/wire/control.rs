@@ -15,7 +15,8 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use core::ops::Range;
 
 use crate::limits::{
-    MAX_BITMAP_LEN_BYTES, MAX_PAYLOAD_LEN_BYTES, MAX_RANGE_SEGMENTS, PROTOCOL_VERSION, TRAILER_LEN_BYTES,
+    MAX_BITMAP_LEN_BYTES, MAX_PAYLOAD_LEN_BYTES, MAX_RANGE_SEGMENTS, MAX_SEGMENTS, PROTOCOL_VERSION,
+    TRAILER_LEN_BYTES,
 };
 use crate::segment::Round;
 use crate::wire::WireError;
@@ -550,7 +551,7 @@ pub struct RangeRepr {
     pub round: Round,
     /// Index of the first segment.
     pub first: u32,
-    /// Number of segments, at most [`MAX_RANGE_SEGMENTS`].
+    /// Number of segments, at most [`MAX_RANGE_SEGMENTS`]; the last has an index below [`MAX_SEGMENTS`].
     pub count: u32,
 }
 
@@ -845,11 +846,11 @@ fn emit_digest(buffer: &mut [u8], digest: &DigestRepr) {
 }
 
 fn parse_range(buffer: &[u8], at: usize) -> Result<RangeRepr, WireError> {
-    let count = u32_at(buffer, at + 8..at + 12);
-    if count > MAX_RANGE_SEGMENTS {
+    let (first, count) = (u32_at(buffer, at + 4..at + 8), u32_at(buffer, at + 8..at + 12));
+    if count > MAX_RANGE_SEGMENTS || first > MAX_SEGMENTS - count {
         return Err(WireError::BadValue);
     }
-    Ok(RangeRepr { round: round_at(buffer, at..at + 4)?, first: u32_at(buffer, at + 4..at + 8), count })
+    Ok(RangeRepr { round: round_at(buffer, at..at + 4)?, first, count })
 }
 
 fn emit_range(buffer: &mut [u8], at: usize, range: &RangeRepr) {
@@ -887,18 +888,21 @@ fn parse_ack(buffer: &[u8]) -> Result<AckRepr<'_>, WireError> {
         lease_ms: u32_at(buffer, ack::LEASE_MS),
         expected: u32_at(buffer, ack::EXPECTED),
         history: u64_at(buffer, ack::HISTORY),
-        peer: parse_peer(buffer),
+        peer: parse_peer(buffer)?,
         weight: u16_at(buffer, ack::WEIGHT),
         missing,
         padding_len,
     })
 }
 
-/// An IPv4 address and UDP port; port zero means that there is none.
-fn parse_peer(buffer: &[u8]) -> Option<SocketAddrV4> {
+/// An IPv4 address and UDP port; both are zero if there is none (requirement C-3).
+fn parse_peer(buffer: &[u8]) -> Result<Option<SocketAddrV4>, WireError> {
     let octets: [u8; 4] = buffer[field::ack::PEER_ADDRESS].try_into().expect("the field is four bytes long");
-    let port = u16_at(buffer, field::ack::PEER_PORT);
-    (port != 0).then(|| SocketAddrV4::new(Ipv4Addr::from(octets), port))
+    match (octets, u16_at(buffer, field::ack::PEER_PORT)) {
+        ([0, 0, 0, 0], 0) => Ok(None),
+        (_, 0) => Err(WireError::BadValue),
+        (octets, port) => Ok(Some(SocketAddrV4::new(Ipv4Addr::from(octets), port))),
+    }
 }
 
 fn parse_set(buffer: &[u8], at: usize) -> Result<SegmentSetRepr<'_>, WireError> {
@@ -984,7 +988,8 @@ mod tests {
     }
 
     fn range() -> impl Strategy<Value = RangeRepr> {
-        (round(), any::<u32>(), 0..=MAX_RANGE_SEGMENTS).prop_map(|(round, first, count)| RangeRepr {
+        let first = 0..=MAX_SEGMENTS - MAX_RANGE_SEGMENTS;
+        (round(), first, 0..=MAX_RANGE_SEGMENTS).prop_map(|(round, first, count)| RangeRepr {
             round,
             first,
             count,
@@ -1132,6 +1137,33 @@ mod tests {
         assert_eq!(corrupted(field::FLAGS.start, 1), WireError::Truncated, "there is no trailer");
         assert_eq!(corrupted(field::FLAGS.start, 2), WireError::BadValue);
         assert_eq!(corrupted(field::FLAGS.end - 1, 1), WireError::BadValue);
+    }
+
+    /// A range in an Ack is not checked against a vector before its indices are computed.
+    #[test]
+    fn a_range_beyond_every_vector_is_refused() {
+        let bits = [0xff; MAX_BITMAP_LEN_BYTES];
+        let parsed = |first: u32, count: u32| {
+            let range = RangeRepr { round: Round::new(0), first, count };
+            let body = ControlBody::Help(SegmentSetRepr::of(range, &bits));
+            let mut buffer = [0; MAX_CONTROL_LEN_BYTES];
+            let len = ControlRepr { job: 1, request: 2, body }.emit(&mut buffer);
+            parse(&buffer[..len]).map(|_| ())
+        };
+        assert_eq!(parsed(MAX_SEGMENTS - 2, 2), Ok(()));
+        assert_eq!(parsed(MAX_SEGMENTS - 2, 3), Err(WireError::BadValue));
+        assert_eq!(parsed(u32::MAX, 8), Err(WireError::BadValue), "the sum does not fit 32 bits");
+        assert_eq!(parsed(MAX_SEGMENTS + 1, 0), Err(WireError::BadValue));
+    }
+
+    #[test]
+    fn a_peer_without_a_port_has_no_address() {
+        let mut buffer = [0; ACK_LEN_BYTES];
+        (buffer[field::ACTION], buffer[field::VERSION]) = (Action::Ack as u8, PROTOCOL_VERSION);
+        buffer[field::ack::ACTION] = Action::Join as u8;
+        assert!(parse(&buffer).is_ok());
+        buffer[field::ack::PEER_ADDRESS.start] = 10;
+        assert_eq!(parse(&buffer), Err(WireError::BadValue));
     }
 
     #[test]
