@@ -367,6 +367,25 @@ fn a_rack_whose_switch_restarts_keeps_its_seat() {
 }
 
 #[test]
+fn a_restarted_rack_fetches_what_the_root_has_of_the_round() {
+    let mut tree = Tree::formed();
+    let start = history::begin(100, JOB, Round::new(0));
+    for (rack, place) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
+        tree.contribute(rack, place, 0);
+    }
+    tree.restart(1, 201);
+    for place in 1..=2 {
+        tree.join(1, place, resume(0, start, 0));
+    }
+    tree.take();
+    // The other one has the result from the earlier run, and contributes no more.
+    tree.contribute(1, 1, 0);
+    tree.help(1, 1, 0, 1);
+    let got = tree.take();
+    assert!(got.contains(&(worker(1, 1), sum_of_all(0))), "{got:?}");
+}
+
+#[test]
 fn when_the_root_restarts_all_join_anew_and_a_sum_that_one_rack_lacks_is_replayed() {
     let mut tree = Tree::formed();
     let start = history::begin(100, JOB, Round::new(0));

@@ -198,6 +198,7 @@ impl Job {
         if let Some(granted) = granted {
             self.chronicle.boot = granted.boot;
             self.sends_replay_up = granted.standing == Standing::Supplies;
+            self.taken_up = (granted.standing == Standing::Resumed).then_some(granted.round);
         }
         let plan = match (granted, lineage) {
             (Some(granted), lineage) => Some(self.plan_as_granted(granted, lineage)),

@@ -50,6 +50,8 @@ pub(crate) struct Job {
     pub(crate) has_parent: bool,
     /// Whether a sum that members supply is for the parent's other members too.
     pub(crate) sends_replay_up: bool,
+    /// The round at which it was resumed below a parent that perhaps has results of it already.
+    pub(crate) taken_up: Option<Round>,
     members: [Option<Member>; MAX_MEMBERS],
     /// Bit i: member i exists.
     active: u64,
@@ -129,6 +131,7 @@ impl Job {
             halted: false,
             has_parent: false,
             sends_replay_up: false,
+            taken_up: None,
             members: [None; MAX_MEMBERS],
             active: 0,
             pinned_threshold: None,
