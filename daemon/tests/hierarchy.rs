@@ -527,7 +527,7 @@ fn reset_and_halt_reach_all_racks() {
     tree.send(1, 1, Class::Control, &control(JOB, 5, ControlBody::Halt));
     let notices = |tree: &mut Tree| tree.take().iter().filter(|(_, got)| *got == Got::Notice).count();
     assert_eq!(notices(&mut tree), 4);
-    let reset = control(JOB, 6, ControlBody::Reset { round: Round::new(0) });
+    let reset = control(JOB, 6, ControlBody::RESET);
     tree.send(1, 1, Class::Control, &reset);
     assert_eq!(notices(&mut tree), 4);
     tree.send(1, 1, Class::Control, &reset);
@@ -547,7 +547,7 @@ fn a_rack_hears_of_a_reset_whose_notice_was_lost() {
     let mut tree = Tree::formed();
     tree.send(1, 1, Class::Control, &control(JOB, 5, ControlBody::Halt));
     tree.cut = vec![*uplink(2).ip()];
-    tree.send(1, 1, Class::Control, &control(JOB, 6, ControlBody::Reset { round: Round::new(0) }));
+    tree.send(1, 1, Class::Control, &control(JOB, 6, ControlBody::RESET));
     tree.cut.clear();
     tree.take();
     tree.live(300);

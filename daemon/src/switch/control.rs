@@ -319,7 +319,7 @@ impl Switch {
             member.last_reset = Some((request.id, base));
         }
         if has_parent && (is_new || base_then == base) {
-            return self.pass_to_parent(at.job, ControlBody::Reset { round: Round::default() });
+            return self.pass_to_parent(at.job, ControlBody::RESET);
         }
         if is_new {
             self.reset_job(at.job, round);
@@ -333,7 +333,7 @@ impl Switch {
         job.reset(round, self.slots.region_mut(&slots));
         let id = job.id;
         self.report(Event::Reset { job: id, round });
-        self.notify_members(job_at, ControlBody::Reset { round });
+        self.notify_members(job_at, ControlBody::Reset { round, boot: self.boot_of(job_at) });
     }
 
     fn handle_halt(&mut self, from: &Endpoint, request: Request, at: MemberAt) {

@@ -507,7 +507,11 @@ impl Switch {
                 self.uplinks[job_at].questions.answered(now, repr.request);
                 self.handle_parent_ack(job_at, &ack);
             }
-            ControlBody::Reset { round } => self.reset_from_parent(job_at, round),
+            ControlBody::Reset { round, boot } if boot == self.uplinks[job_at].boot => {
+                self.reset_from_parent(job_at, round);
+            }
+            // Of an earlier run.
+            ControlBody::Reset { .. } => self.counters.count_drop(DropReason::Late),
             ControlBody::Halt => self.halt_job(job_at),
             _ => self.counters.count_drop(DropReason::Wire(WireError::UnknownAction)),
         }

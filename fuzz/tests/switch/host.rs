@@ -164,7 +164,7 @@ impl World {
             }
             Request::Reset { repeated } => {
                 let id = repeated.then_some(REPEATED_REQUEST);
-                self.send_request(host, id, ControlBody::Reset { round: Round::new(0) });
+                self.send_request(host, id, ControlBody::RESET);
             }
             Request::Halt => self.send_control(host, ControlBody::Halt),
             Request::Digest(at, digest) => {

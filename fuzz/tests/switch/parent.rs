@@ -91,7 +91,9 @@ impl World {
                 let indices = 0..standpoint.layout.segment_count().min(16);
                 return Some(self.results(at, &standpoint, *offset_by, indices, *variant));
             }
-            Saying::Reset(offset_by) => ControlBody::Reset { round: round(*offset_by) },
+            Saying::Reset(offset_by) => {
+                ControlBody::Reset { round: round(*offset_by), boot: self.parent.below[at].boot }
+            }
             Saying::Halt => ControlBody::Halt,
             Saying::Joined { .. } | Saying::Challenge(_) | Saying::Refused(..) | Saying::Missing(..) => {
                 return self.acknowledge(at, &standpoint, says);

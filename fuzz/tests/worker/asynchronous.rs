@@ -91,7 +91,7 @@ impl World {
         let aggregate = self.protocol.next_aggregate();
         match kind {
             0 => self.protocol.order(self.now, ControlBody::SetH { threshold: 1 }),
-            1 => self.protocol.order(self.now, ControlBody::Reset { round: Round::new(0) }),
+            1 => self.protocol.order(self.now, ControlBody::RESET),
             2 => {
                 let range = RangeRepr { round: aggregate, first: 0, count: 1 };
                 self.protocol.order(self.now, ControlBody::FBcast(range));

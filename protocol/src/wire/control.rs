@@ -66,6 +66,7 @@ mod field {
 
     pub(super) const THRESHOLD: Range<usize> = 12..14;
     pub(super) const RESET_ROUND: Range<usize> = 12..16;
+    pub(super) const RESET_BOOT: Range<usize> = 16..24;
 
     pub(super) mod digest {
         use super::Range;
@@ -428,6 +429,8 @@ pub enum ControlBody<'a> {
     Reset {
         /// The round to go on from; zero in a request.
         round: Round,
+        /// The run of the topmost switch that the round belongs to; zero in a request.
+        boot: u64,
     },
     /// Pin the threshold H, from the next round on.
     SetH {
@@ -449,6 +452,8 @@ pub enum ControlBody<'a> {
 }
 
 impl ControlBody<'_> {
+    /// The request to reset the job.
+    pub const RESET: ControlBody<'static> = ControlBody::Reset { round: Round::new(0), boot: 0 };
     /// The empty Help, which only renews the lease of a member.
     pub const HEARTBEAT: ControlBody<'static> = ControlBody::Help(SegmentSetRepr {
         range: RangeRepr { round: Round::new(0), first: 0, count: 0 },
@@ -645,8 +650,9 @@ impl<'a> ControlRepr<'a> {
             Action::Leave => exact(buffer, HEADER_LEN_BYTES).map(|()| ControlBody::Leave)?,
             Action::Halt => exact(buffer, HEADER_LEN_BYTES).map(|()| ControlBody::Halt)?,
             Action::Reset => {
-                exact(buffer, HEADER_LEN_BYTES + 4)?;
-                ControlBody::Reset { round: round_at(buffer, field::RESET_ROUND)? }
+                exact(buffer, HEADER_LEN_BYTES + 12)?;
+                let boot = u64_at(buffer, field::RESET_BOOT);
+                ControlBody::Reset { round: round_at(buffer, field::RESET_ROUND)?, boot }
             }
             Action::SetH => {
                 exact(buffer, HEADER_LEN_BYTES + 2)?;
@@ -685,7 +691,7 @@ impl<'a> ControlRepr<'a> {
         match &self.body {
             ControlBody::Join(join) => JOIN_LEN_BYTES + usize::from(join.padding_len),
             ControlBody::Leave | ControlBody::Halt => HEADER_LEN_BYTES,
-            ControlBody::Reset { .. } => HEADER_LEN_BYTES + 4,
+            ControlBody::Reset { .. } => HEADER_LEN_BYTES + 12,
             ControlBody::SetH { .. } => HEADER_LEN_BYTES + 2,
             ControlBody::FBcast(_) => HEADER_LEN_BYTES + RANGE_LEN_BYTES,
             ControlBody::Help(set) | ControlBody::Confirm(set) => HEADER_LEN_BYTES + set.buffer_len(),
@@ -712,7 +718,10 @@ impl<'a> ControlRepr<'a> {
         match &self.body {
             ControlBody::Join(join) => emit_join(buffer, join),
             ControlBody::Leave | ControlBody::Halt => {}
-            ControlBody::Reset { round } => put_u32(buffer, field::RESET_ROUND, round.get()),
+            ControlBody::Reset { round, boot } => {
+                put_u32(buffer, field::RESET_ROUND, round.get());
+                put_u64(buffer, field::RESET_BOOT, *boot);
+            }
             ControlBody::SetH { threshold } => put_u16(buffer, field::THRESHOLD, *threshold),
             ControlBody::FBcast(range) => emit_range(buffer, HEADER_LEN_BYTES, range),
             ControlBody::Help(set) | ControlBody::Confirm(set) => emit_set(buffer, HEADER_LEN_BYTES, set),
@@ -1047,7 +1056,7 @@ mod tests {
             join().prop_map(ControlBody::Join),
             Just(ControlBody::Leave),
             Just(ControlBody::Halt),
-            round().prop_map(|round| ControlBody::Reset { round }),
+            (round(), any::<u64>()).prop_map(|(round, boot)| ControlBody::Reset { round, boot }),
             any::<u16>().prop_map(|threshold| ControlBody::SetH { threshold }),
             range().prop_map(ControlBody::FBcast),
             (range(), any::<bool>()).prop_map(|(range, confirm)| {

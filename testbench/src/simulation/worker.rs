@@ -230,7 +230,7 @@ impl Request {
     fn body(self, round: Round, segments: u32) -> ControlBody<'static> {
         match self {
             Self::Leave => ControlBody::Leave,
-            Self::Reset => ControlBody::Reset { round: Round::default() },
+            Self::Reset => ControlBody::RESET,
             Self::Halt => ControlBody::Halt,
             Self::SetThreshold(threshold) => ControlBody::SetH { threshold },
             Self::ForceBroadcast => ControlBody::FBcast(RangeRepr { round, first: 0, count: segments }),

@@ -557,8 +557,8 @@ impl WorkerProtocol {
         };
         match repr.body {
             ControlBody::Ack(ack) => self.handle_ack(now, repr.request, &ack),
-            ControlBody::Reset { round } if repr.job == self.job => {
-                self.go_on_at(now, round, history::begin(self.membership.boot, self.job, round));
+            ControlBody::Reset { round, boot } if (repr.job, boot) == (self.job, self.membership.boot) => {
+                self.go_on_at(now, round, history::begin(boot, self.job, round));
                 true
             }
             ControlBody::Halt if repr.job == self.job => {
