@@ -71,8 +71,8 @@ fn test(options: &Options) -> Result<bool> {
     } else {
         print_table(&trials);
         println!(
-            "\n{found} of {} mutants found, in {seconds:.0} s; without a mutant none of {} and {} seeds of synchronous and \
-             asynchronous jobs breaks a rule",
+            "\n{found} of {} mutants found, in {seconds:.0} s; without a mutant none of {} and {} seeds of synchronous \
+             and asynchronous jobs breaks a rule",
             trials.len(),
             seeds.synchronous,
             seeds.asynchronous
