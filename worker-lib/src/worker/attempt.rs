@@ -47,13 +47,18 @@ impl Attempt {
     /// joined from the same address has used, whose Acks may still be on their way.
     pub(crate) fn new(instance: u32, number: u32, now: Instant) -> Self {
         Self {
-            request: instance.wrapping_add(number).max(1),
+            request: Self::request_of(instance, number),
             retry: FIRST_JOIN_RETRY,
             longest_retry: LAST_JOIN_RETRY,
             deadline: now.plus(FIRST_JOIN_RETRY),
             due: true,
             present: None,
         }
+    }
+
+    /// The id of the Joins of that attempt.
+    pub(crate) fn request_of(instance: u32, number: u32) -> u32 {
+        instance.wrapping_add(number).max(1)
     }
 
     /// How far it is.

@@ -248,8 +248,18 @@ impl Session {
         }
         match self.phase {
             Phase::Joining(_) => self.handle_join_answer(now, &repr),
+            _ if self.is_contradicted(&repr) => self.join(now),
             _ => self.pass_on(now, Class::Control, bytes, bytes.len()),
         }
+    }
+
+    /// Whether the last Join was granted once more, and otherwise: one of the two answers is of an earlier run of a switch
+    /// whose parent has been the same all along, and only another Join tells which.
+    fn is_contradicted(&self, repr: &ControlRepr<'_>) -> bool {
+        let (ControlBody::Ack(ack), Some(membership)) = (&repr.body, self.membership()) else { return false };
+        let is_granted = (ack.action, ack.status, ack.formed) == (Action::Join, Status::Success, true);
+        let is_last = repr.request == Attempt::request_of(self.config.join.instance, self.attempts);
+        is_granted && is_last && (ack.round, ack.standing) != (membership.start, membership.standing)
     }
 
     fn pass_on(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
