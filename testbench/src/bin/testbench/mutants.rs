@@ -70,12 +70,10 @@ fn test(options: &Options) -> Result<bool> {
         println!("{result}");
     } else {
         print_table(&trials);
+        let Seeds { synchronous, asynchronous } = seeds;
+        println!("\n{found} of {} mutants found, in {seconds:.0} s", trials.len());
         println!(
-            "\n{found} of {} mutants found, in {seconds:.0} s; without a mutant none of {} and {} seeds of synchronous and \
-             asynchronous jobs breaks a rule",
-            trials.len(),
-            seeds.synchronous,
-            seeds.asynchronous
+            "without a mutant no rule is broken in {synchronous} synchronous and {asynchronous} asynchronous jobs"
         );
     }
     Ok(found == trials.len())
