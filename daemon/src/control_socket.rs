@@ -48,7 +48,7 @@ pub enum ControlSocketError {
 /// What a client may ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Request {
-    /// Version, uptime, ports, number of jobs and members, workers that a round waits for
+    /// Version, uptime, ports, number of jobs and members, parents that are lost, workers that a round waits for
     Status,
     /// Everything that is counted, by the switch and by each port
     Counters,
@@ -72,10 +72,10 @@ impl Request {
     pub fn text(self, answer: Value) -> String {
         match (self, answer) {
             (Self::Status, Value::Object(mut status)) => {
-                let waiting = status.remove("waiting");
-                let waiting = waiting.as_ref().and_then(Value::as_array).into_iter().flatten();
+                let [parents, waiting] = ["parents", "waiting"].map(|key| status.remove(key));
                 let mut text = table::render(&Value::Object(status));
-                waiting.for_each(|member| text.push_str(&waiting_line(member)));
+                items(parents.as_ref()).filter_map(parent_line).for_each(|line| text.push_str(&line));
+                items(waiting.as_ref()).for_each(|member| text.push_str(&waiting_line(member)));
                 text
             }
             (_, answer) => table::render(&answer),
@@ -116,8 +116,21 @@ fn status(snapshot: &Snapshot) -> Value {
         "results": snapshot.traffic.get("results"),
         "dropped": snapshot.drops.total(),
         "ports": ports.collect::<Vec<_>>(),
+        "parents": snapshot.jobs.iter().filter_map(parent).collect::<Vec<_>>(),
         "waiting": snapshot.jobs.iter().flat_map(waiting).collect::<Vec<_>>(),
     })
+}
+
+/// The parent that a job goes up to, or tries to.
+fn parent(job: &JobStatus) -> Option<Value> {
+    let silent_ms = job.parent_silent_ms?;
+    Some(json!({
+        "job": job.job,
+        "address": job.parent,
+        "silent_ms": silent_ms,
+        "lost": job.parent_lost,
+        "refusal": job.parent_refusal,
+    }))
 }
 
 /// The members that the oldest unfinished round of a job waits for.
@@ -135,6 +148,23 @@ fn waiting(job: &JobStatus) -> impl Iterator<Item = Value> {
             "segments": round.segments,
         })
     })
+}
+
+fn items(list: Option<&Value>) -> impl Iterator<Item = &Value> {
+    list.and_then(Value::as_array).into_iter().flatten()
+}
+
+/// What is wrong with a parent, if anything is.
+fn parent_line(parent: &Value) -> Option<String> {
+    let (job, address) = (&parent["job"], parent["address"].as_str().unwrap_or("-"));
+    if parent["lost"] == true {
+        let seconds = parent["silent_ms"].as_f64().unwrap_or(0.0) / 1000.0;
+        return Some(format!(
+            "job {job}: the parent {address} has not answered for {seconds:.1} s, and there are no sums until it does\n"
+        ));
+    }
+    let refusal = parent["refusal"].as_str()?;
+    Some(format!("job {job}: the parent {address} refuses this switch: {refusal}\n"))
 }
 
 fn waiting_line(member: &Value) -> String {
@@ -337,6 +367,23 @@ mod tests {
         });
         let line = "job 5 is waiting for member 2 (10.9.0.3:5000) for 1.2 s: 17 of 28 segments";
         assert_eq!(Request::Status.text(answer), format!("jobs  1\n{line}\n"));
+    }
+
+    #[test]
+    fn a_parent_that_is_lost_or_refuses_is_named() {
+        let parent = |job, lost, refusal: Option<&str>| {
+            json!({
+                "job": job, "address": "10.8.0.254:7711", "silent_ms": 1234, "lost": lost, "refusal": refusal,
+            })
+        };
+        let refused = parent(7, false, Some("levels of switches (expected 8)"));
+        let parents = [parent(5, true, None), parent(6, false, None), refused];
+        let expected = "\
+jobs  3
+job 5: the parent 10.8.0.254:7711 has not answered for 1.2 s, and there are no sums until it does
+job 7: the parent 10.8.0.254:7711 refuses this switch: levels of switches (expected 8)
+";
+        assert_eq!(Request::Status.text(json!({ "jobs": 3, "parents": parents })), expected);
     }
 
     #[test]

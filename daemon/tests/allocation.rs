@@ -43,7 +43,7 @@ fn life() -> Vec<(u8, Class, Vec<u8>)> {
     packets.push((1, Class::Control, vec![0; 3]));
     packets.push((1, Class::Control, control(JOB, 4, ControlBody::SetH { threshold: 2 })));
     packets.push((1, Class::Control, control(JOB, 5, ControlBody::Halt)));
-    let reset = ControlBody::Reset { round: Round::new(0) };
+    let reset = ControlBody::RESET;
     packets.push((1, Class::Control, control(JOB, 6, reset)));
     for host in 1..=4 {
         packets.push((host, Class::Control, control(JOB, 7, ControlBody::Leave)));

@@ -233,7 +233,7 @@ fn halt_and_reset_work_as_in_a_synchronous_job() {
     let halted = refusal(2, 0, Status::Halted, 0, 0);
     assert_eq!(switch.send(2, Class::Data, &segment(1, 1, 9.0)), [halted]);
     assert_eq!(confirm(&mut switch, 2, 1), refusal(2, 9, Status::Halted, 0, 0));
-    switch.control(1, 3, ControlBody::Reset { round: Round::new(0) });
+    switch.control(1, 3, ControlBody::RESET);
     assert_eq!(confirm(&mut switch, 2, 1), ack(2, 2, 0, &[0, 1, 2]), "what was set aside is given up");
     send(&mut switch, 2, 2, 1.0);
     assert_eq!(send(&mut switch, 1, 2, 1.0), results(&[1, 2], 2, 2, 2.0), "and what was in the aggregate");

@@ -4,13 +4,13 @@ mod common;
 
 use common::*;
 use iswitch_daemon::switch::{Config, Counters, DropReason, Event, JobStatus, Keys, Switch};
+use iswitch_protocol::Key;
 use iswitch_protocol::auth::{Direction, NO_SESSION};
 use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, MAX_SEGMENT_FLOATS, TRAILER_LEN_BYTES};
 use iswitch_protocol::wire::control::SegmentSetRepr;
 use iswitch_protocol::wire::{
     AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Status,
 };
-use iswitch_protocol::{Key, Round};
 use proptest::prelude::*;
 
 const BOOT: u64 = 42;
@@ -384,7 +384,7 @@ fn forged_body(which: u8) -> ControlBody<'static> {
     match which {
         0 => ControlBody::Join(join(2)),
         1 => ControlBody::Leave,
-        2 => ControlBody::Reset { round: Round::new(0) },
+        2 => ControlBody::RESET,
         3 => ControlBody::SetH { threshold: 1 },
         4 => ControlBody::FBcast(range(0, 0, 3)),
         5 => ControlBody::Help(SegmentSetRepr { range: range(0, 0, 0), bitmap: &[] }),
@@ -454,7 +454,7 @@ proptest! {
         clients[0].send(&mut world, ControlBody::SetH { threshold: 2 });
         clients[1].send(&mut world, ControlBody::Halt);
         assault(&mut world, &attacks[3]);
-        clients[0].send(&mut world, ControlBody::Reset { round: Round::new(0) });
+        clients[0].send(&mut world, ControlBody::RESET);
         assault(&mut world, &attacks[4]);
         check_round(&mut world, &clients, 4);
         // One leaves: no recorded packet brings it back.
@@ -490,7 +490,7 @@ fn no_recorded_packet_changes_a_job() {
     everything(&mut world);
     check_round(&mut world, &clients, 0);
     everything(&mut world);
-    clients[0].send(&mut world, ControlBody::Reset { round: Round::new(0) });
+    clients[0].send(&mut world, ControlBody::RESET);
     everything(&mut world);
     check_round(&mut world, &clients, 2);
     for client in &mut clients {

@@ -332,6 +332,22 @@ fn lost_partials_and_lost_results_are_found_by_the_workers() {
 }
 
 #[test]
+fn the_parent_is_asked_once_however_many_members_ask() {
+    let mut tree = Tree::formed();
+    tree.contribute(1, 1, 0);
+    tree.contribute(1, 2, 0);
+    tree.sleep(5);
+    let asked = |tree: &Tree| tree.switches[ROOT].counters().control_received;
+    let before = asked(&tree);
+    tree.help(1, 1, 0, 1);
+    tree.help(1, 2, 0, 3);
+    assert_eq!(asked(&tree), before + 1);
+    tree.sleep(5);
+    tree.help(1, 2, 0, 3);
+    assert_eq!(asked(&tree), before + 2, "the answer may be lost");
+}
+
+#[test]
 fn a_rack_whose_switch_restarts_keeps_its_seat() {
     let mut tree = Tree::formed();
     let start = history::begin(100, JOB, Round::new(0));
@@ -348,6 +364,25 @@ fn a_rack_whose_switch_restarts_keeps_its_seat() {
     tree.contribute(1, 2, 0);
     tree.contribute(1, 1, 0);
     assert_eq!(tree.result_for_all(), sum_of_all(0));
+}
+
+#[test]
+fn a_restarted_rack_fetches_what_the_root_has_of_the_round() {
+    let mut tree = Tree::formed();
+    let start = history::begin(100, JOB, Round::new(0));
+    for (rack, place) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
+        tree.contribute(rack, place, 0);
+    }
+    tree.restart(1, 201);
+    for place in 1..=2 {
+        tree.join(1, place, resume(0, start, 0));
+    }
+    tree.take();
+    // The other one has the result from the earlier run, and contributes no more.
+    tree.contribute(1, 1, 0);
+    tree.help(1, 1, 0, 1);
+    let got = tree.take();
+    assert!(got.contains(&(worker(1, 1), sum_of_all(0))), "{got:?}");
 }
 
 #[test]
@@ -438,6 +473,35 @@ fn a_lost_parent_is_told_and_never_replaced_by_a_local_sum() {
 }
 
 #[test]
+fn a_switch_that_slept_does_not_blame_its_parent() {
+    let mut tree = Tree::formed();
+    tree.events(1);
+    for asleep_ms in [u64::from(LEASE_MS) * 4 / 10, u64::from(LEASE_MS) * 2] {
+        // It has asked nothing, so nothing could be answered.
+        tree.now_ms += asleep_ms;
+        tree.sleep(500);
+        let lost = |event: &Event| matches!(event, Event::ParentLost { .. });
+        assert!(!tree.events(1).iter().any(lost), "{asleep_ms} ms");
+    }
+}
+
+#[test]
+fn a_parent_that_has_never_answered_is_told() {
+    let mut tree = Tree::new();
+    tree.cut = vec![*service(ROOT).ip()];
+    tree.join(1, 1, None);
+    let status = |tree: &Tree| tree.switches[1].jobs().next().unwrap();
+    tree.live(200);
+    assert!(!status(&tree).parent_lost, "it has had no time to answer");
+    tree.live(2000);
+    assert!(tree.events(1).contains(&Event::ParentLost { job: JOB, parent: service(ROOT) }));
+    assert_eq!((status(&tree).parent_lost, status(&tree).parent), (true, Some(service(ROOT))));
+    tree.cut.clear();
+    tree.live(600);
+    assert!(!status(&tree).parent_lost);
+}
+
+#[test]
 fn a_rack_that_was_cut_off_too_long_is_told_that_it_has_missed_rounds() {
     let mut tree = Tree::formed();
     let start = history::begin(100, JOB, Round::new(0));
@@ -463,19 +527,133 @@ fn reset_and_halt_reach_all_racks() {
     tree.send(1, 1, Class::Control, &control(JOB, 5, ControlBody::Halt));
     let notices = |tree: &mut Tree| tree.take().iter().filter(|(_, got)| *got == Got::Notice).count();
     assert_eq!(notices(&mut tree), 4);
-    let reset = control(JOB, 6, ControlBody::Reset { round: Round::new(0) });
+    let reset = control(JOB, 6, ControlBody::RESET);
     tree.send(1, 1, Class::Control, &reset);
     assert_eq!(notices(&mut tree), 4);
     tree.send(1, 1, Class::Control, &reset);
     let got = tree.take();
     assert!(matches!(
         got[..],
-        [(_, Got::Ack { action: Action::Reset, status: Status::Success, round: 1, .. })]
+        [(_, Got::Ack { action: Action::Reset, status: Status::Success, round: 3, .. })]
     ));
     for (rack, place) in [(2, 2), (1, 1), (2, 1), (1, 2)] {
-        tree.contribute(rack, place, 1);
+        tree.contribute(rack, place, 3);
     }
-    assert_eq!(tree.result_for_all(), sum_of_all(1));
+    assert_eq!(tree.result_for_all(), sum_of_all(3));
+}
+
+#[test]
+fn a_rack_hears_of_a_reset_whose_notice_was_lost() {
+    let mut tree = Tree::formed();
+    tree.send(1, 1, Class::Control, &control(JOB, 5, ControlBody::Halt));
+    tree.cut = vec![*uplink(2).ip()];
+    tree.send(1, 1, Class::Control, &control(JOB, 6, ControlBody::RESET));
+    tree.cut.clear();
+    tree.take();
+    tree.live(300);
+    let has_to_join_again = |(to, got): &(SocketAddrV4, Got)| {
+        *to == worker(2, 1) && matches!(got, Got::Ack { status: Status::UnknownMember, .. })
+    };
+    assert!(tree.take().iter().any(has_to_join_again));
+}
+
+/// All workers of rack 1 have left round 0 but for one who takes part from round 1 on. `sends` of them had contributed
+/// to the first segment.
+fn deserted(sends: u8) -> Tree {
+    let mut tree = Tree::formed();
+    for place in 1..=2 {
+        tree.send(1, place, Class::Data, &data(1, 0, &[1.0, 1.0]));
+    }
+    (1..=sends).for_each(|place| tree.contribute(1, place, 0));
+    tree.join(1, 3, None);
+    for place in 1..=2 {
+        tree.send(1, place, Class::Control, &control(JOB, 7, ControlBody::Leave));
+    }
+    tree.take();
+    tree
+}
+
+#[test]
+fn a_round_that_all_have_left_in_a_rack_ends_with_what_they_have_contributed() {
+    for (sends, contributions, first) in [(0, 2, 43.0), (1, 3, 54.0)] {
+        let mut tree = deserted(sends);
+        tree.contribute(2, 1, 0);
+        tree.contribute(2, 2, 0);
+        let sum = Got::Result { index: 0, round: 0, contributions, first };
+        assert!(tree.take().contains(&(worker(2, 1), sum)), "{sends} had contributed");
+        // Who has come since goes on with the next round.
+        tree.contribute(2, 1, 1);
+        tree.contribute(2, 2, 1);
+        tree.contribute(1, 3, 1);
+        let sum = Got::Result { index: 0, round: 1, contributions: 3, first: 56.0 };
+        assert!(tree.take().contains(&(worker(1, 3), sum)));
+    }
+}
+
+#[test]
+fn what_is_lost_of_a_round_that_all_have_left_is_sent_again() {
+    let mut tree = Tree::formed();
+    for place in 1..=2 {
+        tree.send(1, place, Class::Data, &data(1, 0, &[1.0, 1.0]));
+    }
+    tree.join(1, 3, None);
+    tree.cut = vec![*uplink(1).ip()];
+    for place in 1..=2 {
+        tree.send(1, place, Class::Control, &control(JOB, 7, ControlBody::Leave));
+    }
+    tree.cut.clear();
+    tree.contribute(2, 1, 0);
+    tree.contribute(2, 2, 0);
+    tree.take();
+    tree.live(300);
+    let sum = Got::Result { index: 0, round: 0, contributions: 2, first: 43.0 };
+    assert!(tree.take().contains(&(worker(2, 1), sum)));
+}
+
+#[test]
+fn a_rack_that_tells_a_new_root_a_new_weight_joins_anew() {
+    let mut tree = Tree::formed();
+    tree.restart(ROOT, 300);
+    tree.take();
+    tree.join(1, 3, None);
+    let has_to_join_again = |(to, got): &(SocketAddrV4, Got)| {
+        *to == worker(1, 1) && matches!(got, Got::Ack { status: Status::UnknownMember, .. })
+    };
+    assert!(tree.take().iter().any(has_to_join_again));
+    assert_eq!(tree.switches[ROOT].jobs().count(), 0, "the root begins no job with what is left of one");
+}
+
+#[test]
+fn a_rack_goes_on_without_a_worker_that_does_not_come_back() {
+    let mut tree = Tree::formed();
+    let start = history::begin(100, JOB, Round::new(0));
+    tree.restart(1, 201);
+    tree.join(1, 1, resume(0, start, 0));
+    tree.take();
+    tree.live(1500);
+    let told = tree.standings();
+    assert_eq!(told, [(worker(1, 1), Standing::Resumed, 0)]);
+}
+
+/// Whether rack 1 goes on when the root has been restarted and rack 2 does not come back.
+fn half_goes_on(parents: &[SocketAddrV4]) -> bool {
+    let mut tree = Tree::formed();
+    let start = history::begin(100, JOB, Round::new(0));
+    tree.restart(ROOT, 300);
+    tree.switches[1] = Switch::new(Config { uplinks: Uplinks::new(parents, PortId(1), 4), ..config(1, 301) });
+    tree.switches[2] = Switch::new(config(2, 302));
+    for place in 1..=2 {
+        tree.join(1, place, resume(0, start, 0));
+    }
+    tree.take();
+    tree.live(1500);
+    tree.standings().iter().any(|(to, standing, _)| (*to, *standing) == (worker(1, 1), Standing::Resumed))
+}
+
+#[test]
+fn half_of_a_job_goes_on_unless_the_rest_may_have_gone_elsewhere() {
+    assert!(half_goes_on(&[service(ROOT)]));
+    assert!(!half_goes_on(&[service(ROOT), service(9)]));
 }
 
 #[test]
@@ -493,38 +671,66 @@ fn switches_in_a_circle_are_refused() {
         tree.switches[at] = Switch::new(config);
     }
     tree.join(1, 1, None);
-    tree.sleep(3000);
+    tree.sleep(500);
     let refused = |event: &Event| matches!(event, Event::ParentRefused { status: Status::TooManyLevels, .. });
     assert!(RACKS.into_iter().any(|rack| tree.events(rack).iter().any(refused)));
+    let refusal = |rack: usize| tree.switches[rack].jobs().next().unwrap().parent_refusal;
+    let refusals: Vec<_> = RACKS.into_iter().filter_map(refusal).collect();
+    assert!(!refusals.is_empty());
+    assert!(refusals.iter().all(|refusal| refusal == "levels of switches (expected 8)"), "{refusals:?}");
+    tree.sleep(2500);
     assert_eq!(tree.standings(), [], "nobody ever starts");
+}
+
+/// A switch with three parents and one member, which joins one job after the other.
+struct Orphan {
+    switch: Switch,
+    now: Instant,
+}
+
+impl Orphan {
+    fn new() -> Self {
+        let parents = [9, 3, 7].map(|last| SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, last), 7711));
+        let uplinks = Uplinks::new(&parents, PortId(1), 1);
+        Self { switch: Switch::new(Config { uplinks, ..config(1, 1) }), now: Instant::from_nanos(1) }
+    }
+
+    fn send(&mut self, body: ControlBody<'_>) {
+        let packet = control(JOB, 1, body);
+        self.switch.handle_datagrams(self.now, &common::endpoint(1), Class::Control, &packet, packet.len());
+    }
+
+    /// The last numbers of the addresses of the parents that it tries in so much time.
+    fn tried_in(&mut self, ms: u64) -> Vec<u8> {
+        let mut tried = Vec::new();
+        for _ in 0..ms / 100 {
+            while let Some(transmit) = self.switch.poll_transmit() {
+                let to = *transmit.recipients().next().unwrap();
+                if to.port == PortId(1) && tried.last() != Some(&to.peer.ip().octets()[3]) {
+                    tried.push(to.peer.ip().octets()[3]);
+                }
+            }
+            self.now = self.now.plus(Duration::from_millis(100));
+            self.send(ControlBody::HEARTBEAT);
+            self.switch.handle_timeout(self.now);
+        }
+        tried
+    }
 }
 
 #[test]
 fn the_parent_with_the_lowest_address_comes_first() {
-    let parents = [9, 3, 7].map(|last| SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, last), 7711));
-    let mut switch = Switch::new(Config {
-        boot: 1,
-        lease_ms: LEASE_MS,
-        memory_bytes: 1 << 20,
-        uplinks: Uplinks::new(&parents, PortId(1), 1),
-        ..Config::default()
-    });
-    let from = common::endpoint(1);
-    let packet = control(JOB, 1, ControlBody::Join(join(4)));
-    let (mut now, mut tried) = (Instant::from_nanos(1), Vec::new());
-    switch.handle_datagrams(now, &from, Class::Control, &packet, packet.len());
-    for _ in 0..60 {
-        while let Some(transmit) = switch.poll_transmit() {
-            let to = *transmit.recipients().next().unwrap();
-            if to.port == PortId(1) && tried.last() != Some(&to.peer.ip().octets()[3]) {
-                tried.push(to.peer.ip().octets()[3]);
-            }
-        }
-        now = now.plus(Duration::from_millis(100));
-        let heartbeat = SegmentSetRepr { range: range(0, 0, 0), bitmap: &[] };
-        let packet = control(JOB, 0, ControlBody::Help(heartbeat));
-        switch.handle_datagrams(now, &from, Class::Control, &packet, packet.len());
-        switch.handle_timeout(now);
-    }
-    assert_eq!(tried[..4], [3, 7, 9, 3]);
+    let mut orphan = Orphan::new();
+    orphan.send(ControlBody::Join(join(4)));
+    assert_eq!(orphan.tried_in(6000)[..4], [3, 7, 9, 3]);
+}
+
+#[test]
+fn a_new_job_begins_at_the_first_parent() {
+    let mut orphan = Orphan::new();
+    orphan.send(ControlBody::Join(join(4)));
+    assert_eq!(orphan.tried_in(2000), [3, 7]);
+    orphan.send(ControlBody::Leave);
+    orphan.send(ControlBody::Join(join(4)));
+    assert_eq!(orphan.tried_in(500).last(), Some(&3), "where other switches begin it");
 }

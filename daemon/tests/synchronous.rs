@@ -275,7 +275,7 @@ fn reset_moves_the_job_to_fresh_rounds_once() {
     let mut switch = Harness::formed(2);
     switch.round(&[1, 2], 0);
     switch.data(1, 0, 1, &[1.0, 1.0]);
-    let reset = ControlBody::Reset { round: iswitch_protocol::Round::new(0) };
+    let reset = ControlBody::RESET;
     let sent = switch.control(2, 5, reset);
     // Round 1 is open, so that a contribution to round 2 may be under way.
     let notice = |to| Sent::Notice { to, halt: false, round: 3 };
@@ -295,7 +295,7 @@ fn a_halted_job_takes_nothing_until_it_is_reset() {
     assert_eq!(sent, [notice(1), notice(2), success(1, 5, 0)]);
     assert_eq!(switch.data(2, 0, 0, &[1.0, 1.0]), [refusal(2, 0, Status::Halted, 0, 0)]);
     assert_eq!(switch.control(2, 6, help(&[1], 0, 1, 0)), [refusal(2, 6, Status::Halted, 0, 0)]);
-    switch.control(1, 7, ControlBody::Reset { round: iswitch_protocol::Round::new(0) });
+    switch.control(1, 7, ControlBody::RESET);
     switch.data(1, 2, 1, &[1.0]);
     assert_eq!(switch.data(2, 2, 1, &[1.0]).len(), 2);
 }

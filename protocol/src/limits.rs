@@ -18,6 +18,8 @@ pub const INDEX_BITS: u32 = 24;
 pub const ROUND_BITS: u32 = 24;
 /// Bits of the contribution count in Seg.
 pub const CONTRIBUTIONS_BITS: u32 = 16;
+/// Worker gradients that a packet can hold.
+pub const MAX_CONTRIBUTIONS: u16 = u16::MAX - 1;
 /// Segments in a vector.
 pub const MAX_SEGMENTS: u32 = 1 << INDEX_BITS;
 

@@ -4,8 +4,8 @@ use core::fmt;
 use core::ops::Range;
 
 use crate::limits::{
-    CONTRIBUTIONS_BITS, FLOAT_LEN_BYTES, INDEX_BITS, MAX_SEGMENT_FLOATS, MAX_SEGMENTS, ROUND_BITS,
-    SEG_LEN_BYTES,
+    CONTRIBUTIONS_BITS, FLOAT_LEN_BYTES, INDEX_BITS, MAX_CONTRIBUTIONS, MAX_SEGMENT_FLOATS, MAX_SEGMENTS,
+    ROUND_BITS, SEG_LEN_BYTES,
 };
 
 const ROUND_MASK: u32 = (1 << ROUND_BITS) - 1;
@@ -103,27 +103,37 @@ pub struct Seg {
     pub index: SegmentIndex,
     /// The aggregation that the segment belongs to.
     pub round: Round,
-    /// Worker gradients inside the packet, at least 1.
+    /// Worker gradients inside the packet, at most [`MAX_CONTRIBUTIONS`]; zero only from a switch whose members have
+    /// all left the round (H-8).
     pub contributions: u16,
 }
 
+/// Zero means something else on the wire.
+const NO_CONTRIBUTIONS: u16 = MAX_CONTRIBUTIONS + 1;
+
 impl Seg {
-    /// Reads the field. Zero contributions, from a sender that sets the index alone, mean 1 (D-3).
+    /// Reads the field. On the wire zero contributions, from a sender that sets the index alone, mean 1, and 65,535
+    /// mean none (D-3).
     pub const fn from_bytes(bytes: [u8; SEG_LEN_BYTES]) -> Self {
         let bits = u64::from_le_bytes(bytes);
         let contributions = (bits >> (INDEX_BITS + ROUND_BITS)) as u16;
         Self {
             index: SegmentIndex((bits & INDEX_MASK) as u32),
             round: Round::new((bits >> INDEX_BITS) as u32),
-            contributions: if contributions == 0 { 1 } else { contributions },
+            contributions: match contributions {
+                0 => 1,
+                NO_CONTRIBUTIONS => 0,
+                _ => contributions,
+            },
         }
     }
 
     /// Writes the field.
     pub const fn to_bytes(self) -> [u8; SEG_LEN_BYTES] {
+        let contributions = if self.contributions == 0 { NO_CONTRIBUTIONS } else { self.contributions };
         let bits = self.index.0 as u64
             | (self.round.0 as u64) << INDEX_BITS
-            | (self.contributions as u64) << (u64::BITS - CONTRIBUTIONS_BITS);
+            | (contributions as u64) << (u64::BITS - CONTRIBUTIONS_BITS);
         bits.to_le_bytes()
     }
 }
@@ -237,7 +247,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn seg_round_trips(index in 0..MAX_SEGMENTS, round in 0..=ROUND_MASK, contributions in 1..=u16::MAX) {
+        fn seg_round_trips(index in 0..MAX_SEGMENTS, round in 0..=ROUND_MASK, contributions in 0..=MAX_CONTRIBUTIONS) {
             let seg = Seg { index: SegmentIndex(index), round: Round(round), contributions };
             prop_assert_eq!(Seg::from_bytes(seg.to_bytes()), seg);
         }

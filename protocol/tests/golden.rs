@@ -105,7 +105,7 @@ fn control_meaning(bytes: &[u8]) -> Value {
             "padding_len": join.padding_len,
         }),
         ControlBody::Leave | ControlBody::Halt => json!({}),
-        ControlBody::Reset { round } => json!({ "round": round.get() }),
+        ControlBody::Reset { round, boot } => json!({ "round": round.get(), "boot": boot }),
         ControlBody::SetH { threshold } => json!({ "threshold": threshold }),
         ControlBody::FBcast(range) => range_meaning(range),
         ControlBody::Help(set) | ControlBody::Confirm(set) => set_meaning(set),
@@ -183,11 +183,15 @@ fn frame_meaning(frame: &[u8]) -> Value {
 fn data_packets() {
     let full: Vec<f32> = (0..366u16).map(|i| f32::from(i) - 183.0).collect();
     let special = [0.0, -0.0, f32::MIN_POSITIVE, f32::from_bits(1), f32::MAX, f32::INFINITY, f32::NAN];
+    let mut paper_style = data_packet(5, 0, 1, &[1.0, -2.5]);
+    // Its sender sets the index and nothing else.
+    paper_style[6..8].fill(0);
     let cases = [
-        ("data_paper_style", data_packet(5, 0, 0, &[1.0, -2.5])),
+        ("data_paper_style", paper_style),
+        ("data_nothing", data_packet(5, 1_000_000, 0, &[0.0, 0.0])),
         ("data_worker_full", data_packet(27, 1_000_000, 1, &full)),
         ("data_result_last_segment", data_packet(0x00ff_ffff, 0x00ff_ffff, 4, &[0.5])),
-        ("data_special_values", data_packet(0, 1, 0xffff, &special)),
+        ("data_special_values", data_packet(0, 1, 0xfffe, &special)),
     ];
     for (name, bytes) in cases {
         check(name, &bytes, &data_meaning(&bytes));
@@ -207,6 +211,8 @@ fn join() -> JoinRepr {
         height: 0,
         query: false,
         tagged: false,
+        roams: false,
+        updates: false,
         nonce: 0,
         resume: None,
         padding_len: 0,
@@ -259,12 +265,14 @@ fn control_packets() {
         ("join", ControlBody::Join(join)),
         ("join_padded", ControlBody::Join(JoinRepr { padding_len: 1404, ..join })),
         ("join_switch", ControlBody::Join(JoinRepr { kind: Kind::Switch, weight: 3, height: 1, ..join })),
+        ("join_roams", ControlBody::Join(JoinRepr { kind: Kind::Switch, roams: true, ..join })),
+        ("join_updates", ControlBody::Join(JoinRepr { kind: Kind::Switch, updates: true, ..join })),
         ("join_query", ControlBody::Join(JoinRepr { query: true, ..join })),
         ("join_resume", ControlBody::Join(JoinRepr { resume, ..join })),
         ("join_nonce", ControlBody::Join(JoinRepr { tagged: true, nonce: NONCE, ..join })),
         ("leave", ControlBody::Leave),
-        ("reset", ControlBody::Reset { round: Round::new(0) }),
-        ("reset_notice", ControlBody::Reset { round: Round::new(10) }),
+        ("reset", ControlBody::RESET),
+        ("reset_notice", ControlBody::Reset { round: Round::new(10), boot: ack.boot }),
         ("seth", ControlBody::SetH { threshold: 3 }),
         ("fbcast", ControlBody::FBcast(range)),
         ("help", ControlBody::Help(segments)),

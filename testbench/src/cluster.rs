@@ -1,6 +1,6 @@
 //! A daemon and its workers as processes of their own.
 
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -55,11 +55,26 @@ impl Daemon {
     /// # Panics
     /// If it does not become ready.
     pub fn in_star(star: &Star, kind: PortKind, arguments: &[&str]) -> Self {
-        let address = SocketAddrV4::new(SWITCH_ADDRESS, DEFAULT_PORT);
-        let mut command = star.switch.command(binaries::iswitchd());
+        let ports: Vec<_> = (0..star.workers.len()).map(Star::port).collect();
+        Self::serving(&star.switch, SWITCH_ADDRESS, kind, &ports, arguments)
+    }
+
+    /// Starts one in a namespace, on these interfaces or at this address, where workers reach it in both cases.
+    ///
+    /// # Panics
+    /// If it does not become ready.
+    pub fn serving(
+        namespace: &Namespace,
+        address: Ipv4Addr,
+        kind: PortKind,
+        interfaces: &[String],
+        arguments: &[&str],
+    ) -> Self {
+        let address = SocketAddrV4::new(address, DEFAULT_PORT);
+        let mut command = namespace.command(binaries::iswitchd());
         match kind {
-            PortKind::Raw => (0..star.workers.len()).for_each(|worker| {
-                command.arg("--port").arg(Star::port(worker));
+            PortKind::Raw => interfaces.iter().for_each(|interface| {
+                command.arg("--port").arg(interface);
             }),
             PortKind::Udp => {
                 command.arg("--udp").arg(address.to_string());
@@ -77,7 +92,7 @@ impl Daemon {
         Self::start(command.args(["--udp", "127.0.0.1:0"]).args(arguments), None)
     }
 
-    pub(crate) fn start(command: &mut std::process::Command, address: Option<SocketAddrV4>) -> Self {
+    fn start(command: &mut std::process::Command, address: Option<SocketAddrV4>) -> Self {
         let directory = scratch::directory();
         command.arg("--control-socket").arg(directory.path().join("control"));
         let mut process = Process::spawn("iswitchd", command);
@@ -110,6 +125,31 @@ impl Daemon {
     /// If iswitchctl fails.
     pub fn status(&self) -> Value {
         self.ask("status")
+    }
+
+    /// What `iswitchctl status` tells people.
+    ///
+    /// # Panics
+    /// If iswitchctl fails.
+    pub fn status_text(&self) -> String {
+        run(command(binaries::iswitchctl()).args(["status", "--socket"]).arg(self.control_socket()))
+    }
+
+    /// Whether the parent of its only job does not answer, as `iswitchctl jobs` tells.
+    ///
+    /// # Panics
+    /// If there is no job.
+    pub fn has_lost_parent(&self) -> bool {
+        let jobs = self.ask("jobs");
+        jobs[0]["parent_lost"].as_bool().unwrap_or_else(|| panic!("no job with a parent in {jobs}"))
+    }
+
+    /// Waits until the parent of its only job does not answer, or does again.
+    ///
+    /// # Panics
+    /// If that does not happen.
+    pub fn wait_for_parent(&self, is_lost: bool) {
+        wait_for("parent_lost", || self.has_lost_parent(), |lost| *lost == is_lost);
     }
 
     fn ask(&self, request: &str) -> Value {
@@ -227,9 +267,15 @@ impl Group {
     ///
     /// # Panics
     /// If one cannot be started.
-    pub fn of(workers: &[Namespace], switch: SocketAddrV4, arguments: &str) -> Self {
-        let commands = workers.iter().map(|worker| worker.command(binaries::all_reduce()));
-        Self::start(commands, workers.len(), switch, arguments)
+    pub fn of<'a>(
+        workers: impl IntoIterator<Item = &'a Namespace>,
+        switch: SocketAddrV4,
+        arguments: &str,
+    ) -> Self {
+        let commands = workers.into_iter().map(|worker| worker.command(binaries::all_reduce()));
+        let commands: Vec<_> = commands.collect();
+        let count = commands.len();
+        Self::start(commands.into_iter(), count, switch, arguments)
     }
 
     /// All in the namespace of the test.
@@ -250,7 +296,7 @@ impl Group {
         Self::start_ranks(commands, workers, switch, arguments)
     }
 
-    pub(crate) fn start(
+    fn start(
         commands: impl Iterator<Item = std::process::Command>,
         workers: usize,
         switch: SocketAddrV4,
@@ -335,4 +381,20 @@ pub fn total(results: &[Value], field: &str) -> u64 {
 pub fn times(results: &[Value]) -> String {
     let of = |field| results[0][field].as_f64().unwrap_or(f64::NAN);
     format!("p50 {:.0} us, p99 {:.0} us, {:.0} Mbit/s", of("us_p50"), of("us_p99"), of("goodput_mbit_s"))
+}
+
+/// What a fault has cost, for a report.
+pub fn costs(results: &[Value]) -> String {
+    let longest = results.iter().filter_map(|result| result["us_max"].as_f64()).fold(0.0, f64::max);
+    let of = |field| total(results, field);
+    format!(
+        "longest round {:.0} ms; {} rounds, {} without all workers, {} with one in a part of the segments, \
+         {} missed, {} rejoins",
+        longest / 1e3,
+        of("rounds"),
+        of("partial_rounds"),
+        of("mixed_rounds"),
+        of("missed_rounds"),
+        of("rejoins")
+    )
 }

@@ -203,32 +203,28 @@ impl Star {
             "link add br0 address 02:00:00:00:00:fe type bridge stp_state 0 forward_delay 0\n\
              link set br0 up\naddr add {SWITCH_ADDRESS}/24 dev br0\n"
         ));
-        let workers = (0..options.workers).map(|worker| plug(&switch, worker, mtu)).collect();
+        let workers = (1..=options.workers).map(|number| Namespace::new(&format!("w{number}"))).collect();
         let star = Self { switch, workers, options };
+        (0..options.workers).for_each(|worker| star.cable(worker).lay());
         star.switch.ip(&format!("link set br0 mtu {mtu}\n"));
         for worker in 0..options.workers {
-            star.configure_worker(worker);
-            star.await_cable(worker);
+            star.cable(worker).configure();
+            star.cable(worker).await_frames();
         }
         star
     }
 
-    /// Gives the interface of a worker its address, and brings it up.
-    ///
-    /// # Panics
-    /// If it has one already.
-    pub fn configure_worker(&self, worker: usize) {
-        let address = Self::worker_address(worker);
-        self.workers[worker]
-            .ip(&format!("addr add {address}/24 dev {WORKER_INTERFACE}\nlink set {WORKER_INTERFACE} up\n"));
-    }
-
-    /// Waits until the cable of a worker carries frames both ways.
-    ///
-    /// # Panics
-    /// If it does not.
-    pub fn await_cable(&self, worker: usize) {
-        self.workers[worker].run(["ping", "-q", "-c", "1", "-w", "5", &SWITCH_ADDRESS.to_string()]);
+    /// The cable of a worker.
+    pub fn cable(&self, worker: usize) -> Cable<'_> {
+        Cable {
+            switch: &self.switch,
+            port: Self::port(worker),
+            end: &self.workers[worker],
+            interface: WORKER_INTERFACE,
+            address: Self::worker_address(worker),
+            switch_address: SWITCH_ADDRESS,
+            mtu_bytes: self.options.mtu_bytes,
+        }
     }
 
     /// Number of nft tables in the switch's namespace: a daemon has one for each of its ports.
@@ -245,8 +241,9 @@ impl Star {
     /// If that fails.
     pub fn replug(&self, worker: usize, options: StarOptions) {
         self.switch.ip(&format!("link del {}\n", Self::port(worker)));
-        connect(&self.switch, &self.workers[worker], worker, options.mtu_bytes);
-        self.configure_worker(worker);
+        let cable = Cable { mtu_bytes: options.mtu_bytes, ..self.cable(worker) };
+        cable.lay();
+        cable.configure();
     }
 
     /// Name of the bridge port of a worker.
@@ -260,18 +257,54 @@ impl Star {
     }
 }
 
-/// A worker's namespace and its cable.
-fn plug(switch: &Namespace, worker: usize, mtu_bytes: u32) -> Namespace {
-    let namespace = Namespace::new(&format!("w{}", worker + 1));
-    connect(switch, &namespace, worker, mtu_bytes);
-    namespace
+/// A cable between an interface of one namespace and a port of the bridge `br0` of another.
+#[derive(Clone, Debug)]
+pub struct Cable<'a> {
+    /// Where the bridge is.
+    pub switch: &'a Namespace,
+    /// The bridge port.
+    pub port: String,
+    /// What is plugged into it.
+    pub end: &'a Namespace,
+    /// The interface there.
+    pub interface: &'static str,
+    /// Address of that.
+    pub address: Ipv4Addr,
+    /// Address of the bridge.
+    pub switch_address: Ipv4Addr,
+    /// MTU of both.
+    pub mtu_bytes: u32,
 }
 
-fn connect(switch: &Namespace, namespace: &Namespace, worker: usize, mtu_bytes: u32) {
-    let (port, name) = (Star::port(worker), namespace.name());
-    switch.ip(&format!(
-        "link add {port} mtu {mtu_bytes} type veth \
-         peer name {WORKER_INTERFACE} mtu {mtu_bytes} netns {name}\n\
-         link set {port} master br0 up\n"
-    ));
+impl Cable<'_> {
+    /// Makes both ends.
+    ///
+    /// # Panics
+    /// If there is such an interface already.
+    pub fn lay(&self) {
+        let Self { port, interface, mtu_bytes, .. } = self;
+        self.switch.ip(&format!(
+            "link add {port} mtu {mtu_bytes} type veth \
+             peer name {interface} mtu {mtu_bytes} netns {}\n\
+             link set {port} master br0 up\n",
+            self.end.name()
+        ));
+    }
+
+    /// Gives the end away from the bridge its address, and brings it up.
+    ///
+    /// # Panics
+    /// If it has one already.
+    pub fn configure(&self) {
+        let Self { address, interface, .. } = self;
+        self.end.ip(&format!("addr add {address}/24 dev {interface}\nlink set {interface} up\n"));
+    }
+
+    /// Waits until it carries frames both ways.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub fn await_frames(&self) {
+        self.end.run(["ping", "-q", "-c", "1", "-w", "5", &self.switch_address.to_string()]);
+    }
 }

@@ -1,8 +1,8 @@
 //! Delay, reordering, loss, duplication and corruption of real frames: a relay in user space in the middle of a
-//! worker's cable, because not every kernel has netem.
+//! cable, because not every kernel has netem.
 //!
 //! ```text
-//!     bridge port s1 ===== port | relay | worker ===== e0
+//!     bridge port s1 ===== port | relay | end ===== e0
 //!                          `- a namespace of its own -'
 //! ```
 //!
@@ -27,13 +27,13 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
 
-use crate::netns::{Namespace, Star, WORKER_INTERFACE};
+use crate::netns::{Cable, Namespace};
 use crate::simulation::network::{Damage, Link, LinkCounters, LinkModel};
 
 /// The relay's end of the cable to the switch.
 const SWITCH_SIDE: &str = "port";
-/// The relay's end of the cable to the worker.
-const WORKER_SIDE: &str = "worker";
+/// The relay's end of the cable to what is plugged in.
+const FAR_SIDE: &str = "end";
 /// What makes super-frames, and what leaves checksums to a device.
 const OFFLOADS: [&str; 5] = ["tx", "tso", "gso", "gro", "tx-udp-segmentation"];
 /// Room for the frames of several windows: what the relay loses must be what it was told to lose.
@@ -47,7 +47,7 @@ const READ_TIMEOUT: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct WireRelay {
     to_switch: Arc<Mutex<Passage>>,
-    to_worker: Arc<Mutex<Passage>>,
+    to_end: Arc<Mutex<Passage>>,
     epoch: std::time::Instant,
     is_over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -84,29 +84,29 @@ struct Frame {
 }
 
 impl WireRelay {
-    /// Cuts the cable of a worker in two and puts a relay between; the seed decides what it does to frames.
+    /// Cuts a cable in two and puts a relay between; the seed decides what it does to frames.
     ///
     /// # Panics
     /// If something fails: ask [`crate::requirements::root_and`] for root and ethtool first.
-    pub fn insert(star: &Star, worker: usize, model: LinkModel, seed: u64) -> Self {
-        let namespace = Namespace::new(&format!("r{}", worker + 1));
-        recable(star, worker, &namespace);
+    pub fn insert(cable: &Cable<'_>, model: LinkModel, seed: u64) -> Self {
+        let namespace = Namespace::new("relay");
+        recable(cable, &namespace);
         let (to_port, from_port) = open(&namespace, SWITCH_SIDE);
-        let (to_worker, from_worker) = open(&namespace, WORKER_SIDE);
+        let (to_end, from_end) = open(&namespace, FAR_SIDE);
         let mut relay = Self {
             to_switch: Arc::new(Mutex::new(Passage::new(LinkModel::PERFECT, 0))),
-            to_worker: Arc::new(Mutex::new(Passage::new(LinkModel::PERFECT, 0))),
+            to_end: Arc::new(Mutex::new(Passage::new(LinkModel::PERFECT, 0))),
             epoch: std::time::Instant::now(),
             is_over: Arc::default(),
             threads: Vec::new(),
             _namespace: namespace,
         };
-        relay.start(Arc::clone(&relay.to_switch), from_worker, to_port);
-        relay.start(Arc::clone(&relay.to_worker), from_port, to_worker);
-        star.await_cable(worker);
+        relay.start(Arc::clone(&relay.to_switch), from_end, to_port);
+        relay.start(Arc::clone(&relay.to_end), from_port, to_end);
+        cable.await_frames();
         // Both ends have found each other: from here on the seed decides.
         *lock(&relay.to_switch) = Passage::new(model, seed.wrapping_mul(2));
-        *lock(&relay.to_worker) = Passage::new(model, seed.wrapping_mul(2).wrapping_add(1));
+        *lock(&relay.to_end) = Passage::new(model, seed.wrapping_mul(2).wrapping_add(1));
         relay
     }
 
@@ -115,9 +115,9 @@ impl WireRelay {
         lock(&self.to_switch).relayed
     }
 
-    /// What became of the frames to the worker.
-    pub fn to_worker(&self) -> Relayed {
-        lock(&self.to_worker).relayed
+    /// What became of the frames from the switch.
+    pub fn to_end(&self) -> Relayed {
+        lock(&self.to_end).relayed
     }
 
     /// Starts the threads of one direction.
@@ -155,23 +155,23 @@ fn lock(passage: &Mutex<Passage>) -> MutexGuard<'_, Passage> {
     passage.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Moves the worker's end of its cable into the relay's namespace, and gives the worker the end of a new one.
-fn recable(star: &Star, worker: usize, relay: &Namespace) {
-    let (namespace, mtu) = (&star.workers[worker], star.options.mtu_bytes);
-    namespace.ip(&format!(
-        "link set {WORKER_INTERFACE} down\n\
-         link set {WORKER_INTERFACE} netns {} name {SWITCH_SIDE}\n",
+/// Moves the end of a cable into the relay's namespace, and puts the end of a new one in its place.
+fn recable(cable: &Cable<'_>, relay: &Namespace) {
+    let Cable { end, interface, mtu_bytes, .. } = cable;
+    end.ip(&format!(
+        "link set {interface} down\n\
+         link set {interface} netns {} name {SWITCH_SIDE}\n",
         relay.name()
     ));
     relay.ip(&format!(
-        "link add {WORKER_SIDE} mtu {mtu} type veth \
-         peer name {WORKER_INTERFACE} mtu {mtu} netns {}\n\
-         link set {SWITCH_SIDE} up\nlink set {WORKER_SIDE} up\n",
-        namespace.name()
+        "link add {FAR_SIDE} mtu {mtu_bytes} type veth \
+         peer name {interface} mtu {mtu_bytes} netns {}\n\
+         link set {SWITCH_SIDE} up\nlink set {FAR_SIDE} up\n",
+        end.name()
     ));
-    star.configure_worker(worker);
-    turn_offloads_off(&star.switch, &Star::port(worker));
-    turn_offloads_off(namespace, WORKER_INTERFACE);
+    cable.configure();
+    turn_offloads_off(cable.switch, &cable.port);
+    turn_offloads_off(end, interface);
 }
 
 fn turn_offloads_off(namespace: &Namespace, interface: &str) {

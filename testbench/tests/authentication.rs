@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use iswitch_protocol::Round;
 use iswitch_protocol::limits::DEFAULT_CONTROL_TOS;
 use iswitch_protocol::wire::{ControlBody, ControlRepr};
 use iswitch_testbench::cluster::{Daemon, Group, SOON, times, total};
@@ -31,7 +30,7 @@ fn disturb(switch: SocketAddrV4, stop: &AtomicBool) {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     socket.connect(switch).unwrap();
     set_ip_tos(&socket, DEFAULT_CONTROL_TOS).unwrap();
-    let bodies = [ControlBody::Halt, ControlBody::Leave, ControlBody::Reset { round: Round::default() }];
+    let bodies = [ControlBody::Halt, ControlBody::Leave, ControlBody::RESET];
     for request in 1.. {
         if stop.load(Ordering::Relaxed) {
             return;

@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use iswitch_protocol::limits::DEFAULT_SEGMENT_FLOATS;
-use iswitch_testbench::cluster::{Daemon, Group, PortKind, SOON, times, total};
+use iswitch_testbench::cluster::{Daemon, Group, PortKind, SOON, costs, times, total};
 use iswitch_testbench::faults::{Faults, complete_checksums, hits};
 use iswitch_testbench::netns::{Namespace, Star, StarOptions, WORKER_INTERFACE};
 use iswitch_testbench::process::Signal;
@@ -31,15 +31,15 @@ const VICTIM: usize = 2;
 fn aggregate_through(model: LinkModel, rounds: u64, what: &str) -> Vec<Relayed> {
     let run = |kind| {
         let star = Star::new(StarOptions::default());
-        let relays: Vec<_> =
-            (0..WORKERS).map(|worker| WireRelay::insert(&star, worker, model, worker as u64 + 1)).collect();
+        let relays: Vec<_> = (0..WORKERS)
+            .map(|worker| WireRelay::insert(&star.cable(worker), model, worker as u64 + 1))
+            .collect();
         let daemon = Daemon::in_star(&star, kind, &[]);
         let results =
             Group::in_star(&star, daemon.address(), &format!("--rounds {rounds}")).results(2 * SOON);
         assert_eq!(total(&results, "rounds"), WORKERS as u64 * rounds);
         daemon.stop();
-        let relayed: Vec<_> =
-            relays.iter().flat_map(|relay| [relay.to_switch(), relay.to_worker()]).collect();
+        let relayed: Vec<_> = relays.iter().flat_map(|relay| [relay.to_switch(), relay.to_end()]).collect();
         let refused: u64 = relayed.iter().map(|relayed| relayed.refused).sum();
         assert_eq!(refused, 0, "frames were too long for the cable");
         report(&format!(
@@ -232,18 +232,7 @@ fn without_one(floats: u32) -> String {
 
 /// Says what a fault has cost.
 fn report_recovery(fault: &str, results: &[Value]) {
-    let longest = results.iter().filter_map(|result| result["us_max"].as_f64()).fold(0.0, f64::max);
-    let of = |field| total(results, field);
-    report(&format!(
-        "{fault}: longest round {:.0} ms; {} rounds, {} without all workers, {} with one in a part of the \
-         segments, {} missed, {} rejoins",
-        longest / 1e3,
-        of("rounds"),
-        of("partial_rounds"),
-        of("mixed_rounds"),
-        of("missed_rounds"),
-        of("rejoins")
-    ));
+    report(&format!("{fault}: {}", costs(results)));
 }
 
 /// Nobody lacks a round, and no round lacks anybody.

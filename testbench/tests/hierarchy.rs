@@ -1,50 +1,34 @@
-//! Three switches in two levels, nine workers, real frames: whatever dies or is cut off, each sum is right. Needs root.
+//! Switches in two and three levels, nine workers, real frames: whatever dies or pauses, each sum is right. Needs root.
 
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use iswitch_testbench::cluster::{Daemon, Group, PortKind, SOON, times, total};
+use iswitch_testbench::cluster::{Group, PortKind, SOON, costs, times, total};
+use iswitch_testbench::process::Signal;
 use iswitch_testbench::requirements::{alone, report, root_and};
-use iswitch_testbench::tree::Tree;
+use iswitch_testbench::tree::{Tower, Tree, TreeJob};
+use serde_json::Value;
 
 /// Workers of each rack.
 const RACKS: [usize; 2] = [4, 5];
 const WORKERS: u64 = 9;
 const RACK: usize = 0;
+const OTHER_RACK: usize = 1;
+/// Ranks of the workers that a fault hits: one of each rack.
+const VICTIMS: [usize; 2] = [2, 6];
 /// Short, for tests that wait for its end.
-const SHORT_LEASE: [&str; 2] = ["--lease-ms", "1500"];
+const SHORT_LEASE_MS: u64 = 1000;
+const SHORT_LEASE: [&str; 2] = ["--lease-ms", "1000"];
+/// Packets that a vector of `all_reduce`, if not told otherwise, is cut up into.
+const SEGMENTS: u64 = 28;
 
-struct Job {
-    root: Daemon,
-    racks: Vec<Daemon>,
-    workers: Group,
-}
-
-impl Job {
-    fn start(tree: &Tree, kind: PortKind, options: &[&str], arguments: &str) -> Self {
-        let root = tree.start_root(kind, options);
-        let racks: Vec<_> = (0..RACKS.len()).map(|rack| tree.start_rack(rack, kind, options)).collect();
-        let workers = tree.start_workers(racks[0].address(), arguments);
-        Self { root, racks, workers }
-    }
-
-    /// Waits until sums come down, checks all of them to the end, and returns the results.
-    fn finish(mut self) -> Vec<serde_json::Value> {
-        self.racks[RACK].wait_for_results();
-        self.workers.end();
-        self.workers.results(2 * SOON)
-    }
-}
-
-/// Time from now until the rack has new results.
-fn time_to_results(daemon: &Daemon) -> Duration {
-    let begin = Instant::now();
-    daemon.wait_for_results();
-    begin.elapsed()
+fn count(result: &Value, field: &str) -> u64 {
+    result[field].as_u64().expect("a number")
 }
 
 #[test]
 fn nine_workers_in_two_racks_get_exact_sums() {
-    if !root_and("nine_workers_in_two_racks_get_exact_sums", &["ip"]) {
+    if !root_and("nine_workers_in_two_racks_get_exact_sums", &[]) {
         return;
     }
     let _alone = alone();
@@ -52,7 +36,7 @@ fn nine_workers_in_two_racks_get_exact_sums() {
     for kind in PortKind::ALL {
         for (floats, rounds) in [(10_119, 100), (1_687_206, 10)] {
             let arguments = format!("--floats {floats} --rounds {rounds}");
-            let job = Job::start(&tree, kind, &[], &arguments);
+            let job = TreeJob::start(&tree, kind, &[], &arguments);
             let results = job.workers.results(3 * SOON);
             assert_eq!(total(&results, "rounds"), WORKERS * rounds);
             let up = job.root.traffic("contributions");
@@ -66,20 +50,42 @@ fn nine_workers_in_two_racks_get_exact_sums() {
 }
 
 #[test]
+fn three_levels_of_switches_give_exact_sums() {
+    if !root_and("three_levels_of_switches_give_exact_sums", &[]) {
+        return;
+    }
+    let _alone = alone();
+    let tower = Tower::new(&[&[2, 2], &[3, 2]]);
+    let rounds = 100;
+    for kind in PortKind::ALL {
+        let levels = tower.start(kind);
+        let arguments = format!("--rounds {rounds}");
+        let results = Group::of(tower.workers(), levels[2][0].address(), &arguments).results(2 * SOON);
+        assert_eq!(total(&results, "rounds"), WORKERS * rounds);
+        // In each level one packet for each child and segment.
+        for (level, children) in [(0, 2), (1, 4), (2, WORKERS)] {
+            let up: u64 = levels[level].iter().map(|daemon| daemon.traffic("contributions")).sum();
+            assert_eq!(up, children * SEGMENTS * rounds, "level {level}");
+        }
+        report(&format!("three levels, {kind:?}: {}", times(&results)));
+        levels.into_iter().flatten().for_each(|daemon| drop(daemon.stop()));
+    }
+}
+
+#[test]
 fn a_killed_rack_switch_comes_back_and_no_round_is_lost() {
-    if !root_and("a_killed_rack_switch_comes_back_and_no_round_is_lost", &["ip"]) {
+    if !root_and("a_killed_rack_switch_comes_back_and_no_round_is_lost", &[]) {
         return;
     }
     let _alone = alone();
     let tree = Tree::new(&RACKS);
-    let mut job = Job::start(&tree, PortKind::Raw, &[], "--floats 100000 --rounds 1000000");
-    job.racks[RACK].wait_for_results();
+    let mut job = TreeJob::start(&tree, PortKind::Raw, &[], "--floats 100000 --rounds 1000000");
+    job.wait_for_results();
     for _ in 0..3 {
-        let mut killed = job.racks.remove(RACK);
-        killed.process.kill(SOON);
+        job.racks.remove(RACK).process.kill(SOON);
         let begin = Instant::now();
         job.racks.insert(RACK, tree.start_rack(RACK, PortKind::Raw, &[]));
-        time_to_results(&job.racks[RACK]);
+        job.racks[RACK].wait_for_results();
         report(&format!("rack switch killed and started: sums again after {:.0?}", begin.elapsed()));
     }
     let results = job.finish();
@@ -88,22 +94,120 @@ fn a_killed_rack_switch_comes_back_and_no_round_is_lost() {
 
 #[test]
 fn a_killed_root_comes_back_and_no_round_is_lost() {
-    if !root_and("a_killed_root_comes_back_and_no_round_is_lost", &["ip"]) {
+    if !root_and("a_killed_root_comes_back_and_no_round_is_lost", &[]) {
         return;
     }
     let _alone = alone();
     let tree = Tree::new(&RACKS);
     for kind in PortKind::ALL {
-        let mut job = Job::start(&tree, kind, &SHORT_LEASE, "--floats 100000 --rounds 1000000");
-        job.racks[RACK].wait_for_results();
+        let mut job = TreeJob::start(&tree, kind, &SHORT_LEASE, "--floats 100000 --rounds 1000000");
+        job.wait_for_results();
         for _ in 0..3 {
             job.root.process.kill(SOON);
             let begin = Instant::now();
             job.root = tree.start_root(kind, &SHORT_LEASE);
-            time_to_results(&job.racks[RACK]);
+            job.racks[RACK].wait_for_results();
             report(&format!("root killed and started, {kind:?}: sums again after {:.0?}", begin.elapsed()));
         }
         let results = job.finish();
         assert_eq!(total(&results, "partial_rounds"), 0, "every sum holds all nine");
+    }
+}
+
+#[test]
+fn a_pause_of_a_rack_switch_shorter_than_its_lease_costs_time_only() {
+    if !root_and("a_pause_of_a_rack_switch_shorter_than_its_lease_costs_time_only", &[]) {
+        return;
+    }
+    let _alone = alone();
+    let tree = Tree::new(&RACKS);
+    for kind in PortKind::ALL {
+        // A lease that no busy machine comes near.
+        let mut job = TreeJob::start(&tree, kind, &[], "--rounds 1000000");
+        job.wait_for_results();
+        job.racks[RACK].process.signal(Signal::STOP);
+        sleep(Duration::from_millis(SHORT_LEASE_MS));
+        job.racks[RACK].process.signal(Signal::CONT);
+        job.wait_for_results();
+        let expelled = job.root.traffic("expelled") + job.racks[RACK].traffic("expelled");
+        assert_eq!(expelled, 0);
+        let results = job.finish();
+        assert_eq!((total(&results, "partial_rounds"), total(&results, "missed_rounds")), (0, 0));
+        report(&format!("rack switch paused for 1/10 of its lease, {kind:?}: {}", costs(&results)));
+    }
+}
+
+#[test]
+fn a_rack_whose_switch_pauses_longer_than_its_lease_misses_rounds_and_returns() {
+    if !root_and("a_rack_whose_switch_pauses_longer_than_its_lease_misses_rounds_and_returns", &[]) {
+        return;
+    }
+    let _alone = alone();
+    let tree = Tree::new(&RACKS);
+    for kind in PortKind::ALL {
+        let arguments = format!("--rounds 1000000 --min-workers {}", RACKS[OTHER_RACK]);
+        let mut job = TreeJob::start(&tree, kind, &SHORT_LEASE, &arguments);
+        job.wait_for_results();
+        job.racks[RACK].process.signal(Signal::STOP);
+        let begin = Instant::now();
+        job.root.wait_for_more("expelled", 0);
+        job.racks[OTHER_RACK].wait_for_results();
+        let without = begin.elapsed();
+        job.racks[RACK].process.signal(Signal::CONT);
+        let begin = Instant::now();
+        job.root.wait_for_members(RACKS.len());
+        job.wait_for_results();
+        report(&format!(
+            "rack switch paused, {kind:?}: the other rack goes on after {} ms, the rack is back {} ms after \
+             the pause",
+            without.as_millis(),
+            begin.elapsed().as_millis()
+        ));
+        let results = job.finish();
+        for result in &results {
+            let was_away = count(result, "rank") < RACKS[RACK] as u64;
+            assert_eq!(count(result, "missed_rounds") > 0, was_away, "{result}");
+            assert!(was_away || count(result, "partial_rounds") > 0, "{result}");
+        }
+        report(&format!("{kind:?}: {}", costs(&results)));
+    }
+}
+
+#[test]
+fn both_racks_go_on_without_a_worker_that_pauses_or_dies() {
+    if !root_and("both_racks_go_on_without_a_worker_that_pauses_or_dies", &[]) {
+        return;
+    }
+    let _alone = alone();
+    let tree = Tree::new(&RACKS);
+    for kind in PortKind::ALL {
+        let arguments = format!("--rounds 1000000 --min-workers {}", WORKERS - 1);
+        let mut job = TreeJob::start(&tree, kind, &SHORT_LEASE, &arguments);
+        job.wait_for_results();
+        let without_victim = |job: &TreeJob, rack: usize| {
+            let begin = Instant::now();
+            job.racks[rack].wait_for_more("expelled", 0);
+            job.wait_for_results();
+            report(&format!(
+                "worker of rack {rack} gone, {kind:?}: both go on after {} ms",
+                begin.elapsed().as_millis()
+            ));
+        };
+        job.workers.signal(VICTIMS[RACK], Signal::STOP);
+        without_victim(&job, RACK);
+        job.workers.signal(VICTIMS[RACK], Signal::CONT);
+        job.racks[RACK].wait_for_members(RACKS[RACK]);
+        job.wait_for_results();
+        job.workers.kill(VICTIMS[OTHER_RACK]);
+        without_victim(&job, OTHER_RACK);
+        assert_eq!(job.root.traffic("expelled"), 0, "no rack is expelled for one of its workers");
+        let results = job.finish();
+        for result in &results {
+            let is_victim = count(result, "rank") == VICTIMS[RACK] as u64;
+            assert_eq!(count(result, "missed_rounds") > 0, is_victim, "{result}");
+            assert!(count(result, "partial_rounds") > 0, "{result}");
+            assert!(count(result, "partial_rounds") < count(result, "rounds"), "{result}");
+        }
+        report(&format!("{kind:?}: {}", costs(&results)));
     }
 }

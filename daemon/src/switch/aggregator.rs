@@ -5,7 +5,7 @@
 //! when its successor of the other parity is finished, which every participant has then contributed to, and
 //! so none of them can still need the older result.
 
-use iswitch_protocol::limits::SEG_LEN_BYTES;
+use iswitch_protocol::limits::{MAX_CONTRIBUTIONS, SEG_LEN_BYTES};
 use iswitch_protocol::wire::DataPacket;
 use iswitch_protocol::{Instant, Round, Seg, SegmentIndex};
 
@@ -67,6 +67,11 @@ impl Slot {
     }
 }
 
+/// Worker gradients in a sum, if a packet can hold so many.
+pub(super) fn add_contributions(a: u16, b: u16) -> Option<u16> {
+    a.checked_add(b).filter(|sum| *sum <= MAX_CONTRIBUTIONS)
+}
+
 /// What became of a contribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -117,7 +122,7 @@ impl Aggregation<'_> {
             Admission::First(open) | Admission::Next(open) => open,
         };
         // Not sooner: a supplied sum that is late is of a round that is over, and nothing is wrong with it.
-        if seg.contributions > self.job.max_weight(member, seg.round) {
+        if !self.job.accepts_weight(member, seg.round, seg.contributions) {
             return Verdict::Dropped(DropReason::BadWeight);
         }
         let payload = packet.float_bytes();
@@ -192,7 +197,7 @@ impl Aggregation<'_> {
         batch: &mut Batch,
     ) -> Verdict {
         let mut slot = *self.slot(seg.round, seg.index);
-        let Some(contributions) = slot.contributions.checked_add(seg.contributions) else {
+        let Some(contributions) = add_contributions(slot.contributions, seg.contributions) else {
             return Verdict::Dropped(DropReason::BadWeight);
         };
         let is_first = slot.contributors == 0;
@@ -238,7 +243,7 @@ impl Aggregation<'_> {
     fn is_complete(&self, slot: &Slot, open: &OpenRound) -> bool {
         // A member that left after it contributed must not stand for one that has yet to.
         let present = (slot.contributors & open.participants).count_ones();
-        self.job.formed && slot.contributions > 0 && present >= u32::from(open.threshold)
+        self.job.formed && present > 0 && present >= u32::from(open.threshold)
     }
 
     /// What a sum of all contributions is: the result, or a contribution to that of the parent.
@@ -261,13 +266,30 @@ impl Aggregation<'_> {
     ) -> bool {
         let slot = *self.slot(round, index);
         let Some(open) = self.job.open_round(round).copied() else { return false };
-        let is_open = slot.state == SlotState::Open && slot.round == round;
-        if !is_open || !(force && slot.contributions > 0 || self.is_complete(&slot, &open)) {
+        let is_deserted = self.job.is_deserted(round);
+        if slot.state == SlotState::Open && slot.round == round {
+            let is_forced = force && slot.contributions > 0;
+            if !(is_forced || is_deserted || self.is_complete(&slot, &open)) {
+                return false;
+            }
+            self.slot_mut(round, index).state = self.complete(round);
+            self.sum_kept(round, index, slot.contributors);
+        } else if !(is_deserted && self.contribute_nothing(round, index)) {
             return false;
         }
-        self.slot_mut(round, index).state = self.complete(round);
-        self.sum_kept(round, index, slot.contributors);
         self.push_sum(round, index, batch);
+        true
+    }
+
+    /// Fills a segment for which nobody is left with what changes no sum. False if it was sent before, or it is too
+    /// early.
+    fn contribute_nothing(&mut self, round: Round, index: SegmentIndex) -> bool {
+        let slot = self.slot(round, index);
+        if slot.is_partial(round) || slot.is_done(round) || !self.may_begin(round, index) {
+            return false;
+        }
+        *self.slot_mut(round, index) = Slot { round, state: SlotState::Partial, ..Slot::EMPTY };
+        self.sum_mut(round, index).fill(0.0);
         true
     }
 
@@ -329,11 +351,13 @@ impl Aggregation<'_> {
             && (round == self.job.base || self.slot(last, index).is_done(last))
     }
 
-    /// Whether the parent's result of a segment is what its members wait for.
+    /// Whether the parent's result of a segment is what its members wait for. Perhaps it is in the round at which the
+    /// job was taken up again: a member that has it, from an earlier run of this switch, contributes no more.
     pub(crate) fn awaits_parent(&self, round: Round, index: SegmentIndex) -> bool {
         let slot = self.slot(round, index);
-        let is_replayed = self.job.open_round(round).is_some_and(|open| open.replay == Replay::Above);
-        slot.is_partial(round) || is_replayed && !slot.is_done(round)
+        let is_replayed = || self.job.open_round(round).is_some_and(|open| open.replay == Replay::Above);
+        let is_taken_up = self.job.taken_up == Some(round);
+        slot.is_partial(round) || !slot.is_done(round) && (is_taken_up || is_replayed())
     }
 
     /// Whether the switch would take this member's contribution to a segment now.

@@ -11,7 +11,7 @@ use iswitch_protocol::{Round, Seg, SegmentIndex};
 
 use super::Switch;
 use super::accumulate;
-use super::aggregator::{Aggregation, NonFinite};
+use super::aggregator::{Aggregation, NonFinite, add_contributions};
 use super::job::Job;
 use super::membership::MemberAt;
 use super::output::Batch;
@@ -217,7 +217,7 @@ impl Aggregation<'_> {
     ) -> Result<Option<Addition>, DropReason> {
         let seg = packet.seg();
         self.check(packet, seg)?;
-        if seg.contributions > self.job.max_weight(member, seg.round) {
+        if !self.job.accepts_weight(member, seg.round, seg.contributions) {
             return Err(DropReason::BadWeight);
         }
         if !self.job.formed {
@@ -272,7 +272,7 @@ impl Aggregation<'_> {
     /// Whether the count of the aggregate takes so many more worker gradients.
     fn has_room_for(&self, contributions: u16) -> bool {
         let state = &self.job.asynchronous;
-        !state.is_open() || state.contributions.checked_add(contributions).is_some()
+        !state.is_open() || add_contributions(state.contributions, contributions).is_some()
     }
 
     /// Whether a segment of the vector that a member is sending has yet to arrive.

@@ -199,6 +199,9 @@ impl Switch {
             }
             self.remove_member(at, Departure::Restarted);
         }
+        if join.updates {
+            return Err(Status::UnknownMember.into());
+        }
         let job = match self.find_job(id) {
             Some(job) => job,
             None => self.create_job(id, *from.peer.ip(), join)?,
@@ -211,7 +214,8 @@ impl Switch {
         let Some(job) = self.jobs[at.job].as_mut() else { return };
         let is_forming = !job.formed;
         let Some(member) = job.member_mut(at.member) else { return };
-        (member.instance, member.weight, member.height) = (join.instance, join.weight, join.height);
+        (member.instance, member.weight) = (join.instance, join.weight);
+        (member.height, member.roams) = (join.height, join.roams);
         if is_forming {
             member.resume = join.resume;
         }
@@ -249,6 +253,7 @@ impl Switch {
             kind: join.kind,
             weight: join.weight,
             height: join.height,
+            roams: join.roams,
             join_request,
             resume: join.resume,
             standing,
@@ -314,7 +319,7 @@ impl Switch {
             member.last_reset = Some((request.id, base));
         }
         if has_parent && (is_new || base_then == base) {
-            return self.pass_to_parent(at.job, ControlBody::Reset { round: Round::default() });
+            return self.pass_to_parent(at.job, ControlBody::RESET);
         }
         if is_new {
             self.reset_job(at.job, round);
@@ -328,7 +333,7 @@ impl Switch {
         job.reset(round, self.slots.region_mut(&slots));
         let id = job.id;
         self.report(Event::Reset { job: id, round });
-        self.notify_members(job_at, ControlBody::Reset { round });
+        self.notify_members(job_at, ControlBody::Reset { round, boot: self.boot_of(job_at) });
     }
 
     fn handle_halt(&mut self, from: &Endpoint, request: Request, at: MemberAt) {

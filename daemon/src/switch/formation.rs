@@ -144,6 +144,8 @@ struct Plan {
     /// The next round that is summed, and the history before it.
     next: Round,
     latest: u64,
+    /// Where those begin who have nothing in common with the others, and the history before that.
+    fresh: (Round, u64),
     /// History of those who await the last sum in the round before that, and from where it comes.
     awaiting: Option<(u64, Replay)>,
 }
@@ -167,8 +169,7 @@ impl Job {
     /// go on in two places.
     pub(crate) fn may_go_on_without_the_rest(&self) -> bool {
         let had = self.resumes().map(|resume| u32::from(resume.weight)).max().unwrap_or(0);
-        let is_alone = self.members().all(|(_, member)| member.kind == Kind::Worker);
-        self.is_resumed() && (is_alone || 2 * self.weight() > had)
+        self.is_resumed() && (!self.roams() || 2 * self.weight() > had)
     }
 
     /// Whether a Join from a member's address is of the same process, or of a switch that has started anew and comes
@@ -185,6 +186,11 @@ impl Job {
         self.resumes().next().is_some()
     }
 
+    /// The run of the switch that the history of its members belongs to: the topmost one's.
+    pub(crate) fn boot(&self) -> u64 {
+        self.chronicle.boot
+    }
+
     /// Completes the job, as the parent has granted it if there is one: from now on rounds end.
     pub(crate) fn form(&mut self, slots: &mut [Slot], granted: Option<Granted>, now: Instant) {
         self.formed = true;
@@ -192,6 +198,7 @@ impl Job {
         if let Some(granted) = granted {
             self.chronicle.boot = granted.boot;
             self.sends_replay_up = granted.standing == Standing::Supplies;
+            self.taken_up = (granted.standing == Standing::Resumed).then_some(granted.round);
         }
         let plan = match (granted, lineage) {
             (Some(granted), lineage) => Some(self.plan_as_granted(granted, lineage)),
@@ -233,29 +240,37 @@ impl Job {
         let awaiting = behind
             .filter(|_| self.resumes().any(|resume| lineage.is_behind(resume)) && is_unused(next.previous()))
             .map(|behind| (behind, Replay::Here));
-        Plan { next, latest, awaiting }
+        Plan { next, latest, fresh: (next, latest), awaiting }
     }
 
     fn plan_as_granted(&self, granted: Granted, lineage: Option<Lineage>) -> Plan {
         let Granted { standing, round, history, .. } = granted;
+        let begin = |next: Round, latest: u64, awaiting: Option<(u64, Replay)>| Plan {
+            next,
+            latest,
+            fresh: (next, latest),
+            awaiting,
+        };
         let following = round.next();
         match (standing, lineage) {
-            (Standing::Resumed, Some(lineage)) => self.plan(lineage, round),
+            (Standing::Resumed, Some(lineage)) => {
+                // The round may be under way, and hold what such a member has contributed when it was one before.
+                let after = history::after(lineage.latest, granted.boot, round);
+                Plan { fresh: (following, after), ..self.plan(lineage, round) }
+            }
             (Standing::Supplies, Some(Lineage { latest, behind: Some(behind) })) => {
-                Plan { next: following, latest, awaiting: Some((behind, Replay::Here)) }
+                begin(following, latest, Some((behind, Replay::Here)))
             }
             (Standing::Awaits, Some(Lineage { latest: own, .. })) => {
-                Plan { next: following, latest: history, awaiting: Some((own, Replay::Above)) }
+                begin(following, history, Some((own, Replay::Above)))
             }
-            (Standing::Supplies | Standing::Awaits, _) => {
-                Plan { next: following, latest: history, awaiting: None }
-            }
-            (Standing::Fresh | Standing::Resumed, _) => Plan { next: round, latest: history, awaiting: None },
+            (Standing::Supplies | Standing::Awaits, _) => begin(following, history, None),
+            (Standing::Fresh | Standing::Resumed, _) => begin(round, history, None),
         }
     }
 
     fn carry_out(&mut self, plan: Plan, now: Instant) {
-        let Plan { next, latest, awaiting } = plan;
+        let Plan { next, latest, fresh, awaiting } = plan;
         let replayed = next.previous();
         let mut suppliers = 0;
         for (id, member) in self.members_mut() {
@@ -268,9 +283,9 @@ impl Job {
                     (Standing::Supplies, replayed)
                 }
                 (Some(resume), _) if resume.history == latest => (Standing::Resumed, next),
-                _ => (Standing::Fresh, next),
+                _ => (Standing::Fresh, fresh.0),
             };
-            member.history = latest;
+            member.history = if member.standing == Standing::Fresh { fresh.1 } else { latest };
         }
         let pinned = self.resumes().map(|resume| resume.threshold).find(|threshold| *threshold > 0);
         self.pinned_threshold = pinned;
@@ -297,7 +312,28 @@ impl Job {
         self.members().filter_map(|(_, member)| member.resume.as_ref())
     }
 
+    /// Whether all have left who took part in a round for which the parent waits (H-8).
+    pub(crate) fn is_deserted(&self, round: Round) -> bool {
+        let is_left =
+            |open: &OpenRound| open.replay == Replay::Not && open.participants == 0 && open.unfinished > 0;
+        self.formed && self.has_parent && self.open_round(round).is_some_and(is_left)
+    }
+
+    /// The next round, if all members begin later: the parent waits for it even so, and nobody will open it.
+    pub(crate) fn vacant_round(&self) -> Option<Round> {
+        let next = self.newest().map_or(self.base, Round::next);
+        let begins_later = |(_, member): (usize, &Member)| next.is_before(member.start);
+        let is_vacant = self.formed && self.has_parent && self.member_count() > 0;
+        (is_vacant && self.has_place_for(next) && self.members().all(begins_later)).then_some(next)
+    }
+
+    /// The earliest round that is deserted.
+    pub(crate) fn deserted_round(&self) -> Option<Round> {
+        self.open_rounds().map(|open| open.round).find(|round| self.is_deserted(*round))
+    }
+
     /// A round in which nobody takes part any more is over, or those who came later would wait for it for ever.
+    /// With a parent, it is over when that says so.
     pub(crate) fn give_up_deserted_rounds(&mut self) {
         let Some(newest) = self.newest() else { return };
         for round in [newest.previous(), newest] {
@@ -308,6 +344,7 @@ impl Job {
             match open.replay {
                 // What the parent does about it, or what there is for them to fetch.
                 Replay::Above if is_awaited => {}
+                Replay::Not if self.is_deserted(round) => {}
                 Replay::Here if is_awaited && (open.unfinished == 0 || self.sends_replay_up) => {}
                 Replay::Here if is_awaited => self.give_up_replay(round),
                 _ => self.base = round.next(),

@@ -12,7 +12,9 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
 
 use iswitch_protocol::auth::{Conversation, TagKey};
-use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, MAX_MEMBERS, MAX_PARENTS, TRAILER_LEN_BYTES};
+use iswitch_protocol::limits::{
+    DATA_TAG_LEN_BYTES, MAX_BITMAP_LEN_BYTES, MAX_MEMBERS, MAX_PARENTS, MAX_RANGE_SEGMENTS, TRAILER_LEN_BYTES,
+};
 use iswitch_protocol::wire::control::{JOIN_LEN_BYTES, RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
     AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Kind, Status,
@@ -25,8 +27,10 @@ use super::authentication::Seal;
 use super::control::bitmap_of;
 use super::event::{Departure, Event};
 use super::formation::Granted;
+use super::job::Job;
 use super::membership::MemberAt;
 use super::output::{Endpoint, PortId};
+use super::questions::Questions;
 use super::reason::DropReason;
 use super::recovery::Work;
 
@@ -35,8 +39,6 @@ const LAST_JOIN_RETRY: Duration = Duration::from_millis(500);
 /// Signs of life in a lease; the parent is lost when several of them are not answered.
 const HEARTBEATS_PER_LEASE: u32 = 8;
 const MISSED_HEARTBEATS: u32 = 3;
-/// Pause between two questions for the same segments: many workers may wait for them.
-const ASK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The parents that a switch may have, and the ports that lead to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,8 +111,10 @@ pub(super) struct Uplink {
     /// When this parent was tried first.
     since: Instant,
     last_heard: Instant,
-    last_asked: (RangeRepr, Instant),
+    questions: Questions,
     pub(super) is_lost: bool,
+    /// Why the parent does not let this switch join, and what was expected, if it does not.
+    pub(super) refusal: Option<(Status, u32)>,
     /// With which this switch proves to its parent that it has the job's key, and the parent to it.
     conversation: Conversation,
     /// Of the partial sums, if data is tagged.
@@ -118,30 +122,32 @@ pub(super) struct Uplink {
 }
 
 impl Uplink {
-    pub(super) fn new(uplinks: &Uplinks, at: u8, boot: u64) -> Self {
+    /// `lease` counts until a parent tells its own.
+    pub(super) fn new(uplinks: &Uplinks, at: u8, boot: u64, lease: Duration) -> Self {
         let unspecified = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
         let port = PortId(uplinks.first_port.0 + at);
         let peer = uplinks.parent(0).unwrap_or(unspecified);
         let parent = Endpoint { port, peer, local: unspecified, peer_mac: [0; 6], local_mac: [0; 6] };
-        let nothing = RangeRepr { round: Round::default(), first: 0, count: 0 };
         Self {
             parent,
             choice: 0,
             job: None,
             phase: Phase::Idle,
             join_request: 0,
-            next_request: 1,
+            // Not one that the answers to an earlier run of this switch may still repeat.
+            next_request: ((boot >> 32) as u32).max(1),
             instance: boot as u32,
             boot: 0,
             past_boot: 0,
             window: 0,
             weight: 0,
-            lease: Duration::ZERO,
+            lease,
             due: Instant::default(),
             since: Instant::default(),
             last_heard: Instant::default(),
-            last_asked: (nothing, Instant::default()),
+            questions: Questions::new(),
             is_lost: false,
+            refusal: None,
             // Drawn at random for each run, and far from the end.
             conversation: Conversation::new(boot >> 1),
             tag_key: None,
@@ -158,12 +164,55 @@ impl Uplink {
         request
     }
 
+    /// Whoever waits for others at its parent must be heard of within the lease.
+    fn last_join_retry(&self) -> Duration {
+        LAST_JOIN_RETRY.min(self.heartbeat_interval())
+    }
+
     fn heartbeat_interval(&self) -> Duration {
         (self.lease / HEARTBEATS_PER_LEASE).max(Duration::from_millis(1))
     }
 
+    /// How long the parent has not been heard.
+    pub(super) fn silence(&self, now: Instant) -> Duration {
+        now.since(self.last_heard)
+    }
+
+    /// Silence after which the parent is lost: several questions were not answered.
+    fn patience(&self) -> Duration {
+        let interval = match self.phase {
+            Phase::Joining { .. } => self.heartbeat_interval().max(LAST_JOIN_RETRY),
+            Phase::Idle | Phase::Member => self.heartbeat_interval(),
+        };
+        interval * MISSED_HEARTBEATS
+    }
+
+    /// The switch itself slept and could hear nobody: that is not the parent's silence.
+    pub(super) fn oversleep(&mut self, slept: Duration) {
+        // Awake, it asks the parent more often than that.
+        if slept > self.patience() / 2 {
+            self.last_heard = self.last_heard.plus(slept);
+            self.since = self.since.plus(slept);
+        }
+    }
+
+    /// From now on that parent is asked.
+    fn choose(&mut self, uplinks: &Uplinks, choice: usize, now: Instant) {
+        self.choice = choice;
+        if let Some(peer) = uplinks.parent(choice) {
+            self.parent.peer = peer;
+        }
+        (self.since, self.last_heard) = (now, now);
+        (self.is_lost, self.refusal) = (false, None);
+    }
+
+    /// Whether a parent is being asked.
+    pub(super) fn is_in_use(&self) -> bool {
+        self.phase != Phase::Idle
+    }
+
     fn deadline(&self) -> Option<Instant> {
-        (self.phase != Phase::Idle).then_some(self.due)
+        self.is_in_use().then_some(self.due)
     }
 }
 
@@ -191,16 +240,20 @@ impl Switch {
     pub(super) fn declare_to_parent(&mut self, job_at: usize) {
         let now = self.now;
         let Some(job) = self.jobs[job_at].as_ref() else { return };
-        let (id, is_gathered) = (job.id, job.is_gathered());
-        let Some(uplink) = self.uplinks.get_mut(job_at) else { return };
+        let is_ready = job.is_gathered() || self.is_overdue(job);
+        let (id, is_resumed) = (job.id, job.is_resumed());
+        let (Some(uplink), Some(uplinks)) = (self.uplinks.get_mut(job_at), self.config.uplinks) else {
+            return;
+        };
         if uplink.phase == Phase::Idle {
-            if !is_gathered {
+            if !is_ready {
                 return;
             }
+            // Those who begin a job meet at the first parent; those who resume one, at that of the others.
+            let choice = if is_resumed { uplink.choice } else { 0 };
+            uplink.choose(&uplinks, choice, now);
             uplink.job = Some(id);
             uplink.join_request = uplink.take_request();
-            uplink.since = now;
-            uplink.last_heard = now;
         }
         if uplink.phase != Phase::Member {
             uplink.phase = Phase::Joining { retry: FIRST_JOIN_RETRY };
@@ -209,9 +262,16 @@ impl Switch {
         self.join_parent(job_at);
     }
 
+    /// Some of those that the members have known do not come back: the parent is told even so.
+    pub(super) fn declare_overdue_job(&mut self, job_at: usize) {
+        if !self.uplinks.get(job_at).is_some_and(Uplink::is_in_use) {
+            self.declare_to_parent(job_at);
+        }
+    }
+
     /// The parent knows of how many workers its sums can hold.
     pub(super) fn declare_weight(&mut self, job_at: usize) {
-        if self.uplinks.get(job_at).is_some_and(|uplink| uplink.phase != Phase::Idle) {
+        if self.uplinks.get(job_at).is_some_and(Uplink::is_in_use) {
             self.join_parent(job_at);
         }
     }
@@ -221,6 +281,7 @@ impl Switch {
             return;
         };
         let is_tagged = job.tag_key.is_some();
+        let is_member = uplink.phase == Phase::Member;
         let tag_len = if is_tagged { DATA_TAG_LEN_BYTES } else { 0 };
         let trailer_len = if job.has_key { TRAILER_LEN_BYTES } else { 0 };
         let packet_len = job.layout.full_packet_len() + tag_len;
@@ -236,8 +297,11 @@ impl Switch {
             height: job.height(),
             query: false,
             tagged: is_tagged,
+            roams: job.roams() || self.config.uplinks.is_some_and(|uplinks| uplinks.has_choice()),
             nonce: uplink.conversation.session(),
-            resume: job.resume_of_all(),
+            updates: is_member,
+            // What the members have told when they came is long past.
+            resume: job.resume_of_all().filter(|_| !is_member),
             padding_len: 0,
         };
         let packet = ControlRepr { job: job.id, request: uplink.join_request, body: ControlBody::Join(join) };
@@ -270,9 +334,10 @@ impl Switch {
             match uplink.phase {
                 Phase::Idle => {}
                 Phase::Joining { retry } => {
-                    let retry = (retry * 2).min(LAST_JOIN_RETRY);
+                    let retry = (retry * 2).min(uplink.last_join_retry());
                     uplink.phase = Phase::Joining { retry };
                     uplink.due = now.plus(retry);
+                    self.watch_parent(job_at);
                     self.reconsider_parent(job_at);
                     self.join_parent(job_at);
                 }
@@ -287,7 +352,7 @@ impl Switch {
     /// Who does not answer, or has nothing to go on with for a lease, may not be the parent that others have.
     fn reconsider_parent(&mut self, job_at: usize) {
         let (now, lease) = (self.now, self.lease());
-        let is_resumed = self.job(job_at).is_some_and(super::job::Job::is_resumed);
+        let is_resumed = self.job(job_at).is_some_and(Job::is_resumed);
         let Some(uplinks) = self.config.uplinks else { return };
         let uplink = &mut self.uplinks[job_at];
         let is_silent = now.since(uplink.last_heard) > lease;
@@ -298,36 +363,54 @@ impl Switch {
 
     fn change_parent(&mut self, job_at: usize) {
         let Some(uplinks) = self.config.uplinks else { return };
+        let now = self.now;
         let uplink = &mut self.uplinks[job_at];
-        uplink.choice += 1;
-        if let Some(peer) = uplinks.parent(uplink.choice) {
-            uplink.parent.peer = peer;
-        }
-        uplink.since = self.now;
-        uplink.last_heard = self.now;
+        uplink.choose(&uplinks, uplink.choice + 1, now);
         let (job, parent) = (uplink.job.unwrap_or(0), uplink.parent.peer);
         self.report(Event::ParentChosen { job, parent });
     }
 
+    /// Notices that the parent does not answer; members are told in every Ack from then on.
+    fn watch_parent(&mut self, job_at: usize) {
+        let uplink = &mut self.uplinks[job_at];
+        let is_lost = uplink.silence(self.now) > uplink.patience();
+        if is_lost && !core::mem::replace(&mut uplink.is_lost, true) {
+            let (job, parent) = (uplink.job.unwrap_or(0), uplink.parent.peer);
+            self.report(Event::ParentLost { job, parent });
+        }
+    }
+
     /// Keeps the lease at the parent, and sees whether the parent is there.
     fn ask_for_life(&mut self, job_at: usize) {
-        let now = self.now;
         let Some(id) = self.job(job_at).map(|job| job.id) else { return };
+        self.watch_parent(job_at);
         let uplink = &mut self.uplinks[job_at];
-        let silent = now.since(uplink.last_heard);
-        let (parent, request) = (uplink.parent.peer, uplink.take_request());
-        let is_lost = silent > uplink.heartbeat_interval() * MISSED_HEARTBEATS;
-        let is_news = is_lost && !core::mem::replace(&mut uplink.is_lost, is_lost);
-        let is_gone = silent > uplink.lease;
-        if is_news {
-            self.report(Event::ParentLost { job: id, parent });
-        }
+        let is_gone = uplink.silence(self.now) > uplink.lease;
+        let request = uplink.take_request();
         if is_gone && self.config.uplinks.is_some_and(|uplinks| uplinks.has_choice()) {
             self.change_parent(job_at);
             return self.forget_members(job_at);
         }
         let body = ControlBody::HEARTBEAT;
         self.send_to_parent(job_at, &ControlRepr { job: id, request, body }, 0);
+        self.tend_deserted_round(job_at);
+    }
+
+    /// Nobody is left who would ask for what is missing of such a round.
+    fn tend_deserted_round(&mut self, job_at: usize) {
+        let Some(job) = self.job(job_at) else { return };
+        if job.deserted_round().or(job.vacant_round()).is_none() {
+            return;
+        }
+        self.close_finished(job_at);
+        let Some(round) = self.job(job_at).and_then(Job::deserted_round) else { return };
+        let Some(aggregation) = self.aggregation(job_at) else { return };
+        let segments = aggregation.job.layout.segment_count();
+        let is_awaited = |index: &SegmentIndex| aggregation.awaits_parent(round, *index);
+        let Some(first) = (0..segments).filter_map(SegmentIndex::new).find(is_awaited) else { return };
+        let first = first.get();
+        let range = RangeRepr { round, first, count: MAX_RANGE_SEGMENTS.min(segments - first) };
+        self.ask_parent(job_at, SegmentSetRepr::of(range, &[u8::MAX; MAX_BITMAP_LEN_BYTES]));
     }
 
     /// Takes in what came from the parent.
@@ -340,7 +423,7 @@ impl Switch {
         stride: usize,
     ) {
         let uplink = &mut self.uplinks[job_at];
-        if uplink.phase == Phase::Idle || from.peer != uplink.parent.peer || self.jobs[job_at].is_none() {
+        if !uplink.is_in_use() || from.peer != uplink.parent.peer || self.jobs[job_at].is_none() {
             return self.counters.count_drop(DropReason::UnknownMember);
         }
         match class {
@@ -396,6 +479,10 @@ impl Switch {
             }
             self.counters.results += 1;
         }
+        if self.job(job_at).is_some_and(|job| job.deserted_round().is_some()) {
+            // Segments of the round after it can now be sent.
+            self.close_finished(job_at);
+        }
     }
 
     fn handle_parent_control(&mut self, job_at: usize, bytes: &[u8]) {
@@ -415,8 +502,16 @@ impl Switch {
             ControlBody::Ack(ack) if ack.action == Action::Join => {
                 self.handle_join_answer(job_at, repr.request, &ack);
             }
-            ControlBody::Ack(ack) => self.handle_parent_ack(job_at, &ack),
-            ControlBody::Reset { round } => self.reset_from_parent(job_at, round),
+            ControlBody::Ack(ack) => {
+                let now = self.now;
+                self.uplinks[job_at].questions.answered(now, repr.request);
+                self.handle_parent_ack(job_at, &ack);
+            }
+            ControlBody::Reset { round, boot } if boot == self.uplinks[job_at].boot => {
+                self.reset_from_parent(job_at, round);
+            }
+            // Of an earlier run.
+            ControlBody::Reset { .. } => self.counters.count_drop(DropReason::Late),
             ControlBody::Halt => self.halt_job(job_at),
             _ => self.counters.count_drop(DropReason::Wire(WireError::UnknownAction)),
         }
@@ -446,11 +541,16 @@ impl Switch {
         }
         if ack.status != Status::Success {
             let (job, parent) = (uplink.job.unwrap_or(0), uplink.parent.peer);
+            if uplink.phase == Phase::Member && ack.status == Status::UnknownMember {
+                return self.forget_members(job_at);
+            }
             let Phase::Joining { .. } = uplink.phase else { return };
             uplink.due = now.plus(LAST_JOIN_RETRY);
             let (status, expected) = (ack.status, ack.expected);
+            uplink.refusal = Some((status, expected));
             return self.report(Event::ParentRefused { job, parent, status, expected });
         }
+        uplink.refusal = None;
         uplink.tag_key = tag_key;
         (uplink.window, uplink.weight) = (ack.window, ack.weight);
         uplink.lease = Duration::from_millis(u64::from(ack.lease_ms));
@@ -484,7 +584,9 @@ impl Switch {
         }
         let is_stale = ack.status == Status::StaleRound && ack.formed;
         let is_behind = is_stale && job.current_round().is_before(ack.round);
-        if ack.boot != uplink.boot || ack.status == Status::UnknownMember || is_behind {
+        // A halted job refuses Helps: this one has been reset since, and the notice was lost.
+        let was_reset = job.halted && (ack.status, ack.action) == (Status::Success, Action::Help);
+        if ack.boot != uplink.boot || ack.status == Status::UnknownMember || is_behind || was_reset {
             return self.forget_members(job_at);
         }
         if ack.status == Status::Halted {
@@ -510,24 +612,21 @@ impl Switch {
     pub(super) fn ask_parent(&mut self, job_at: usize, wanted: SegmentSetRepr<'_>) {
         let now = self.now;
         let range = wanted.range;
-        let Some(uplink) = self.uplinks.get(job_at).filter(|uplink| uplink.phase == Phase::Member) else {
-            return;
-        };
-        let (asked, at) = uplink.last_asked;
-        if asked == range && now.since(at) < ASK_INTERVAL {
+        if self.uplinks.get(job_at).is_none_or(|uplink| uplink.phase != Phase::Member) {
             return;
         }
         let Some(aggregation) = self.aggregation(job_at) else { return };
         let id = aggregation.job.id;
         let is_awaited = |index: &SegmentIndex| aggregation.awaits_parent(range.round, *index);
-        let bits = bitmap_of(range, wanted.indices().filter_map(SegmentIndex::new).filter(is_awaited));
+        let mut bits = bitmap_of(range, wanted.indices().filter_map(SegmentIndex::new).filter(is_awaited));
+        let uplink = &mut self.uplinks[job_at];
+        uplink.questions.retain_new(now, range, &mut bits);
         let set = SegmentSetRepr::of(range, &bits);
         if set.indices().next().is_none() {
             return;
         }
-        let uplink = &mut self.uplinks[job_at];
-        uplink.last_asked = (range, now);
         let request = uplink.take_request();
+        uplink.questions.note(now, request, range, bits);
         self.send_to_parent(job_at, &ControlRepr { job: id, request, body: ControlBody::Help(set) }, 0);
     }
 
@@ -567,7 +666,7 @@ impl Switch {
     pub(super) fn release_uplink(&mut self, job_at: usize, id: u32, comes_back: bool) {
         let Some(uplink) = self.uplinks.get_mut(job_at) else { return };
         let phase = core::mem::replace(&mut uplink.phase, Phase::Idle);
-        uplink.is_lost = false;
+        (uplink.is_lost, uplink.refusal) = (false, None);
         uplink.instance = uplink.instance.wrapping_add(1);
         if !comes_back {
             uplink.job = None;

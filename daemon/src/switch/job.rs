@@ -50,6 +50,8 @@ pub(crate) struct Job {
     pub(crate) has_parent: bool,
     /// Whether a sum that members supply is for the parent's other members too.
     pub(crate) sends_replay_up: bool,
+    /// The round at which it was resumed below a parent that perhaps has results of it already.
+    pub(crate) taken_up: Option<Round>,
     members: [Option<Member>; MAX_MEMBERS],
     /// Bit i: member i exists.
     active: u64,
@@ -129,6 +131,7 @@ impl Job {
             halted: false,
             has_parent: false,
             sends_replay_up: false,
+            taken_up: None,
             members: [None; MAX_MEMBERS],
             active: 0,
             pinned_threshold: None,
@@ -435,9 +438,12 @@ impl Job {
     }
 
     /// The first round that none of the job's packets in flight can name. A member that has the results of the
-    /// newest round has perhaps sent contributions to the one after it.
+    /// newest round has perhaps sent contributions to the one after it. If that member is a switch, it may have
+    /// opened the one after that as well, and a worker that has joined it since begins with the next.
     pub(crate) fn round_after_reset(&self) -> Round {
-        self.newest.map_or(self.base, Round::next).next()
+        let latest = self.newest.map_or(self.base, Round::next);
+        let has_switches = self.members().any(|(_, member)| member.kind == Kind::Switch);
+        latest.plus(if has_switches { 3 } else { 1 })
     }
 
     /// Forgets all rounds; the job goes on with a round that none of its packets in flight can name.
@@ -473,20 +479,22 @@ impl Job {
         self.has_parent && (self.sends_replay_up || !is_replayed_here())
     }
 
+    /// Whether a switch below this one may go to another parent.
+    pub(crate) fn roams(&self) -> bool {
+        self.members().any(|(_, member)| member.roams)
+    }
+
     /// Levels of switches below and including this one.
     pub(crate) fn height(&self) -> u8 {
         self.members().map(|(_, member)| member.height).max().unwrap_or(0).saturating_add(1)
     }
 
-    /// Contributions that one packet of a member may claim.
-    pub(crate) fn max_weight(&self, id: usize, round: Round) -> u16 {
-        if self.open_round(round).is_some_and(|open| open.replay == Replay::Here) {
-            return u16::MAX;
-        }
-        match self.members[id].map(|member| member.kind) {
-            Some(Kind::Switch) => u16::MAX,
-            _ => 1,
-        }
+    /// Whether one packet of a member may stand for so many contributions. Only a switch has members who may all
+    /// have left.
+    pub(crate) fn accepts_weight(&self, id: usize, round: Round, contributions: u16) -> bool {
+        let is_supplied = self.open_round(round).is_some_and(|open| open.replay == Replay::Here);
+        let is_switch = self.members[id].is_some_and(|member| member.kind == Kind::Switch);
+        is_supplied || is_switch || contributions == 1
     }
 }
 
@@ -506,6 +514,7 @@ mod tests {
             kind: Kind::Worker,
             weight: 1,
             height: 0,
+            roams: false,
             rank: 0,
             join_request: 1,
             resume: None,

@@ -18,6 +18,8 @@ pub(crate) struct Member {
     pub(crate) weight: u16,
     /// Levels of switches below and including it.
     pub(crate) height: u8,
+    /// Whether it, or a switch below it, may go to another parent.
+    pub(crate) roams: bool,
     /// Its Join, which the notice that the job is complete repeats.
     pub(crate) join_request: u32,
     /// What it had summed before, if anything.

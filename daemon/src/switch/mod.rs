@@ -23,6 +23,7 @@ mod limiter;
 mod membership;
 mod order;
 mod output;
+mod questions;
 mod quota;
 mod reason;
 mod recovery;
@@ -31,6 +32,7 @@ mod status;
 mod waiting;
 
 use alloc::vec::Vec;
+use core::time::Duration;
 
 pub use iswitch_protocol::Instant;
 use iswitch_protocol::limits::{MAX_JOBS, MAX_PENDING_RANGES, ROUND_BITS};
@@ -153,7 +155,8 @@ impl Switch {
         let mut jobs = Vec::with_capacity(MAX_JOBS);
         jobs.resize_with(MAX_JOBS, || None);
         let ports = config.uplinks.map_or(0, |uplinks| uplinks.ports.min(MAX_JOBS as u8));
-        let uplink = |at| config.uplinks.map(|uplinks| Uplink::new(&uplinks, at, config.boot));
+        let lease = Duration::from_millis(u64::from(config.lease_ms));
+        let uplink = |at| config.uplinks.map(|uplinks| Uplink::new(&uplinks, at, config.boot, lease));
         Self {
             config,
             nonces: Nonces::new(&keys),

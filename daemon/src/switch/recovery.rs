@@ -86,6 +86,8 @@ impl Wanted {
 /// A driver that is alive calls at least this many times in a lease, and in the time after which a member is
 /// slow, so a longer silence is its own.
 const TICKS_PER_LIMIT: u32 = 4;
+/// No limit is so short that less sleep would count: that spares a busy switch to look.
+const MIN_SLEEP: Duration = Duration::from_millis(1);
 
 impl Switch {
     pub(super) fn queue_work(&mut self, work: Work) {
@@ -190,9 +192,13 @@ impl Switch {
 
     /// Looks through the open rounds of a job for segments that became complete without a contribution.
     pub(super) fn close_finished(&mut self, job_at: usize) {
-        let Some(job) = self.job(job_at) else { return };
+        let now = self.now;
+        let Some(job) = self.jobs[job_at].as_mut() else { return };
         if job.mode == Mode::Asynchronous {
             return self.close_filled_aggregate(job_at);
+        }
+        if let Some(vacant) = job.vacant_round() {
+            job.open(job.prospective_round(vacant), now);
         }
         let Some(newest) = job.newest() else { return };
         let end = job.layout.segment_count();
@@ -214,7 +220,11 @@ impl Switch {
         if members == 0 && why != Departure::Restarted {
             return self.end_job(at.job, why);
         }
-        if why != Departure::Forgotten && self.job(at.job).is_some_and(Job::has_lost_suppliers) {
+        if why == Departure::Forgotten {
+            // The others follow, and with the last of them the job ends.
+            return;
+        }
+        if self.job(at.job).is_some_and(Job::has_lost_suppliers) {
             return self.forget_members(at.job);
         }
         if members > 0 && self.job(at.job).is_some_and(|job| !job.formed) {
@@ -259,13 +269,17 @@ impl Switch {
     }
 
     /// Takes over the driver's clock. A step back is ignored. If the driver slept through much of a lease,
-    /// members could not be heard: their leases are extended by as much, and what rounds wait for likewise.
+    /// members could not be heard: their leases are extended by as much, and what rounds wait for and the patience
+    /// with the parent likewise.
     pub(super) fn advance(&mut self, now: Instant) {
         let slept = now.since(self.now);
         if slept > self.lease() / 2 {
             for (_, member) in self.jobs.iter_mut().flatten().flat_map(Job::members_mut) {
                 member.last_heard = member.last_heard.plus(slept);
             }
+        }
+        if slept > MIN_SLEEP {
+            self.uplinks.iter_mut().for_each(|uplink| uplink.oversleep(slept));
         }
         if slept > self.patience() / 2 {
             self.jobs.iter_mut().flatten().for_each(|job| job.postpone_rounds(slept));
@@ -276,14 +290,17 @@ impl Switch {
     /// Completes the jobs that have come back without some of their members: those had a lease to come as well.
     pub(super) fn form_overdue_jobs(&mut self) {
         for job_at in 0..self.jobs.len() {
-            let Some(job) = self.job(job_at) else { continue };
-            let is_overdue = !job.formed && self.now.since(job.created) > self.lease();
-            if is_overdue && job.has_parent {
-                self.declare_to_parent(job_at);
-            } else if is_overdue && job.may_go_on_without_the_rest() {
+            let Some(job) = self.job(job_at).filter(|job| self.is_overdue(job)) else { continue };
+            if job.has_parent {
+                self.declare_overdue_job(job_at);
+            } else if job.may_go_on_without_the_rest() {
                 self.form_job(job_at, None, None);
             }
         }
+    }
+
+    pub(super) fn is_overdue(&self, job: &Job) -> bool {
+        !job.formed && self.now.since(job.created) > self.lease()
     }
 
     /// Expels the members whose lease ran out.

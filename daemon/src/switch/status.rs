@@ -2,6 +2,8 @@
 
 use core::net::SocketAddrV4;
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use iswitch_protocol::Instant;
@@ -22,6 +24,8 @@ pub struct JobStatus {
     pub gradient_len: u32,
     /// Floats in each segment but the last.
     pub segment_floats: u16,
+    /// The run of the topmost switch, which the numbers of its rounds belong to.
+    pub boot: u64,
     /// `synchronous` or `asynchronous`.
     pub mode: &'static str,
     /// Workers that it was declared with, zero if it waits for none.
@@ -42,8 +46,12 @@ pub struct JobStatus {
     pub round: Option<u32>,
     /// The switch above this one, if the job goes up to one.
     pub parent: Option<SocketAddrV4>,
-    /// Whether that does not answer: there are no sums until it does.
+    /// How long that has been silent, in milliseconds, if it is being asked.
+    pub parent_silent_ms: Option<u64>,
+    /// Whether it does not answer: there are no sums until it does.
     pub parent_lost: bool,
+    /// Why it does not let this switch join, if it does not.
+    pub parent_refusal: Option<String>,
     /// Digests of the weights that differed from another member's.
     pub diverged: u64,
     /// Its members.
@@ -110,6 +118,7 @@ impl JobStatus {
             job: job.id,
             gradient_len: job.layout.gradient_len(),
             segment_floats: job.layout.segment_floats(),
+            boot: job.boot(),
             mode: match job.mode {
                 Mode::Synchronous => "synchronous",
                 Mode::Asynchronous => "asynchronous",
@@ -123,7 +132,13 @@ impl JobStatus {
             halted: job.halted,
             round: job.newest().map(iswitch_protocol::Round::get),
             parent: uplink.map(|uplink| uplink.parent().peer),
+            parent_silent_ms: uplink
+                .filter(|uplink| uplink.is_in_use())
+                .map(|uplink| uplink.silence(now).as_millis() as u64),
             parent_lost: uplink.is_some_and(|uplink| uplink.is_lost),
+            parent_refusal: uplink
+                .and_then(|uplink| uplink.refusal)
+                .map(|(status, expected)| format!("{} (expected {expected})", status.name())),
             diverged: job.digests.diverged,
             members: members.collect(),
             waiting: Waiting::of(job, slots).map(|waiting| WaitingStatus::of(&waiting, job, now)),

@@ -186,7 +186,7 @@ fn describe(to: u8, class: Class, bytes: &[u8]) -> Sent {
             let missing = missing.map_or(Vec::new(), |missing| missing.indices().collect());
             Sent::Ack { to, request: repr.request, status, round: round.get(), expected, missing }
         }
-        ControlBody::Reset { round } => Sent::Notice { to, halt: false, round: round.get() },
+        ControlBody::Reset { round, .. } => Sent::Notice { to, halt: false, round: round.get() },
         ControlBody::Halt => Sent::Notice { to, halt: true, round: 0 },
         other => panic!("the switch sends no {other:?}"),
     }

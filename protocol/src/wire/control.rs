@@ -15,7 +15,8 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use core::ops::Range;
 
 use crate::limits::{
-    MAX_BITMAP_LEN_BYTES, MAX_PAYLOAD_LEN_BYTES, MAX_RANGE_SEGMENTS, PROTOCOL_VERSION, TRAILER_LEN_BYTES,
+    MAX_BITMAP_LEN_BYTES, MAX_PAYLOAD_LEN_BYTES, MAX_RANGE_SEGMENTS, MAX_SEGMENTS, PROTOCOL_VERSION,
+    TRAILER_LEN_BYTES,
 };
 use crate::segment::Round;
 use crate::wire::WireError;
@@ -65,6 +66,7 @@ mod field {
 
     pub(super) const THRESHOLD: Range<usize> = 12..14;
     pub(super) const RESET_ROUND: Range<usize> = 12..16;
+    pub(super) const RESET_BOOT: Range<usize> = 16..24;
 
     pub(super) mod digest {
         use super::Range;
@@ -99,6 +101,9 @@ const AUTHENTICATED: u16 = 1;
 const JOIN_QUERY: u8 = 1;
 const JOIN_RESUME: u8 = 2;
 const JOIN_TAGGED: u8 = 4;
+const JOIN_ROAMS: u8 = 8;
+const JOIN_UPDATES: u8 = 16;
+const JOIN_FLAGS: u8 = JOIN_QUERY | JOIN_RESUME | JOIN_TAGGED | JOIN_ROAMS | JOIN_UPDATES;
 const ACK_FORMED: u8 = 1;
 const ACK_ORPHANED: u8 = 2;
 const ACK_PINNED: u8 = 4;
@@ -424,6 +429,8 @@ pub enum ControlBody<'a> {
     Reset {
         /// The round to go on from; zero in a request.
         round: Round,
+        /// The run of the topmost switch that the round belongs to; zero in a request.
+        boot: u64,
     },
     /// Pin the threshold H, from the next round on.
     SetH {
@@ -445,6 +452,8 @@ pub enum ControlBody<'a> {
 }
 
 impl ControlBody<'_> {
+    /// The request to reset the job.
+    pub const RESET: ControlBody<'static> = ControlBody::Reset { round: Round::new(0), boot: 0 };
     /// The empty Help, which only renews the lease of a member.
     pub const HEARTBEAT: ControlBody<'static> = ControlBody::Help(SegmentSetRepr {
         range: RangeRepr { round: Round::new(0), first: 0, count: 0 },
@@ -477,6 +486,10 @@ pub struct JoinRepr {
     pub query: bool,
     /// Data packets end with a tag (requirement A-9).
     pub tagged: bool,
+    /// A switch that has other parents to go to, or has such a switch below it (requirement M-9).
+    pub roams: bool,
+    /// Only tells what a member now stands for: who is no member is refused.
+    pub updates: bool,
     /// The number that a Challenge asked to repeat; zero if none did (requirement A-6).
     pub nonce: u64,
     /// What the member has summed before, if it has.
@@ -527,6 +540,8 @@ impl JoinRepr {
             height: 0,
             query: false,
             tagged: false,
+            roams: false,
+            updates: false,
             nonce: 0,
             resume: None,
             padding_len: 0,
@@ -541,7 +556,7 @@ pub struct RangeRepr {
     pub round: Round,
     /// Index of the first segment.
     pub first: u32,
-    /// Number of segments, at most [`MAX_RANGE_SEGMENTS`].
+    /// Number of segments, at most [`MAX_RANGE_SEGMENTS`]; the last has an index below [`MAX_SEGMENTS`].
     pub count: u32,
 }
 
@@ -635,8 +650,9 @@ impl<'a> ControlRepr<'a> {
             Action::Leave => exact(buffer, HEADER_LEN_BYTES).map(|()| ControlBody::Leave)?,
             Action::Halt => exact(buffer, HEADER_LEN_BYTES).map(|()| ControlBody::Halt)?,
             Action::Reset => {
-                exact(buffer, HEADER_LEN_BYTES + 4)?;
-                ControlBody::Reset { round: round_at(buffer, field::RESET_ROUND)? }
+                exact(buffer, HEADER_LEN_BYTES + 12)?;
+                let boot = u64_at(buffer, field::RESET_BOOT);
+                ControlBody::Reset { round: round_at(buffer, field::RESET_ROUND)?, boot }
             }
             Action::SetH => {
                 exact(buffer, HEADER_LEN_BYTES + 2)?;
@@ -675,7 +691,7 @@ impl<'a> ControlRepr<'a> {
         match &self.body {
             ControlBody::Join(join) => JOIN_LEN_BYTES + usize::from(join.padding_len),
             ControlBody::Leave | ControlBody::Halt => HEADER_LEN_BYTES,
-            ControlBody::Reset { .. } => HEADER_LEN_BYTES + 4,
+            ControlBody::Reset { .. } => HEADER_LEN_BYTES + 12,
             ControlBody::SetH { .. } => HEADER_LEN_BYTES + 2,
             ControlBody::FBcast(_) => HEADER_LEN_BYTES + RANGE_LEN_BYTES,
             ControlBody::Help(set) | ControlBody::Confirm(set) => HEADER_LEN_BYTES + set.buffer_len(),
@@ -702,7 +718,10 @@ impl<'a> ControlRepr<'a> {
         match &self.body {
             ControlBody::Join(join) => emit_join(buffer, join),
             ControlBody::Leave | ControlBody::Halt => {}
-            ControlBody::Reset { round } => put_u32(buffer, field::RESET_ROUND, round.get()),
+            ControlBody::Reset { round, boot } => {
+                put_u32(buffer, field::RESET_ROUND, round.get());
+                put_u64(buffer, field::RESET_BOOT, *boot);
+            }
             ControlBody::SetH { threshold } => put_u16(buffer, field::THRESHOLD, *threshold),
             ControlBody::FBcast(range) => emit_range(buffer, HEADER_LEN_BYTES, range),
             ControlBody::Help(set) | ControlBody::Confirm(set) => emit_set(buffer, HEADER_LEN_BYTES, set),
@@ -747,7 +766,7 @@ fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
         _ => return Err(WireError::BadValue),
     };
     let flags = buffer[join::FLAGS];
-    if flags & !(JOIN_QUERY | JOIN_RESUME | JOIN_TAGGED) != 0 {
+    if flags & !JOIN_FLAGS != 0 {
         return Err(WireError::BadValue);
     }
     Ok(JoinRepr {
@@ -762,6 +781,8 @@ fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
         height: buffer[join::HEIGHT],
         query: flags & JOIN_QUERY != 0,
         tagged: flags & JOIN_TAGGED != 0,
+        roams: flags & JOIN_ROAMS != 0,
+        updates: flags & JOIN_UPDATES != 0,
         nonce: u64_at(buffer, join::NONCE),
         resume: parse_resume(buffer, flags & JOIN_RESUME != 0)?,
         padding_len: padding(buffer, JOIN_LEN_BYTES)?,
@@ -800,7 +821,13 @@ fn emit_join(buffer: &mut [u8], join: &JoinRepr) {
     put_u32(buffer, at::INSTANCE, join.instance);
     put_u16(buffer, at::RANK, join.rank);
     buffer[at::HEIGHT] = join.height;
-    buffer[at::FLAGS] = if join.query { JOIN_QUERY } else { 0 } | if join.tagged { JOIN_TAGGED } else { 0 };
+    let flags = [
+        (join.query, JOIN_QUERY),
+        (join.tagged, JOIN_TAGGED),
+        (join.roams, JOIN_ROAMS),
+        (join.updates, JOIN_UPDATES),
+    ];
+    buffer[at::FLAGS] = flags.iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag);
     put_u64(buffer, at::NONCE, join.nonce);
     if let Some(resume) = &join.resume {
         buffer[at::FLAGS] |= JOIN_RESUME;
@@ -828,11 +855,11 @@ fn emit_digest(buffer: &mut [u8], digest: &DigestRepr) {
 }
 
 fn parse_range(buffer: &[u8], at: usize) -> Result<RangeRepr, WireError> {
-    let count = u32_at(buffer, at + 8..at + 12);
-    if count > MAX_RANGE_SEGMENTS {
+    let (first, count) = (u32_at(buffer, at + 4..at + 8), u32_at(buffer, at + 8..at + 12));
+    if count > MAX_RANGE_SEGMENTS || first > MAX_SEGMENTS - count {
         return Err(WireError::BadValue);
     }
-    Ok(RangeRepr { round: round_at(buffer, at..at + 4)?, first: u32_at(buffer, at + 4..at + 8), count })
+    Ok(RangeRepr { round: round_at(buffer, at..at + 4)?, first, count })
 }
 
 fn emit_range(buffer: &mut [u8], at: usize, range: &RangeRepr) {
@@ -870,18 +897,21 @@ fn parse_ack(buffer: &[u8]) -> Result<AckRepr<'_>, WireError> {
         lease_ms: u32_at(buffer, ack::LEASE_MS),
         expected: u32_at(buffer, ack::EXPECTED),
         history: u64_at(buffer, ack::HISTORY),
-        peer: parse_peer(buffer),
+        peer: parse_peer(buffer)?,
         weight: u16_at(buffer, ack::WEIGHT),
         missing,
         padding_len,
     })
 }
 
-/// An IPv4 address and UDP port; port zero means that there is none.
-fn parse_peer(buffer: &[u8]) -> Option<SocketAddrV4> {
+/// An IPv4 address and UDP port; both are zero if there is none (requirement C-3).
+fn parse_peer(buffer: &[u8]) -> Result<Option<SocketAddrV4>, WireError> {
     let octets: [u8; 4] = buffer[field::ack::PEER_ADDRESS].try_into().expect("the field is four bytes long");
-    let port = u16_at(buffer, field::ack::PEER_PORT);
-    (port != 0).then(|| SocketAddrV4::new(Ipv4Addr::from(octets), port))
+    match (octets, u16_at(buffer, field::ack::PEER_PORT)) {
+        ([0, 0, 0, 0], 0) => Ok(None),
+        (_, 0) => Err(WireError::BadValue),
+        (octets, port) => Ok(Some(SocketAddrV4::new(Ipv4Addr::from(octets), port))),
+    }
 }
 
 fn parse_set(buffer: &[u8], at: usize) -> Result<SegmentSetRepr<'_>, WireError> {
@@ -967,7 +997,8 @@ mod tests {
     }
 
     fn range() -> impl Strategy<Value = RangeRepr> {
-        (round(), any::<u32>(), 0..=MAX_RANGE_SEGMENTS).prop_map(|(round, first, count)| RangeRepr {
+        let first = 0..=MAX_SEGMENTS - MAX_RANGE_SEGMENTS;
+        (round(), first, 0..=MAX_RANGE_SEGMENTS).prop_map(|(round, first, count)| RangeRepr {
             round,
             first,
             count,
@@ -992,12 +1023,12 @@ mod tests {
         let kind = prop_oneof![Just(Kind::Worker), Just(Kind::Switch)];
         let declared = (any::<u32>(), any::<u16>(), any::<u16>(), mode, kind);
         let own = (any::<u16>(), any::<u32>(), any::<u16>(), any::<u8>());
-        let flags = (any::<bool>(), any::<bool>(), any::<u64>());
+        let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<u64>());
         (declared, own, flags, proptest::option::of(resume()), 0u16..2000).prop_map(
             |(declared, own, flags, resume, padding_len)| {
                 let (gradient_len, segment_floats, workers, mode, kind) = declared;
                 let (weight, instance, rank, height) = own;
-                let (query, tagged, nonce) = flags;
+                let (query, tagged, roams, updates, nonce) = flags;
                 JoinRepr {
                     gradient_len,
                     segment_floats,
@@ -1010,6 +1041,8 @@ mod tests {
                     height,
                     query,
                     tagged,
+                    roams,
+                    updates,
                     nonce,
                     resume,
                     padding_len,
@@ -1023,7 +1056,7 @@ mod tests {
             join().prop_map(ControlBody::Join),
             Just(ControlBody::Leave),
             Just(ControlBody::Halt),
-            round().prop_map(|round| ControlBody::Reset { round }),
+            (round(), any::<u64>()).prop_map(|(round, boot)| ControlBody::Reset { round, boot }),
             any::<u16>().prop_map(|threshold| ControlBody::SetH { threshold }),
             range().prop_map(ControlBody::FBcast),
             (range(), any::<bool>()).prop_map(|(range, confirm)| {
@@ -1113,6 +1146,33 @@ mod tests {
         assert_eq!(corrupted(field::FLAGS.start, 1), WireError::Truncated, "there is no trailer");
         assert_eq!(corrupted(field::FLAGS.start, 2), WireError::BadValue);
         assert_eq!(corrupted(field::FLAGS.end - 1, 1), WireError::BadValue);
+    }
+
+    /// A range in an Ack is not checked against a vector before its indices are computed.
+    #[test]
+    fn a_range_beyond_every_vector_is_refused() {
+        let bits = [0xff; MAX_BITMAP_LEN_BYTES];
+        let parsed = |first: u32, count: u32| {
+            let range = RangeRepr { round: Round::new(0), first, count };
+            let body = ControlBody::Help(SegmentSetRepr::of(range, &bits));
+            let mut buffer = [0; MAX_CONTROL_LEN_BYTES];
+            let len = ControlRepr { job: 1, request: 2, body }.emit(&mut buffer);
+            parse(&buffer[..len]).map(|_| ())
+        };
+        assert_eq!(parsed(MAX_SEGMENTS - 2, 2), Ok(()));
+        assert_eq!(parsed(MAX_SEGMENTS - 2, 3), Err(WireError::BadValue));
+        assert_eq!(parsed(u32::MAX, 8), Err(WireError::BadValue), "the sum does not fit 32 bits");
+        assert_eq!(parsed(MAX_SEGMENTS + 1, 0), Err(WireError::BadValue));
+    }
+
+    #[test]
+    fn a_peer_without_a_port_has_no_address() {
+        let mut buffer = [0; ACK_LEN_BYTES];
+        (buffer[field::ACTION], buffer[field::VERSION]) = (Action::Ack as u8, PROTOCOL_VERSION);
+        buffer[field::ack::ACTION] = Action::Join as u8;
+        assert!(parse(&buffer).is_ok());
+        buffer[field::ack::PEER_ADDRESS.start] = 10;
+        assert_eq!(parse(&buffer), Err(WireError::BadValue));
     }
 
     #[test]

@@ -52,6 +52,9 @@ struct Cli {
     /// Floats in a packet [default: 366, or 364 with --tag-data]
     #[arg(long)]
     segment_floats: Option<u16>,
+    /// Give up a round that has not ended by then, and begin it again [default: wait for ever]
+    #[arg(long, value_name = "MS")]
+    patience_ms: Option<u64>,
     /// The job
     #[arg(long, default_value_t = 0)]
     job: u32,
@@ -95,6 +98,10 @@ struct Outcome {
     mixed_rounds: u32,
     /// Rounds that the others did while this worker was away.
     missed_rounds: u32,
+    /// Rounds that took longer than the worker's patience, each time that they did.
+    stalls: u32,
+    /// How often the switch had lost its parent then.
+    orphaned_stalls: u32,
     /// How often the switch forgot this worker and took it back.
     rejoins: u64,
     counters: WorkerCounters,
@@ -149,6 +156,7 @@ fn run(cli: &Cli, place: Place) -> anyhow::Result<Result<Outcome, WrongSum>> {
     }
     options.segment_floats = cli.segment_floats.unwrap_or(options.segment_floats);
     options.offload = !cli.no_offload;
+    options.round_timeout = cli.patience_ms.map(Duration::from_millis);
     options.workers_timeout = Some(Duration::from_secs(60));
     let witness = make_witness(cli.floats as usize, usize::from(options.segment_floats), place)?;
     let mut worker = Worker::join(options)?;
@@ -193,6 +201,11 @@ fn check_rounds(
                 let missed = numbers.missed(next, round);
                 outcome.missed_rounds += missed;
                 round += missed;
+                continue;
+            }
+            Err(AggregateError::Stalled { parent_lost, .. }) => {
+                outcome.stalls += 1;
+                outcome.orphaned_stalls += u32::from(parent_lost);
                 continue;
             }
             report => report.with_context(|| format!("round {round}"))?,
@@ -279,6 +292,7 @@ impl Outcome {
                 "rank": rank, "workers": workers, "floats": cli.floats, "rounds": rounds, "exact": true,
                 "partial_rounds": self.partial_rounds, "mixed_rounds": self.mixed_rounds,
                 "missed_rounds": self.missed_rounds, "rejoins": self.rejoins,
+                "stalls": self.stalls, "orphaned_stalls": self.orphaned_stalls,
                 "us_p50": p50, "us_p99": p99, "us_max": max, "goodput_mbit_s": megabits,
                 "segments": segments, "retransmitted": retransmitted, "helps": helps,
             });

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use iswitch_protocol::wire::DataPacket;
-use iswitch_protocol::{Round, VectorLayout};
+use iswitch_protocol::{Round, Seg, VectorLayout};
 use serde::{Deserialize, Serialize};
 
 /// Digits of one lane: an f32 holds integers of 24 bits.
@@ -263,13 +263,20 @@ pub(super) struct Checker {
     /// The latest round of all results.
     latest: Option<Key>,
     lives: Vec<Record>,
+    /// Whether there are switches below the switch. Then who takes part in a round depends on several, and is only
+    /// checked as long as nobody has departed.
+    is_tree: bool,
+    /// Whether a member or a switch has ever departed.
+    has_lost_somebody: bool,
 }
 
 impl Checker {
-    pub(super) fn new(witness: Witness, lives: usize, checks_sums: bool) -> Self {
+    pub(super) fn new(witness: Witness, lives: usize, checks_sums: bool, is_tree: bool) -> Self {
         Self {
             witness,
             checks_sums,
+            is_tree,
+            has_lost_somebody: false,
             rounds: HashMap::new(),
             resets: Vec::new(),
             latest: None,
@@ -307,8 +314,18 @@ impl Checker {
             .for_each(|stay| stay.start = start);
     }
 
+    /// A switch was killed, or has let another switch go.
+    pub(super) fn lost_switch(&mut self) {
+        self.has_lost_somebody = true;
+    }
+
+    fn was_always_member(&self, life: usize, boot: u64) -> bool {
+        if self.is_tree { !self.has_lost_somebody } else { self.lives[life].was_always_member(boot) }
+    }
+
     /// The switch let a life go.
     pub(super) fn departed(&mut self, life: usize, boot: u64, round: RoundThen) {
+        self.has_lost_somebody = true;
         let latest = self.latest.filter(|(of, _)| *of == boot).map(|(_, round)| round);
         for stay in &mut self.lives[life].stays {
             if stay.boot == boot && stay.end == End::Present {
@@ -358,54 +375,103 @@ impl Checker {
     /// A life was told that others went on without it. `waits_for_all`: no round ends without all members.
     pub(super) fn missed(&mut self, life: usize, boot: u64, waits_for_all: bool) -> Result<(), Violation> {
         let own = &mut self.lives[life];
-        own.may_lack = true;
+        // Who has been told already has taken the state of others, whose latest sum may have been given up since.
+        let was_told = std::mem::replace(&mut own.may_lack, true);
         let is_reset = self.resets.iter().any(|(of, _)| *of == boot);
         // Who has not been given any sum was told where it starts, and that may change.
         let has_sums = own.has.is_some();
-        if self.checks_sums && waits_for_all && has_sums && own.was_always_member(boot) && !is_reset {
+        let is_excused = !waits_for_all || was_told || !has_sums || is_reset;
+        if self.checks_sums && !is_excused && self.was_always_member(life, boot) {
             let detail = format!("life {life} has missed a sum, and was always a member of boot {boot:x}");
             return violated(Rule::Missed, detail);
         }
         Ok(())
     }
 
-    /// The switch sends a result.
+    /// The switch, or of several the root, sends a result.
     pub(super) fn sent(&mut self, boot: u64, bytes: &[u8]) -> Result<(), Violation> {
         if !self.checks_sums {
             return Ok(());
         }
+        let packet = self.parse(bytes)?;
+        let seg = packet.seg();
+        let (key, index) = ((boot, seg.round), seg.index.get() as usize);
+        if let Some(known) = self.known_sum(key, index) {
+            if known.is(&packet) {
+                return Ok(());
+            }
+            let what = describe(boot, seg);
+            return violated(Rule::Agreement, format!("{what} was sent with other bits before"));
+        }
+        let sum = self.read_or_replayed(key, &packet)?;
+        if self.latest.is_none_or(|(of, latest)| of != boot || latest.is_before(seg.round)) {
+            self.latest = Some(key);
+        }
+        let record = self.rounds.entry(key).or_default();
+        record.sums.resize(self.witness.layout.segment_count() as usize, None);
+        record.sums[index] = Some(sum);
+        Ok(())
+    }
+
+    /// A switch sends its parent what its members have summed.
+    pub(super) fn sent_up(&self, boot: u64, bytes: &[u8]) -> Result<(), Violation> {
+        if !self.checks_sums {
+            return Ok(());
+        }
+        let packet = self.parse(bytes)?;
+        self.read_or_replayed((boot, packet.seg().round), &packet).map(|_| ())
+    }
+
+    /// A switch sends its members a result: its parent's, or one that some of them have supplied.
+    pub(super) fn passed_on(&mut self, boot: u64, bytes: &[u8]) -> Result<(), Violation> {
+        if !self.checks_sums {
+            return Ok(());
+        }
+        let packet = self.parse(bytes)?;
+        let seg = packet.seg();
+        let (key, index) = ((boot, seg.round), seg.index.get() as usize);
+        if self.known_sum(key, index).is_some_and(|known| known.is(&packet)) {
+            return Ok(());
+        }
+        let replayed = self.rounds.get(&key).and_then(|record| record.replayed);
+        match self.replayed_sum(replayed, index).filter(|sum| sum.is(&packet)).cloned() {
+            Some(sum) => {
+                let record = self.rounds.entry(key).or_default();
+                record.sums.resize(self.witness.layout.segment_count() as usize, None);
+                record.sums[index].get_or_insert(sum);
+                Ok(())
+            }
+            None => {
+                violated(Rule::Agreement, format!("{} is not what the root has sent", describe(boot, seg)))
+            }
+        }
+    }
+
+    fn parse<'a>(&self, bytes: &'a [u8]) -> Result<DataPacket<'a>, Violation> {
         let packet = match DataPacket::new_checked(bytes) {
             Ok(packet) => packet,
             Err(error) => return violated(Rule::Sum, format!("the switch sent a packet that is {error}")),
         };
-        let seg = packet.seg();
-        let (key, index) = ((boot, seg.round), seg.index.get() as usize);
-        let what = || format!("result {}:{index} x{} of boot {boot:x}", seg.round, seg.contributions);
-        if packet.float_count() != self.witness.layout.range(seg.index).len() {
-            return violated(Rule::Sum, format!("{} has {} floats", what(), packet.float_count()));
+        if packet.float_count() != self.witness.layout.range(packet.seg().index).len() {
+            return violated(Rule::Sum, format!("{} floats in {:?}", packet.float_count(), packet.seg()));
         }
-        let record = self.rounds.entry(key).or_default();
-        record.sums.resize(self.witness.layout.segment_count() as usize, None);
-        if let Some(known) = &record.sums[index] {
-            if known.is(&packet) {
-                return Ok(());
-            }
-            return violated(Rule::Agreement, format!("{} was sent with other bits before", what()));
+        Ok(packet)
+    }
+
+    fn known_sum(&self, key: Key, index: usize) -> Option<&SegmentSum> {
+        self.rounds.get(&key)?.sums.get(index)?.as_ref()
+    }
+
+    /// What is in a packet: the sum that is replayed in its round, or else a new one.
+    fn read_or_replayed(&self, key: Key, packet: &DataPacket<'_>) -> Result<SegmentSum, Violation> {
+        let index = packet.seg().index.get() as usize;
+        let replayed = self.rounds.get(&key).and_then(|record| record.replayed);
+        match self.replayed_sum(replayed, index).filter(|sum| sum.is(packet)) {
+            Some(sum) => Ok(sum.clone()),
+            None => self.read_sum(key, index, packet).or_else(|(rule, error)| {
+                violated(rule, format!("{}: {error}", describe(key.0, packet.seg())))
+            }),
         }
-        let replayed = record.replayed;
-        let sum = match self.replayed_sum(replayed, index).filter(|sum| sum.is(&packet)) {
-            Some(sum) => sum.clone(),
-            None => self
-                .read_sum(key, index, &packet)
-                .or_else(|(rule, error)| violated(rule, format!("{}: {error}", what())))?,
-        };
-        if self.latest.is_none_or(|(of, latest)| of != boot || latest.is_before(seg.round)) {
-            self.latest = Some(key);
-        }
-        if let Some(record) = self.rounds.get_mut(&key) {
-            record.sums[index] = Some(sum);
-        }
-        Ok(())
     }
 
     fn replayed_sum(&self, replayed: Option<Key>, index: usize) -> Option<&SegmentSum> {
@@ -431,7 +497,7 @@ impl Checker {
     }
 
     fn check_members(&self, boot: u64, round: Round, lives: Lives) -> Result<(), String> {
-        for (life, Record { stays, .. }) in self.lives.iter().enumerate() {
+        for (life, Record { stays, .. }) in self.lives.iter().enumerate().filter(|_| !self.is_tree) {
             if lives >> life & 1 == 1 && !stays.iter().any(|stay| stay.covers(boot, round)) {
                 return Err(format!("life {life} is in it, and was a member for {stays:?}"));
             }
@@ -446,6 +512,7 @@ impl Checker {
         }
         let Delivered { boot, round, .. } = *given;
         let what = || format!("life {life} was given round {round} of boot {boot:x}");
+        let was_always_member = self.was_always_member(life, boot);
         let Some(record) = self.rounds.get_mut(&(boot, round)) else {
             return violated(Rule::Agreement, format!("{}, of which nothing was sent", what()));
         };
@@ -468,7 +535,7 @@ impl Checker {
             }
         }
         // A member that was expelled meanwhile may be given what the others made of the round.
-        let expects_own = given.waits_for_all && own.was_always_member(boot) && record.replayed.is_none();
+        let expects_own = given.waits_for_all && was_always_member && record.replayed.is_none();
         let segments = given.vector.chunks(usize::from(self.witness.layout.segment_floats()));
         for ((index, floats), contributions) in segments.enumerate().zip(given.contributions) {
             let Some(sum) = record.sums.get(index).and_then(Option::as_ref) else {
@@ -508,6 +575,10 @@ pub(super) struct Delivered<'a> {
     pub(super) contributions: &'a [u16],
     /// Whether no round ends without all members: no SetH and no FBcast.
     pub(super) waits_for_all: bool,
+}
+
+fn describe(boot: u64, seg: Seg) -> String {
+    format!("result {}:{} x{} of boot {boot:x}", seg.round, seg.index.get(), seg.contributions)
 }
 
 fn list(lives: Lives) -> String {

@@ -7,6 +7,7 @@
 //!
 //! A violation is reproduced by its seed, see [`simulate`].
 
+mod addresses;
 pub mod baselines;
 pub mod checker;
 pub mod network;
@@ -21,20 +22,26 @@ mod worker;
 mod world;
 
 use std::fmt;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddrV4;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use clap::ValueEnum;
+use iswitch_protocol::auth::Key;
 use serde::{Deserialize, Serialize};
 
 use checker::{Rule, Violation};
 use report::Report;
 use swarm::{Node, Scenario};
 use transcript::Transcript;
+use wires::Ends;
 use world::World;
 
 const JOB: u32 = 1;
-const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 254), 7711);
+
+/// The key of the job, if it has one.
+fn job_key() -> Key {
+    Key::new(b"of the simulated job").expect("16 to 64 bytes")
+}
 
 /// Lines of the transcript of a seed that fails.
 const TRANSCRIPT_LINES: usize = 400;
@@ -118,34 +125,24 @@ fn run_once<R>(
 /// What happens next.
 #[derive(Clone, Copy, Debug)]
 enum Happening {
-    /// A packet of a worker arrives.
+    /// A packet of a member arrives at its switch.
     AtSwitch { packet: u32, peer: SocketAddrV4, is_bad: bool },
-    /// A packet of the switch arrives.
-    AtWorker { packet: u32, peer: SocketAddrV4, is_bad: bool },
+    /// A packet of a switch arrives at its member.
+    AtMember { packet: u32, peer: SocketAddrV4, is_bad: bool },
     /// A deadline of a process has come.
     Wake(Node),
     /// Something that was planned, by its position.
     Planned(usize),
     /// A worker process starts.
     StartWorker { worker: usize, new_port: bool },
-    /// The switch starts.
-    StartSwitch,
+    /// A switch starts, by its position: the root is 0.
+    StartSwitch(usize),
     /// A pause ends.
     Resume(Node),
-    /// A partition ends.
-    Reconnect { workers: u64, up: bool, down: bool },
+    /// A partition ends, of workers or of a switch below the root.
+    Reconnect { ends: Ends, up: bool, down: bool },
     /// All faults end.
     Heal,
     /// An operator looks whether the job can go on.
     Operate,
-}
-
-/// Where a worker is.
-fn address_of(worker: usize, udp_port: u16) -> SocketAddrV4 {
-    SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, worker as u8 + 1), udp_port)
-}
-
-/// Which worker has an address.
-fn worker_at(address: SocketAddrV4) -> usize {
-    usize::from(address.ip().octets()[3]) - 1
 }

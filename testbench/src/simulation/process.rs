@@ -5,12 +5,12 @@ use std::net::SocketAddrV4;
 use std::time::Duration;
 
 use iswitch::worker::protocol::Failure;
-use iswitch_daemon::switch::{Config, Switch};
+use iswitch_daemon::switch::{Config, JobStatus, Keys, Switch};
 use iswitch_protocol::limits::DATAGRAM_OVERHEAD_BYTES;
 use iswitch_protocol::wire::{Class, Status};
 use iswitch_protocol::{Instant, Round};
 
-use super::address_of;
+use super::addresses::worker_address;
 use super::checker::{Checker, Delivered, Rule, Violation, Witness, mix, violated};
 use super::worker::{Options, Outcome, Request, Worker};
 
@@ -23,7 +23,7 @@ const JOIN_PATIENCE: Duration = Duration::from_millis(20);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub(super) packet: u32,
-    /// The worker's address, whichever end of the link it is at.
+    /// The member's address, whichever end of the link it is at.
     pub(super) peer: SocketAddrV4,
     pub(super) len: usize,
 }
@@ -92,20 +92,40 @@ impl Process {
     }
 }
 
-/// The machine in the middle.
+/// A machine in the middle.
 #[derive(Debug)]
 pub(super) struct SwitchNode {
     pub(super) process: Process,
     /// `None` while it is down.
     pub(super) switch: Option<Switch>,
+    /// Position of its parent; `None` for the root.
+    pub(super) parent: Option<usize>,
     pub(super) boot: u64,
+    /// Whether the threshold H is set.
+    pub(super) is_pinned: bool,
 }
 
 impl SwitchNode {
-    pub(super) fn start(&mut self, config: Config) {
+    pub(super) fn new(parent: Option<usize>) -> Self {
+        Self { process: Process::default(), switch: None, parent, boot: 0, is_pinned: false }
+    }
+
+    pub(super) fn start(&mut self, config: Config, keys: Keys) {
         self.process.kill();
         self.boot = config.boot;
-        self.switch = Some(Switch::new(config));
+        self.is_pinned = false;
+        self.switch = Some(Switch::with_keys(config, keys));
+    }
+
+    /// Ends the process, if one runs.
+    pub(super) fn crash(&mut self) {
+        self.switch = None;
+        self.process.kill();
+    }
+
+    /// The job, if there is one.
+    pub(super) fn job(&self, job: u32) -> Option<JobStatus> {
+        self.switch.as_ref()?.jobs().find(|status| status.job == job)
     }
 }
 
@@ -201,7 +221,7 @@ impl WorkerNode {
     }
 
     pub(super) fn address(&self) -> SocketAddrV4 {
-        address_of(self.index, self.udp_port)
+        worker_address(self.index, self.udp_port)
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {

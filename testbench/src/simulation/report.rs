@@ -31,12 +31,16 @@ pub struct Report {
     pub worker_crashes: u64,
     /// Times that the switch was killed.
     pub switch_crashes: u64,
+    /// Times that a switch below it was killed.
+    pub rack_crashes: u64,
     /// Pauses.
     pub pauses: u64,
     /// Clocks turned.
     pub clock_jumps: u64,
     /// Partitions.
     pub partitions: u64,
+    /// Cuts between two switches.
+    pub uplink_cuts: u64,
     /// Members that left.
     pub leaves: u64,
     /// Members that were expelled by their lease.
@@ -59,6 +63,12 @@ pub struct Report {
     pub forced: u64,
     /// Simulations in which damage passed the checksums, so that sums could not be checked.
     pub unchecked: u64,
+    /// Simulations with switches below the switch.
+    pub trees: u64,
+    /// Simulations of a job with a key.
+    pub authenticated: u64,
+    /// Simulations in which sums were made in the order of ranks.
+    pub ordered: u64,
 }
 
 fn as_seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
@@ -77,9 +87,11 @@ impl AddAssign for Report {
         self.buffer_overflows += other.buffer_overflows;
         self.worker_crashes += other.worker_crashes;
         self.switch_crashes += other.switch_crashes;
+        self.rack_crashes += other.rack_crashes;
         self.pauses += other.pauses;
         self.clock_jumps += other.clock_jumps;
         self.partitions += other.partitions;
+        self.uplink_cuts += other.uplink_cuts;
         self.leaves += other.leaves;
         self.expelled += other.expelled;
         self.rejoins += other.rejoins;
@@ -91,5 +103,8 @@ impl AddAssign for Report {
         self.resets += other.resets;
         self.forced += other.forced;
         self.unchecked += other.unchecked;
+        self.trees += other.trees;
+        self.authenticated += other.authenticated;
+        self.ordered += other.ordered;
     }
 }

@@ -54,6 +54,33 @@ pub struct Scenario {
     pub duration: Duration,
     /// What else happens, and when.
     pub plan: Vec<Planned>,
+    /// Switches below the root: the position of each one's parent, 0 for the root, 1 for the first of these.
+    #[serde(default)]
+    pub racks: Vec<usize>,
+    /// The switch that each worker is at, by the same positions; those that are not listed are at the root.
+    #[serde(default)]
+    pub places: Vec<usize>,
+    /// Whether the links between switches are as faulty as those of workers.
+    #[serde(default)]
+    pub faulty_uplinks: bool,
+    /// What the job's key protects.
+    #[serde(default)]
+    pub protection: Protection,
+    /// Whether the switches add contributions in the order of ranks.
+    #[serde(default)]
+    pub ordered: bool,
+}
+
+/// What a job's key protects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Protection {
+    /// It has no key.
+    #[default]
+    Nothing,
+    /// Control packets.
+    Control,
+    /// Control and data packets.
+    All,
 }
 
 /// Something that happens at a time.
@@ -68,8 +95,10 @@ pub struct Planned {
 /// A machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Node {
-    /// The switch.
+    /// The switch; of several, the root.
     Switch,
+    /// A switch below the root, by its position from 1.
+    Rack(usize),
     /// A worker, by its position.
     Worker(usize),
 }
@@ -88,6 +117,13 @@ pub enum Action {
     },
     /// The switch is killed and starts again without memory.
     CrashSwitch {
+        /// After how long.
+        restart_after: Duration,
+    },
+    /// A switch below the root is killed and starts again without memory.
+    CrashRack {
+        /// Its position, from 1.
+        rack: usize,
         /// After how long.
         restart_after: Duration,
     },
@@ -112,6 +148,17 @@ pub enum Action {
         /// Towards the switch.
         up: bool,
         /// Towards the workers.
+        down: bool,
+        /// How long.
+        duration: Duration,
+    },
+    /// The link between a switch and its parent carries nothing for some time.
+    CutUplink {
+        /// The switch's position, from 1.
+        rack: usize,
+        /// Towards the parent.
+        up: bool,
+        /// Towards the switch.
         down: bool,
         /// How long.
         duration: Duration,
@@ -169,6 +216,11 @@ impl Scenario {
             faulty_down: true,
             duration: Duration::from_secs(3600),
             plan: Vec::new(),
+            racks: Vec::new(),
+            places: Vec::new(),
+            faulty_uplinks: false,
+            protection: Protection::Nothing,
+            ordered: false,
         }
     }
 
@@ -204,11 +256,36 @@ impl Scenario {
             scenario.starts = (0..workers).map(|_| draw.time(1..=duration.as_micros() as u64)).collect();
         }
         scenario.draw_layout(&mut draw);
-        // Last: the other seeds stand for the same as without it.
+        if draw.chance(0.3) {
+            scenario.draw_tree(&mut draw);
+        }
+        scenario.ordered = draw.chance(0.15);
+        if draw.chance(0.25) {
+            scenario.protection = if draw.chance(0.5) { Protection::Control } else { Protection::All };
+        }
         if draw.chance(0.1) {
             scenario.restart_often(&mut draw);
         }
         scenario
+    }
+
+    /// One to four switches below the root, mostly on one level; the workers are at those that have none below.
+    fn draw_tree(&mut self, draw: &mut Draw) {
+        let racks = draw.among(1..=4);
+        let is_flat = draw.chance(0.6);
+        self.racks = (0..racks).map(|above| if is_flat { 0 } else { draw.among(0..=above) }).collect();
+        let leaves: Vec<_> = (1..=racks).filter(|at| !self.racks.contains(at)).collect();
+        self.places = (0..self.workers).map(|_| leaves[draw.among(0..=leaves.len() - 1)]).collect();
+        self.faulty_uplinks = draw.chance(0.6);
+        let kinds: [(f64, DrawAction); 4] = [
+            (0.3, Draw::crash_rack),
+            (0.25, Draw::pause_rack),
+            (0.1, Draw::turn_clock_of_rack),
+            (0.25, Draw::cut_uplink),
+        ];
+        for (probability, action) in kinds {
+            draw.add_to_plan(&mut self.plan, probability, action, racks, self.duration);
+        }
     }
 
     /// Packets that are late, and a switch that is back before they arrive: what one run of it sends or is sent comes
@@ -277,7 +354,7 @@ impl Action {
 /// The seed's random numbers, in the shapes that scenarios need.
 pub(crate) struct Draw(ChaCha8Rng);
 
-/// Draws an action among so many workers, for a simulation of that length.
+/// Draws an action among so many workers or racks, for a simulation of that length.
 type DrawAction = fn(&mut Draw, usize, Duration) -> Action;
 
 impl Draw {
@@ -355,11 +432,7 @@ impl Draw {
             (0.15, Self::reset),
         ];
         for (probability, action) in kinds {
-            let times = if self.chance(probability) { self.among(1..=3) } else { 0 };
-            for _ in 0..times {
-                let action = action(self, workers, duration);
-                plan.push(Planned { at: self.moment(duration), action });
-            }
+            self.add_to_plan(&mut plan, probability, action, workers, duration);
         }
         if self.chance(0.1) {
             let (worker, at) = (self.among(0..=workers - 1), self.moment(duration));
@@ -367,6 +440,22 @@ impl Draw {
             plan.push(Planned { at: at + self.spell(duration), action: Action::Reset { worker } });
         }
         plan
+    }
+
+    /// Up to three actions of a kind, or none, each with one of `nodes`.
+    fn add_to_plan(
+        &mut self,
+        plan: &mut Vec<Planned>,
+        probability: f64,
+        action: DrawAction,
+        nodes: usize,
+        duration: Duration,
+    ) {
+        let times = if self.chance(probability) { self.among(1..=3) } else { 0 };
+        for _ in 0..times {
+            let action = action(self, nodes, duration);
+            plan.push(Planned { at: self.moment(duration), action });
+        }
     }
 
     fn moment(&mut self, duration: Duration) -> Duration {
@@ -398,10 +487,29 @@ impl Draw {
 
     /// By up to an hour forward. Back by no more than a second: a deadline waits for as long.
     fn turn_clock(&mut self, workers: usize, _duration: Duration) -> Action {
-        let node = self.node(workers);
-        let by_us =
-            if self.chance(0.5) { self.scale(1e3, 3.6e9) as i64 } else { -(self.scale(1e3, 1e6) as i64) };
-        Action::TurnClock { node, by_us }
+        Action::TurnClock { node: self.node(workers), by_us: self.turn() }
+    }
+
+    fn turn(&mut self) -> i64 {
+        if self.chance(0.5) { self.scale(1e3, 3.6e9) as i64 } else { -(self.scale(1e3, 1e6) as i64) }
+    }
+
+    fn crash_rack(&mut self, racks: usize, duration: Duration) -> Action {
+        Action::CrashRack { rack: self.among(1..=racks), restart_after: self.spell(duration) }
+    }
+
+    fn pause_rack(&mut self, racks: usize, duration: Duration) -> Action {
+        Action::Pause { node: Node::Rack(self.among(1..=racks)), duration: self.spell(duration) }
+    }
+
+    fn turn_clock_of_rack(&mut self, racks: usize, _duration: Duration) -> Action {
+        Action::TurnClock { node: Node::Rack(self.among(1..=racks)), by_us: self.turn() }
+    }
+
+    fn cut_uplink(&mut self, racks: usize, duration: Duration) -> Action {
+        let up = self.chance(0.7);
+        let (rack, duration) = (self.among(1..=racks), self.spell(duration));
+        Action::CutUplink { rack, up, down: !up || self.chance(0.5), duration }
     }
 
     fn partition(&mut self, workers: usize, duration: Duration) -> Action {

@@ -43,6 +43,14 @@ impl fmt::Display for Transcript {
     }
 }
 
+/// Whether a packet only says that its sender is alive: the last lines of a transcript would tell of nothing else.
+pub(super) fn is_heartbeat(class: Class, bytes: &[u8]) -> bool {
+    class == Class::Control
+        && ControlPacket::new_checked(bytes)
+            .and_then(|packet| ControlRepr::parse(&packet).map(|repr| repr.body == ControlBody::HEARTBEAT))
+            .unwrap_or(false)
+}
+
 /// The packets of a super-frame in a few words.
 pub(crate) fn describe(class: Class, payload: &[u8], stride: usize) -> String {
     let packets: Vec<_> = payload.chunks(stride.max(1)).map(|bytes| describe_one(class, bytes)).collect();
@@ -71,9 +79,10 @@ fn describe_control(repr: &ControlRepr<'_>) -> String {
         ControlBody::Ack(ack) => {
             let missing = ack.missing.map(|set| set.indices().collect::<Vec<_>>());
             format!(
-                "Ack #{request} of {:?}: {} member {} of {} H {} round {} expected {} boot {:x} missing {missing:?}",
+                "Ack #{request} of {:?}: {} {:?} member {} of {} H {} round {} expected {} boot {:x} missing {missing:?}",
                 ack.action,
                 ack.status.name(),
+                ack.standing,
                 ack.member,
                 ack.members,
                 ack.threshold,

@@ -1,4 +1,4 @@
-//! The cables between the switch and the workers, and what is under way on them.
+//! The cables between switches and their members, and what is under way on them.
 
 use std::net::SocketAddrV4;
 
@@ -8,11 +8,12 @@ use iswitch_protocol::wire::Class;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::Happening;
+use super::addresses::{Member, member_at};
 use super::network::{Damage, Link, LinkCounters};
 use super::packets::{Packet, Packets};
 use super::queue::Queue;
 use super::swarm::Scenario;
-use super::{Happening, worker_at};
 
 const HEADER_LEN_BYTES: usize = IPV4_HEADER_LEN_BYTES + UDP_HEADER_LEN_BYTES;
 
@@ -20,15 +21,36 @@ const HEADER_LEN_BYTES: usize = IPV4_HEADER_LEN_BYTES + UDP_HEADER_LEN_BYTES;
 pub(super) enum Direction {
     /// Towards the switch.
     Up,
-    /// Towards a worker.
+    /// Towards a member.
     Down,
+}
+
+/// Links that fail together.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Ends {
+    /// Those of workers, one bit each.
+    Workers(u64),
+    /// That between a switch and its parent.
+    Rack(usize),
+}
+
+impl Ends {
+    fn has(self, member: Member) -> bool {
+        match (self, member) {
+            (Self::Workers(workers), Member::Worker(worker)) => workers >> worker & 1 == 1,
+            (Self::Rack(rack), Member::Rack(other)) => rack == other,
+            _ => false,
+        }
+    }
 }
 
 /// All links, and the queue of what is to happen.
 #[derive(Debug)]
 pub(super) struct Wires {
+    /// Of the workers, then of the switches below the root.
     up: Vec<Link>,
     down: Vec<Link>,
+    workers: usize,
     pub(super) queue: Queue<Happening>,
     pub(super) packets: Packets,
     random: ChaCha8Rng,
@@ -39,17 +61,18 @@ pub(super) struct Wires {
 
 impl Wires {
     pub(super) fn new(scenario: &Scenario, seed: u64) -> Self {
-        let link = |worker: usize, is_faulty: bool| {
-            let is_faulty = is_faulty && scenario.faulty_workers >> worker & 1 == 1;
-            Link::new(if is_faulty { scenario.link } else { scenario.link.healed() })
-        };
-        let links = |is_faulty| (0..scenario.workers).map(|worker| link(worker, is_faulty)).collect();
+        let workers = (0..scenario.workers).map(|worker| scenario.faulty_workers >> worker & 1 == 1);
+        let is_faulty: Vec<_> =
+            workers.chain(scenario.racks.iter().map(|_| scenario.faulty_uplinks)).collect();
+        let link = |is_faulty| Link::new(if is_faulty { scenario.link } else { scenario.link.healed() });
+        let links = |all: bool| is_faulty.iter().map(|is_faulty| link(all && *is_faulty)).collect();
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         // The scenario was drawn from the first stream.
         random.set_stream(1);
         Self {
             up: links(scenario.faulty_up),
             down: links(scenario.faulty_down),
+            workers: scenario.workers,
             queue: Queue::new(),
             packets: Packets::default(),
             random,
@@ -58,7 +81,7 @@ impl Wires {
         }
     }
 
-    /// Puts datagrams on the wire between the switch and each of `peers`.
+    /// Puts datagrams on the wires between `peers` and their switch.
     pub(super) fn send(
         &mut self,
         now: Instant,
@@ -85,10 +108,14 @@ impl Wires {
         piece: &[u8],
         stride: usize,
     ) {
+        let link_at = match member_at(peer) {
+            Member::Worker(worker) => worker,
+            Member::Rack(rack) => self.workers + rack - 1,
+        };
         let links = if direction == Direction::Up { &mut self.up } else { &mut self.down };
         let datagrams = piece.len().div_ceil(stride.max(1));
         let len = piece.len() + datagrams * HEADER_LEN_BYTES;
-        let arrivals = links[worker_at(peer)].carry(now, len, &mut self.random, &mut self.counters);
+        let arrivals = links[link_at].carry(now, len, &mut self.random, &mut self.counters);
         for arrival in arrivals.into_iter().flatten() {
             let packet = self.packets.add(class, piece, stride);
             if arrival.damage == Damage::Missed {
@@ -99,26 +126,19 @@ impl Wires {
             let is_bad = arrival.damage == Damage::Found;
             let what = match direction {
                 Direction::Up => Happening::AtSwitch { packet, peer, is_bad },
-                Direction::Down => Happening::AtWorker { packet, peer, is_bad },
+                Direction::Down => Happening::AtMember { packet, peer, is_bad },
             };
             self.queue.push(arrival.at, what);
         }
     }
 
-    /// Begins or ends a partition of some workers.
-    pub(super) fn partition(&mut self, workers: u64, up: bool, down: bool, change: fn(&mut Link)) {
-        let selected = |links: &mut Vec<Link>| {
-            links
-                .iter_mut()
-                .enumerate()
-                .filter(|(worker, _)| workers >> worker & 1 == 1)
-                .for_each(|(_, link)| change(link));
-        };
-        if up {
-            selected(&mut self.up);
-        }
-        if down {
-            selected(&mut self.down);
+    /// Begins or ends a partition.
+    pub(super) fn partition(&mut self, ends: Ends, up: bool, down: bool, change: fn(&mut Link)) {
+        let workers = self.workers;
+        let member = |at| if at < workers { Member::Worker(at) } else { Member::Rack(at - workers + 1) };
+        for (links, is_cut) in [(&mut self.up, up), (&mut self.down, down)] {
+            let cut = links.iter_mut().enumerate().filter(|(at, _)| is_cut && ends.has(member(*at)));
+            cut.for_each(|(_, link)| change(link));
         }
     }
 

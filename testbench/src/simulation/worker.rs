@@ -5,11 +5,16 @@
 
 use std::time::Duration;
 
+use iswitch::worker::auth::Authenticator;
 use iswitch::worker::protocol::{Failure, Finished};
 use iswitch::worker::session::{JoinProgress, Session, SessionConfig};
+use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, TRAILER_LEN_BYTES};
 use iswitch_protocol::wire::control::{JOIN_LEN_BYTES, RangeRepr};
 use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Standing, Status};
 use iswitch_protocol::{Instant, Round, VectorLayout};
+
+use super::job_key;
+use super::swarm::Protection;
 
 const FIRST_RETRY: Duration = Duration::from_millis(5);
 const LAST_RETRY: Duration = Duration::from_millis(100);
@@ -26,6 +31,7 @@ pub(super) struct Options {
     pub(super) recv_buffer_bytes: usize,
     /// Tells the processes apart.
     pub(super) instance: u32,
+    pub(super) protection: Protection,
 }
 
 /// What the training loop has to know.
@@ -79,15 +85,24 @@ pub(super) struct Worker {
 
 impl Worker {
     pub(super) fn new(options: Options, now: Instant) -> Self {
-        let Options { job, layout, workers, recv_buffer_bytes, instance } = options;
+        let Options { job, layout, workers, recv_buffer_bytes, instance, protection } = options;
+        let tagged = protection == Protection::All;
+        let (has_key, tag_len) =
+            (protection != Protection::Nothing, if tagged { DATA_TAG_LEN_BYTES } else { 0 });
+        let trailer_len = if has_key { TRAILER_LEN_BYTES } else { 0 };
+        let packet_len = layout.full_packet_len() + tag_len;
         let join = JoinRepr {
             instance,
-            padding_len: layout.full_packet_len().saturating_sub(JOIN_LEN_BYTES) as u16,
+            tagged,
+            padding_len: packet_len.saturating_sub(JOIN_LEN_BYTES + trailer_len) as u16,
             ..JoinRepr::worker(layout.gradient_len(), layout.segment_floats(), workers)
         };
         let config = SessionConfig { job, layout, join, recv_buffer_bytes, heartbeats: true };
+        let session = Session::new(config, now);
+        // The counter begins with a number that looks random.
+        let authenticator = || Authenticator::new(job_key(), u64::from(instance) << 24);
         Self {
-            session: Session::new(config, now),
+            session: if has_key { session.with_key(authenticator()) } else { session },
             contribution: vec![0.0; layout.gradient_len() as usize],
             outcome: None,
             has_told: false,
@@ -215,7 +230,7 @@ impl Request {
     fn body(self, round: Round, segments: u32) -> ControlBody<'static> {
         match self {
             Self::Leave => ControlBody::Leave,
-            Self::Reset => ControlBody::Reset { round: Round::default() },
+            Self::Reset => ControlBody::RESET,
             Self::Halt => ControlBody::Halt,
             Self::SetThreshold(threshold) => ControlBody::SetH { threshold },
             Self::ForceBroadcast => ControlBody::FBcast(RangeRepr { round, first: 0, count: segments }),

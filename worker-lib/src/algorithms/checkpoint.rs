@@ -121,9 +121,24 @@ pub fn read_job(directory: &Path) -> Result<(String, PpoConfig), TrainError> {
 }
 
 fn decode_job(reader: &Reader<'_>) -> Result<(String, PpoConfig), TrainError> {
-    let config = serde_json::from_str(reader.text("config")?)
+    let config: PpoConfig = serde_json::from_str(reader.text("config")?)
         .map_err(|error| reader.refuse(format!("its hyper-parameters: {error}")))?;
+    config.check().map_err(|error| reader.refuse(format!("its hyper-parameters: {error}")))?;
+    check_widths(reader, &config.hidden)?;
     Ok((reader.text("env")?.to_owned(), config))
+}
+
+/// Networks whose weights cannot be in the file are not made.
+fn check_widths(reader: &Reader<'_>, hidden: &[usize]) -> Result<(), TrainError> {
+    let floats = reader.len_bytes / size_of::<f32>();
+    let fits = |len: Option<usize>| len.is_some_and(|len| len <= floats);
+    let do_fit = fits(hidden.iter().copied().try_fold(0, usize::checked_add))
+        && hidden.windows(2).all(|pair| fits(pair[0].checked_mul(pair[1])));
+    if do_fit {
+        Ok(())
+    } else {
+        Err(reader.refuse(format!("hidden is {hidden:?}, but there are {floats} floats")))
+    }
 }
 
 fn decode_model(reader: &Reader<'_>, spec: &EnvSpec, config: PpoConfig) -> Result<Model, TrainError> {
@@ -168,13 +183,14 @@ fn decode_replica(
     agent: &ActorCritic,
 ) -> Result<Replica, TrainError> {
     let parameter_count = agent.parameter_count();
+    let mut adam = Adam::new(0, config.adam_epsilon);
+    // First: then there are as many parameters as the file can hold.
+    adam.first_moment = reader.floats("optimiser.first_moment", parameter_count)?;
     let mut parameters = vec![0.0; parameter_count];
     for tensor in agent.tensors() {
         let values = reader.floats(&tensor.name, tensor.range.len())?;
         parameters[tensor.range].copy_from_slice(&values);
     }
-    let mut adam = Adam::new(0, config.adam_epsilon);
-    adam.first_moment = reader.floats("optimiser.first_moment", parameter_count)?;
     adam.second_moment = reader.floats("optimiser.second_moment", parameter_count)?;
     adam.steps = reader.number("optimiser_steps")?;
     let moments = |name: &str, dim: usize| -> Result<Moments, TrainError> {
@@ -184,7 +200,7 @@ fn decode_replica(
             count: reader.doubles(&format!("{name}.count"), 1)?[0],
         })
     };
-    let returns = reader.tensor("episodes.recent_returns", Dtype::F32)?.shape()[0];
+    let returns = reader.len("episodes.recent_returns", Dtype::F32)?;
     Ok(Replica {
         parameters,
         adam,
@@ -215,7 +231,7 @@ fn encode_worker(slots: &[EnvironmentSlot], rollouts: u64) -> Vec<u8> {
 
 fn decode_slot(file: &Reader<'_>, slot: &mut EnvironmentSlot) -> Result<(), TrainError> {
     let name = |what: &str| format!("env.{}.{what}", slot.index);
-    let numbers = file.tensor(&name("state"), Dtype::F64)?.shape()[0];
+    let numbers = file.len(&name("state"), Dtype::F64)?;
     let state = file.doubles(&name("state"), numbers)?;
     let observation = file.floats(&name("observation"), slot.observation.len())?;
     let episode = file.doubles(&name("episode"), 3)?;
@@ -315,6 +331,7 @@ struct Reader<'a> {
     path: &'a Path,
     tensors: SafeTensors<'a>,
     metadata: HashMap<String, String>,
+    len_bytes: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -324,7 +341,7 @@ impl<'a> Reader<'a> {
         let tensors = SafeTensors::deserialize(bytes).map_err(|error| refuse(error.to_string()))?;
         let metadata = header.metadata().clone().unwrap_or_default();
         match metadata.get("format").map(String::as_str) {
-            Some(FORMAT) => Ok(Self { path, tensors, metadata }),
+            Some(FORMAT) => Ok(Self { path, tensors, metadata, len_bytes: bytes.len() }),
             Some(other) => Err(refuse(format!("format {other}, this version reads {FORMAT}"))),
             None => Err(refuse("not a checkpoint of iswitch".to_owned())),
         }
@@ -349,6 +366,11 @@ impl<'a> Reader<'a> {
             Ok(view) => Err(self.refuse(format!("{name} is {:?} {:?}", view.dtype(), view.shape()))),
             Err(error) => Err(self.refuse(format!("{name}: {error}"))),
         }
+    }
+
+    /// Numbers in a tensor. One without dimensions has one.
+    fn len(&self, name: &str, dtype: Dtype) -> Result<usize, TrainError> {
+        Ok(self.tensor(name, dtype)?.shape().iter().product())
     }
 
     fn floats(&self, name: &str, len: usize) -> Result<Vec<f32>, TrainError> {

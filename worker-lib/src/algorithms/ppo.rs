@@ -154,7 +154,7 @@ impl PpoConfig {
         Share::new(rank, workers, self.environments, self.rollout_steps, self.minibatch_size)
     }
 
-    fn check(&self) -> Result<(), TrainError> {
+    pub(super) fn check(&self) -> Result<(), TrainError> {
         let unit = |x: f32| (0.0..=1.0).contains(&x);
         let positive = |x: f32| x.is_finite() && x > 0.0;
         let not_negative = |x: f32| x.is_finite() && x >= 0.0;

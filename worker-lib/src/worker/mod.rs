@@ -10,7 +10,7 @@ mod bitmap;
 mod join;
 pub mod protocol;
 pub mod session;
-mod state;
+pub mod state;
 mod superframe;
 mod timer;
 mod udp;

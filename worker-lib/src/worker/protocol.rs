@@ -142,6 +142,9 @@ pub struct WorkerProtocol {
     awaits: bool,
     /// Stands for the sums that this member has, see [`iswitch_protocol::history`]; zero if that is not known.
     history: u64,
+    /// Whether it does have them. Who joins late is told the history of a round that others have yet to finish, and
+    /// has no state of the learner that could be shared before it has finished one of its own.
+    has_history: bool,
     /// The same before the last sum, while the caller's `sums` still hold that; otherwise zero.
     previous: u64,
     current: Option<Progress>,
@@ -197,7 +200,7 @@ impl WorkerProtocol {
     pub fn new(job: u32, layout: VectorLayout, membership: Membership, recv_buffer_bytes: usize) -> Self {
         let max_window = max_window(&layout, &membership, recv_buffer_bytes);
         let segments = layout.segment_count() as usize;
-        Self {
+        let mut protocol = Self {
             job,
             layout,
             membership,
@@ -206,7 +209,8 @@ impl WorkerProtocol {
             pinned_threshold: 0,
             next_round: membership.start,
             awaits: false,
-            history: membership.history,
+            history: 0,
+            has_history: false,
             previous: 0,
             current: None,
             outcome: None,
@@ -222,7 +226,9 @@ impl WorkerProtocol {
             contributions: vec![0; segments],
             data_keys: None,
             counters: WorkerCounters::default(),
-        }
+        };
+        protocol.adopt(membership.history);
+        protocol
     }
 
     /// Tags data packets from now on, or does not.
@@ -237,6 +243,12 @@ impl WorkerProtocol {
 
     fn tag_len(&self) -> usize {
         if self.data_keys.is_some() { DATA_TAG_LEN_BYTES } else { 0 }
+    }
+
+    /// Whether the member is already where that membership begins: it has been told what it lacks, and may have
+    /// contributed to the round.
+    pub(crate) fn stands_at(&self, membership: &Membership) -> bool {
+        self.history != 0 && (self.history, self.next_round) == (membership.history, membership.start)
     }
 
     /// The member was admitted again, perhaps by another run of the switch.
@@ -257,19 +269,22 @@ impl WorkerProtocol {
             Standing::Awaits => {}
             Standing::Supplies => self.history = membership.history,
             // It may still hold the last sum.
-            Standing::Resumed if self.history == membership.history => {}
+            Standing::Fresh | Standing::Resumed if self.history == membership.history => {}
             Standing::Fresh | Standing::Resumed => self.adopt(membership.history),
         }
     }
 
+    /// Goes on at the next round without what was summed before.
     fn adopt(&mut self, history: u64) {
+        let beginning = history::begin(self.membership.boot, self.job, self.next_round);
         self.history = history;
+        self.has_history = history == beginning;
         self.previous = 0;
     }
 
     /// What to tell a switch that has forgotten this member; `None` if it has nothing that others could share.
     pub(crate) fn resume(&self) -> Option<ResumeRepr> {
-        (self.history != 0).then_some(ResumeRepr {
+        (self.has_history && self.history != 0).then_some(ResumeRepr {
             round: self.next_round,
             members: self.membership.members,
             weight: self.membership.weight,
@@ -490,6 +505,7 @@ impl WorkerProtocol {
         self.next_round = progress.round.next();
         self.awaits = false;
         let before = self.history;
+        self.has_history = true;
         match progress.part {
             Part::Supplies => {}
             Part::Awaits => (self.history, self.previous) = (self.membership.history, before),
@@ -541,8 +557,8 @@ impl WorkerProtocol {
         };
         match repr.body {
             ControlBody::Ack(ack) => self.handle_ack(now, repr.request, &ack),
-            ControlBody::Reset { round } if repr.job == self.job => {
-                self.go_on_at(now, round, history::begin(self.membership.boot, self.job, round));
+            ControlBody::Reset { round, boot } if (repr.job, boot) == (self.job, self.membership.boot) => {
+                self.go_on_at(now, round, history::begin(boot, self.job, round));
                 true
             }
             ControlBody::Halt if repr.job == self.job => {

@@ -362,6 +362,7 @@ impl Session {
 
     fn admitted(&mut self, now: Instant, membership: Membership) {
         self.phase = Phase::Member;
+        let is_news = self.protocol.as_ref().is_none_or(|protocol| !protocol.stands_at(&membership));
         if let Some(protocol) = &mut self.protocol {
             self.rejoins += 1;
             protocol.readmit(membership);
@@ -376,7 +377,7 @@ impl Session {
         }
         self.heartbeat_at = now.plus(self.heartbeat_interval());
         match membership.standing {
-            Standing::Fresh if self.rejoins > 0 => self.has_missed(membership.start),
+            Standing::Fresh if self.rejoins > 0 && is_news => self.has_missed(membership.start),
             Standing::Fresh | Standing::Resumed | Standing::Awaits => self.start_round(now),
             Standing::Supplies => {
                 self.phase = Phase::Supplying;

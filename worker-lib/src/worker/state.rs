@@ -57,7 +57,7 @@ pub enum StateError {
 
 /// Gives the state of a learner to newcomers.
 #[derive(Debug)]
-pub(crate) struct StateServer {
+pub struct StateServer {
     shared: Arc<Shared>,
     address: SocketAddr,
     thread: Option<JoinHandle<()>>,
@@ -96,7 +96,11 @@ impl Shared {
 }
 
 impl StateServer {
-    pub(crate) fn start(address: SocketAddrV4, job: u32) -> io::Result<Self> {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// If the address is taken, or there can be no thread.
+    pub fn start(address: SocketAddrV4, job: u32) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared { job, ..Shared::default() });
@@ -122,8 +126,13 @@ impl StateServer {
         Ok(Self { shared, address, thread: Some(thread) })
     }
 
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// Keeps a copy of the state before `round`, if a newcomer may need it.
-    pub(crate) fn publish(&self, round: u32, state: impl FnOnce() -> Vec<u8>) {
+    pub fn publish(&self, round: u32, state: impl FnOnce() -> Vec<u8>) {
         if self.shared.lock().newcomers == 0 {
             return;
         }
@@ -200,14 +209,14 @@ fn is_past(round: u32, wanted: u32) -> bool {
 
 /// A peer that keeps copies of its state for this newcomer.
 #[derive(Debug)]
-pub(crate) struct ReadyPeer {
+pub struct ReadyPeer {
     peer: SocketAddrV4,
     stream: TcpStream,
 }
 
 impl ReadyPeer {
     /// Asks a worker to get ready, and waits until it is.
-    pub(crate) fn prepare(peer: SocketAddrV4, job: u32) -> Result<Self, StateError> {
+    pub fn prepare(peer: SocketAddrV4, job: u32) -> Result<Self, StateError> {
         let failed = |source| StateError::Io { peer, source };
         let mut stream = TcpStream::connect_timeout(&peer.into(), PATIENCE).map_err(failed)?;
         let mut prepare = || {
@@ -222,7 +231,7 @@ impl ReadyPeer {
     }
 
     /// The state before a round.
-    pub(crate) fn fetch(mut self, round: u32) -> Result<Vec<u8>, StateError> {
+    pub fn fetch(mut self, round: u32) -> Result<Vec<u8>, StateError> {
         let peer = self.peer;
         let state = self.read_state(round).map_err(|source| StateError::Io { peer, source })?;
         if state.is_empty() { Err(StateError::TooLate { peer, round }) } else { Ok(state) }

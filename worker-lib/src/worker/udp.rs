@@ -236,7 +236,7 @@ impl Worker {
     /// Clears the job: every worker's round in progress fails with [`AggregateError::StaleRound`], a halted job
     /// goes on.
     pub fn reset(&mut self) -> Result<(), AggregateError> {
-        self.request(ControlBody::Reset { round: WireRound::default() })
+        self.request(ControlBody::RESET)
     }
 
     /// Suspends the job: contributions are refused until a [`Self::reset`].

@@ -491,15 +491,19 @@ impl AsyncProtocol {
         }
         match repr.body {
             ControlBody::Ack(ack) => self.handle_ack(now, repr.request, &ack),
-            ControlBody::Reset { round } if repr.job == self.config.job => self.handle_reset(now, round),
+            ControlBody::Reset { round, boot } if repr.job == self.config.job => {
+                self.handle_reset(now, round, boot);
+            }
             ControlBody::Halt if repr.job == self.config.job => self.refused(Failure::Halted),
             _ => return false,
         }
         true
     }
 
-    fn handle_reset(&mut self, now: Instant, round: Round) {
-        let Some(boot) = self.membership.map(|membership| membership.boot) else { return };
+    fn handle_reset(&mut self, now: Instant, round: Round, boot: u64) {
+        if self.membership.is_none_or(|membership| membership.boot != boot) {
+            return;
+        }
         let history = history::begin(boot, self.config.job, round);
         let is_known = round == self.receiver.next() && history == self.receiver.history();
         if is_known || round.is_before(self.receiver.next()) {

@@ -261,7 +261,7 @@ impl AsyncWorker {
 
     /// Clears the job: vectors under way are lost, a halted job goes on.
     pub fn reset(&self) -> Result<(), AggregateError> {
-        self.order(ControlBody::Reset { round: Round::default() })
+        self.order(ControlBody::RESET)
     }
 
     /// Suspends the job: contributions are refused until a [`Self::reset`].

@@ -1,0 +1,41 @@
+//! Fuzz targets: what workers make of what comes from a switch or from each other. `docs/fuzzing.md` says how to run
+//! them.
+
+mod asynchronous;
+mod session;
+mod state;
+mod turn;
+mod upstream;
+
+use iswitch::worker::session::{Session, SessionConfig};
+use iswitch_protocol::wire::{Class, JoinRepr};
+use iswitch_protocol::{Instant, VectorLayout};
+use turn::Scenario;
+
+/// Arbitrary bytes: the first two say of which class they are and how long each datagram is.
+#[test]
+fn session_bytes() {
+    bolero::check!().with_iterations(5000).for_each(|bytes: &[u8]| {
+        let Some(([class, stride], payload)) = bytes.split_first_chunk() else { return };
+        let class = if class & 1 == 0 { Class::Control } else { Class::Data };
+        let layout = VectorLayout::new(13, 4).expect("the vector is sound");
+        let join = JoinRepr { instance: 1, ..JoinRepr::worker(13, 4, 2) };
+        let config = SessionConfig { job: 1, layout, join, recv_buffer_bytes: 4096, heartbeats: true };
+        let now = Instant::from_nanos(1);
+        let mut session = Session::new(config, now);
+        session.begin_round(now);
+        session.handle_datagrams(now, class, payload, usize::from(*stride));
+        let mut buffer = Vec::new();
+        while session.poll_transmit(now, &[1.0; 13], &mut buffer).is_some() {}
+    });
+}
+
+#[test]
+fn session() {
+    bolero::check!().with_iterations(200).with_type::<Scenario>().for_each(session::run);
+}
+
+#[test]
+fn asynchronous() {
+    bolero::check!().with_iterations(200).with_type::<Scenario>().for_each(asynchronous::run);
+}

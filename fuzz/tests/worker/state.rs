@@ -1,0 +1,94 @@
+//! Fuzz targets: the learner's state on its way from one worker to another, whoever the other side is.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
+use std::panic::AssertUnwindSafe;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use iswitch::worker::state::{ReadyPeer, StateError, StateServer};
+use iswitch_protocol::Round;
+
+const JOB: u32 = 7;
+const ROUND: u32 = 3;
+const STATE_LEN_BYTES: usize = 100;
+/// How long a side may take that was told everything.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Connections that were closed keep their port for a while: so many addresses have enough of them.
+struct Addresses(u8);
+
+impl Addresses {
+    fn next(&mut self, port: u16) -> SocketAddrV4 {
+        self.0 = self.0 % 250 + 1;
+        SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, self.0), port)
+    }
+}
+
+/// The rounds that a worker comes to while a newcomer waits: at first any, in the end later ones than it asks for.
+fn published_rounds(hello: &[u8]) -> impl Iterator<Item = u32> {
+    let wanted = hello.get(12..16).and_then(|bytes| bytes.try_into().ok()).map_or(ROUND, u32::from_le_bytes);
+    let from = Round::new(wanted);
+    std::iter::once(ROUND).chain((0..).map(move |distance| from.plus(distance).get()))
+}
+
+/// Whatever a newcomer says, it gets a copy of the state or nothing.
+#[test]
+fn server() {
+    let anywhere = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
+    let server = AssertUnwindSafe(StateServer::start(anywhere, JOB).expect("loopback has room"));
+    let mut addresses = Addresses(0);
+    bolero::check!().with_iterations(20).for_each(|hello: &[u8]| {
+        let mut stream =
+            TcpStream::connect(addresses.next(server.address().port())).expect("the server listens");
+        stream.set_read_timeout(Some(Duration::from_millis(1))).expect("the socket is ours");
+        // It may have been turned away already.
+        let _ = stream.write_all(hello).and_then(|()| stream.shutdown(Shutdown::Write));
+        let mut answer = Vec::new();
+        let begun = std::time::Instant::now();
+        let mut rounds = published_rounds(hello);
+        loop {
+            server.publish(rounds.next().expect("rounds never end"), || vec![5; STATE_LEN_BYTES]);
+            match stream.read_to_end(&mut answer) {
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    assert!(begun.elapsed() < PATIENCE, "no end: {hello:?}");
+                }
+                _ => break,
+            }
+        }
+        // After the round that is ready: a length and as many bytes, or that it is too late.
+        let answer = answer.get(4..).unwrap_or_default();
+        let whole = [&(STATE_LEN_BYTES as u64).to_le_bytes()[..], &[5; STATE_LEN_BYTES]].concat();
+        assert!(whole.starts_with(answer) || answer == [0; 8], "{answer:?}");
+    });
+}
+
+/// Whatever a peer says, a newcomer gets what it said, or an error.
+#[test]
+fn newcomer() {
+    let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0)).expect("loopback has room");
+    let port = listener.local_addr().expect("it is bound").port();
+    let (say, said) = mpsc::channel::<Vec<u8>>();
+    std::thread::spawn(move || {
+        for words in said {
+            let (mut stream, _) = listener.accept().expect("somebody connects");
+            let _ = stream.write_all(&words).and_then(|()| stream.shutdown(Shutdown::Write));
+            // What is left unread would cut the connection.
+            let _ = stream.read_to_end(&mut Vec::new());
+        }
+    });
+    let mut addresses = Addresses(0);
+    bolero::check!().with_iterations(300).for_each(|words: &[u8]| {
+        say.send(words.to_vec()).expect("the peer is there");
+        let fetched = ReadyPeer::prepare(addresses.next(port), JOB).and_then(|peer| peer.fetch(ROUND));
+        let announced = words.get(4..12).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
+        match fetched {
+            Ok(state) => {
+                assert_eq!(Some(state.len() as u64), announced);
+                assert!(words[12..].starts_with(&state));
+            }
+            Err(StateError::TooLate { .. }) => assert_eq!(announced, Some(0)),
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    });
+}

@@ -1,0 +1,137 @@
+//! What may happen to a worker, as values that a fuzzer makes of bytes.
+
+use bolero::TypeGenerator;
+
+#[derive(Clone, Debug, TypeGenerator)]
+pub(crate) struct Scenario {
+    pub(crate) keyed: Keyed,
+    /// Which of a few vectors.
+    #[generator(0..4u8)]
+    pub(crate) layout: u8,
+    pub(crate) recv_buffer_bytes: u16,
+    pub(crate) heartbeats: bool,
+    /// The instance of the process, which the numbers of its vectors and requests come from.
+    pub(crate) instance: u32,
+    #[generator(bolero::produce::<Vec<Turn>>().with().len(0..=120usize))]
+    pub(crate) turns: Vec<Turn>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, TypeGenerator)]
+pub(crate) enum Keyed {
+    No,
+    Control,
+    ControlAndData,
+}
+
+/// A round, as an offset from that which the worker is at.
+#[derive(Clone, Copy, Debug, TypeGenerator)]
+pub(crate) struct RoundOffset(#[generator(-4..=6i8)] pub(crate) i8);
+
+#[derive(Clone, Debug, TypeGenerator)]
+pub(crate) enum Turn {
+    /// The caller wants a round, or submits a vector.
+    Begin,
+    /// The caller no longer wants it, or takes the sums that there are.
+    Take,
+    /// The caller sends a request of its own.
+    Order(#[generator(0..4u8)] u8),
+    Sleep {
+        #[generator(0..3000u16)]
+        ms: u16,
+    },
+    /// The switch answers the Join.
+    Join(Joined),
+    Challenge(#[generator(1..4u8)] u8),
+    /// The switch answers something else.
+    Ack(Acknowledged),
+    Results {
+        round: RoundOffset,
+        first: u8,
+        #[generator(1..40u8)]
+        count: u8,
+        variant: u8,
+    },
+    /// One segment is not as long as it should be.
+    WrongLength {
+        round: RoundOffset,
+        index: u8,
+        #[generator(1..9u8)]
+        floats: u8,
+    },
+    Reset(RoundOffset),
+    Halt,
+    Bytes(bool, #[generator(bolero::produce::<Vec<u8>>().with().len(0..=96usize))] Vec<u8>, u8),
+    /// Something comes again, perhaps damaged.
+    Again {
+        #[generator(0..16u8)]
+        age: u8,
+        at: u8,
+        flip: u8,
+    },
+}
+
+#[derive(Clone, Copy, Debug, TypeGenerator)]
+pub(crate) struct Joined {
+    pub(crate) formed: bool,
+    /// Success, or a reason to refuse.
+    pub(crate) refusal: Option<Status>,
+    #[generator(0..4u8)]
+    pub(crate) standing: u8,
+    pub(crate) round: Round,
+    #[generator(0..3u8)]
+    pub(crate) history: u8,
+    #[generator(1..4u8)]
+    pub(crate) boot: u8,
+    pub(crate) window: u16,
+    pub(crate) lease_ms: u16,
+}
+
+#[derive(Clone, Copy, Debug, TypeGenerator)]
+pub(crate) enum Round {
+    Near(RoundOffset),
+    Far(u32),
+}
+
+#[derive(Clone, Copy, Debug, TypeGenerator)]
+pub(crate) struct Status(#[generator(1..26u8)] pub(crate) u8);
+
+#[derive(Clone, Copy, Debug, TypeGenerator)]
+pub(crate) struct Acknowledged {
+    #[generator(1..11u8)]
+    pub(crate) action: u8,
+    #[generator(0..26u8)]
+    pub(crate) status: u8,
+    pub(crate) round: Round,
+    pub(crate) formed: bool,
+    /// From another run of the switch.
+    pub(crate) other_boot: bool,
+    /// To the last request, or to an earlier one.
+    #[generator(0..4u8)]
+    pub(crate) request_age: u8,
+    #[generator(0..3u8)]
+    pub(crate) history: u8,
+    #[generator(0..3u8)]
+    pub(crate) expected: u8,
+    pub(crate) pinned: bool,
+    pub(crate) orphaned: bool,
+    pub(crate) missing: Missing,
+}
+
+#[derive(Clone, Copy, Debug, TypeGenerator)]
+pub(crate) enum Missing {
+    Nothing,
+    Some {
+        first: u8,
+        count: u8,
+        bits: u8,
+    },
+    /// The range is that of the worker's last question.
+    AsAsked {
+        bits: u8,
+    },
+    /// A range that no vector has.
+    Beyond {
+        first: u32,
+        count: u8,
+    },
+}

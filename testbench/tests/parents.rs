@@ -1,0 +1,215 @@
+//! Parents that pause, die for good, or are each other's: members are told, no rack sums for itself alone, and all go
+//! on by themselves as soon as there is a parent. Needs root.
+
+use std::net::Ipv4Addr;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use iswitch_protocol::limits::DEFAULT_PORT;
+use iswitch_testbench::cluster::{Daemon, Group, PortKind, SOON, costs, total};
+use iswitch_testbench::netns::{Namespace, Star};
+use iswitch_testbench::process::Signal;
+use iswitch_testbench::requirements::{alone, report, root_and};
+use iswitch_testbench::tree::{ROOT_ADDRESS, Tree, TreeJob, UPLINK_INTERFACE};
+use serde_json::Value;
+
+/// Workers of each rack.
+const RACKS: [usize; 2] = [4, 5];
+const WORKERS: u64 = 9;
+const LEASE_MS: u64 = 1000;
+const LEASE: [&str; 2] = ["--lease-ms", "1000"];
+/// Time in which what was under way when a process was stopped has arrived.
+const SETTLED: Duration = Duration::from_millis(100);
+
+/// Every round was summed by all nine.
+fn assert_complete(results: &[Value]) {
+    assert_eq!((total(results, "partial_rounds"), total(results, "missed_rounds")), (0, 0));
+}
+
+/// What the racks say while their parent does not answer.
+fn assert_told(job: &TreeJob) {
+    for rack in &job.racks {
+        let text = rack.status_text();
+        let line = format!("job 0: the parent {ROOT_ADDRESS}:{DEFAULT_PORT} has not answered for ");
+        assert!(text.contains(&line), "{text}");
+    }
+}
+
+/// Pauses the root, and returns how long the racks took to notice, if they were to, and to have sums again.
+fn pause_root(job: &mut TreeJob, pause: Duration, is_told: bool) -> (Duration, Duration) {
+    let results = |job: &TreeJob| -> Vec<u64> { job.racks.iter().map(Daemon::results).collect() };
+    job.root.process.signal(Signal::STOP);
+    let begin = Instant::now();
+    sleep(SETTLED);
+    let before = results(job);
+    if is_told {
+        job.racks.iter().for_each(|rack| rack.wait_for_parent(true));
+        assert_told(job);
+    }
+    let told = begin.elapsed();
+    sleep(pause.saturating_sub(told));
+    assert_eq!(results(job), before, "no rack invents a sum");
+    job.root.process.signal(Signal::CONT);
+    let begin = Instant::now();
+    job.wait_for_results();
+    let recovery = begin.elapsed();
+    job.racks.iter().for_each(|rack| rack.wait_for_parent(false));
+    (told, recovery)
+}
+
+#[test]
+fn a_pause_of_the_root_is_told_and_costs_time_only() {
+    if !root_and("a_pause_of_the_root_is_told_and_costs_time_only", &[]) {
+        return;
+    }
+    let _alone = alone();
+    let tree = Tree::new(&RACKS);
+    // Shorter than the three heartbeats after which a parent is lost, longer, and longer than a lease.
+    for (pause_ms, is_told) in [(LEASE_MS / 4, false), (LEASE_MS * 3 / 4, true), (LEASE_MS * 2, true)] {
+        for kind in PortKind::ALL {
+            let mut job = TreeJob::start(&tree, kind, &LEASE, "--rounds 1000000 --patience-ms 100");
+            job.wait_for_results();
+            let (told, recovery) = pause_root(&mut job, Duration::from_millis(pause_ms), is_told);
+            assert_eq!(job.root.traffic("expelled"), 0);
+            let results = job.finish();
+            assert_complete(&results);
+            assert_eq!(total(&results, "rejoins"), 0);
+            let are_told = |result: &Value| result["orphaned_stalls"].as_u64() > Some(0);
+            assert!(!is_told || results.iter().all(are_told), "each worker is told: {results:?}");
+            let told = if is_told { format!("told after {told:.0?}, ") } else { String::new() };
+            report(&format!(
+                "root paused for {pause_ms} ms, lease {LEASE_MS} ms, {kind:?}: {told}sums again {recovery:.0?} \
+                 after the pause; {}",
+                costs(&results)
+            ));
+        }
+    }
+}
+
+/// Two switches of which either can be the parent of all racks.
+struct Parents<'a> {
+    tree: &'a Tree,
+    first: (Namespace, Ipv4Addr),
+    second: (Namespace, Ipv4Addr),
+}
+
+impl<'a> Parents<'a> {
+    fn new(tree: &'a Tree) -> Self {
+        let [first, second] = [8, 9].map(|place| tree.plug_switch(place));
+        Self { tree, first, second }
+    }
+
+    /// Starts a job below the first, and waits until it sums.
+    fn start_job(&self, kind: PortKind) -> TreeJob {
+        // The order on the command line is of no interest: the lower address comes first.
+        let parents = [self.second.1, self.first.1];
+        let start_rack = |rack| self.tree.start_rack_below(&parents, rack, kind, &LEASE);
+        let racks = (0..RACKS.len()).map(start_rack).collect();
+        let first = start_parent(&self.first, kind);
+        let job = TreeJob::below(self.tree, first, racks, "--rounds 1000000 --floats 100000");
+        job.wait_for_results();
+        job
+    }
+}
+
+fn start_parent((namespace, address): &(Namespace, Ipv4Addr), kind: PortKind) -> Daemon {
+    Daemon::serving(namespace, *address, kind, &[UPLINK_INTERFACE.to_owned()], &LEASE)
+}
+
+/// Waits until there are sums by way of the next parent, and returns how long that took.
+fn wait_for_next_parent(job: &TreeJob, next: &Daemon) -> Duration {
+    let begin = Instant::now();
+    next.wait_for_more("contributions", 0);
+    job.wait_for_results();
+    begin.elapsed()
+}
+
+fn report_next_parent(fault: &str, kind: PortKind, recovery: Duration, results: &[Value]) {
+    assert_complete(results);
+    assert_eq!(total(results, "rejoins"), WORKERS);
+    report(&format!(
+        "root {fault}, lease {LEASE_MS} ms, {kind:?}: sums by way of the next parent after {} ms; {}",
+        recovery.as_millis(),
+        costs(results)
+    ));
+}
+
+#[test]
+fn when_the_root_is_dead_for_good_the_racks_go_to_the_next_parent() {
+    if !root_and("when_the_root_is_dead_for_good_the_racks_go_to_the_next_parent", &[]) {
+        return;
+    }
+    let _alone = alone();
+    let tree = Tree::new(&RACKS);
+    let parents = Parents::new(&tree);
+    for kind in PortKind::ALL {
+        let next = start_parent(&parents.second, kind);
+        let mut job = parents.start_job(kind);
+        assert_eq!(next.traffic("contributions"), 0, "the first parent answers");
+        job.root.process.kill(SOON);
+        let recovery = wait_for_next_parent(&job, &next);
+        job.workers.end();
+        report_next_parent("killed for good", kind, recovery, &job.workers.results(2 * SOON));
+        // A new job begins at the first parent again.
+        let back = start_parent(&parents.first, kind);
+        let results = Group::of(tree.workers(), job.racks[0].address(), "--rounds 20").results(SOON);
+        assert_complete(&results);
+        assert!(back.traffic("contributions") > 0);
+    }
+}
+
+#[test]
+fn a_root_that_wakes_up_after_the_racks_have_left_it_does_no_harm() {
+    if !root_and("a_root_that_wakes_up_after_the_racks_have_left_it_does_no_harm", &[]) {
+        return;
+    }
+    let _alone = alone();
+    let tree = Tree::new(&RACKS);
+    let parents = Parents::new(&tree);
+    for kind in PortKind::ALL {
+        let next = start_parent(&parents.second, kind);
+        let mut job = parents.start_job(kind);
+        job.root.process.signal(Signal::STOP);
+        let recovery = wait_for_next_parent(&job, &next);
+        job.root.process.signal(Signal::CONT);
+        // It expels the racks, of which it hears no more.
+        job.root.wait_for_more("expelled", RACKS.len() as u64 - 1);
+        report_next_parent("paused for longer", kind, recovery, &job.finish());
+    }
+}
+
+#[test]
+fn switches_in_a_circle_refuse_each_other_by_name() {
+    if !root_and("switches_in_a_circle_refuse_each_other_by_name", &[]) {
+        return;
+    }
+    let _alone = alone();
+    let tree = Tree::new(&[2, 2]);
+    let addresses = [0, 1].map(Tree::rack_address);
+    let services = addresses.map(|address| format!("{address}:{DEFAULT_PORT}"));
+    let start = |rack: usize| {
+        let arguments = ["--udp", &services[rack], LEASE[0], LEASE[1]];
+        tree.start_rack_below(&[addresses[1 - rack]], rack, PortKind::Raw, &arguments)
+    };
+    let mut racks = [start(0), start(1)];
+    let workers = Group::of(tree.workers(), racks[0].address(), "--rounds 20");
+    for rack in &mut racks {
+        // One refuses the other's Join, which says so too.
+        rack.process.wait_for("levels of switches (expected 8)", SOON);
+    }
+    let refused = racks.iter().filter(|rack| rack.status_text().contains("refuses this switch: levels of"));
+    assert!(refused.count() > 0);
+    for star in &tree.racks {
+        let neighbour = Star::worker_address(1).to_string();
+        let text = star.workers[0].run(["ping", "-q", "-c", "50", "-i", "0.01", &neighbour]);
+        assert!(text.contains(" 0% packet loss"), "{text}");
+    }
+    assert_eq!(racks.each_ref().map(Daemon::results), [0, 0]);
+    // As soon as one of them is the root, the workers that have waited go on.
+    racks.into_iter().for_each(|rack| drop(rack.stop()));
+    let arguments = ["--udp", &services[1], LEASE[0], LEASE[1]];
+    let _root = Daemon::in_star(&tree.racks[1], PortKind::Raw, &arguments);
+    let _rack = tree.start_rack_below(&[addresses[1]], 0, PortKind::Raw, &LEASE);
+    let results = workers.results(2 * SOON);
+    assert_complete(&results);
+}

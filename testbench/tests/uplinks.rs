@@ -1,0 +1,156 @@
+//! Faults between the levels of switches: frames that racks and root send each other are lost, repeated, overtaken and
+//! corrupted, and every sum of nine workers is exact. Needs root.
+
+use std::time::{Duration, Instant};
+
+use iswitch_testbench::cluster::{PortKind, SOON, times, total};
+use iswitch_testbench::requirements::{alone, report, root_and};
+use iswitch_testbench::simulation::network::{LinkCounters, LinkModel, Loss};
+use iswitch_testbench::tree::{Tree, TreeJob};
+use iswitch_testbench::wire_relay::{Relayed, WireRelay};
+use serde_json::Value;
+
+/// Workers of each rack.
+const RACKS: [usize; 2] = [4, 5];
+const WORKERS: u64 = 9;
+const RACK: usize = 0;
+/// Floats of the smallest and the largest model of the paper.
+const SMALL: u32 = 10_119;
+const LARGE: u32 = 1_687_206;
+
+/// A tree with a relay in each cable between the levels.
+struct RelayedTree {
+    tree: Tree,
+    relays: Vec<WireRelay>,
+}
+
+impl RelayedTree {
+    fn new(model: LinkModel) -> Self {
+        let tree = Tree::new(&RACKS);
+        let relay = |rack| WireRelay::insert(&tree.uplink(rack), model, rack as u64 + 1);
+        let relays = (0..RACKS.len()).map(relay).collect();
+        Self { tree, relays }
+    }
+
+    /// What became of the frames each way; nothing but what the relays were told to do.
+    fn relayed(&self) -> Vec<Relayed> {
+        let both = |relay: &WireRelay| [relay.to_switch(), relay.to_end()];
+        let relayed: Vec<_> = self.relays.iter().flat_map(both).collect();
+        assert_eq!(sum(&relayed, |relayed| relayed.refused), 0, "frames were too long for the cable");
+        relayed
+    }
+}
+
+fn sum(relayed: &[Relayed], count: impl Fn(&Relayed) -> u64) -> u64 {
+    relayed.iter().map(count).sum()
+}
+
+/// Runs a job on both kinds of port, and returns what the relays did to frames.
+fn aggregate_through(model: LinkModel, floats: u32, rounds: u64, what: &str) -> Vec<Relayed> {
+    let run = |kind| {
+        let relayed_tree = RelayedTree::new(model);
+        let arguments = format!("--floats {floats} --rounds {rounds}");
+        let job = TreeJob::start(&relayed_tree.tree, kind, &[], &arguments);
+        let results = job.workers.results(3 * SOON);
+        assert_eq!(total(&results, "rounds"), WORKERS * rounds);
+        assert_eq!(total(&results, "partial_rounds"), 0);
+        let relayed = relayed_tree.relayed();
+        report_run(&format!("{what}, {kind:?}"), &results, &relayed);
+        relayed
+    };
+    PortKind::ALL.into_iter().flat_map(run).collect()
+}
+
+fn report_run(what: &str, results: &[Value], relayed: &[Relayed]) {
+    report(&format!(
+        "between the levels {what}: {}, {} helps; {} frames, {} lost, {} twice, {} corrupted, {} overtaken",
+        times(results),
+        total(results, "helps"),
+        sum(relayed, |relayed| relayed.link.sent),
+        sum(relayed, |relayed| relayed.link.lost),
+        sum(relayed, |relayed| relayed.link.duplicated),
+        sum(relayed, |relayed| relayed.link.corrupted),
+        sum(relayed, |relayed| relayed.overtaken),
+    ));
+}
+
+#[test]
+fn loss_of_1_and_of_10_percent_between_the_levels_changes_no_sum() {
+    if !root_and("loss_of_1_and_of_10_percent_between_the_levels_changes_no_sum", &["ethtool"]) {
+        return;
+    }
+    let _alone = alone();
+    for (loss, floats, rounds) in [(0.01, SMALL, 100), (0.1, SMALL, 50), (0.01, LARGE, 5)] {
+        let model = LinkModel { loss: Some(Loss::Bernoulli { probability: loss }), ..LinkModel::PERFECT };
+        let what = format!("{} % lost, {floats} floats", loss * 100.0);
+        let relayed = aggregate_through(model, floats, rounds, &what);
+        assert!(relayed.iter().all(|relayed| relayed.link.lost > 0), "{relayed:?}");
+    }
+}
+
+#[test]
+fn duplicates_and_reordering_between_the_levels_change_no_sum() {
+    if !root_and("duplicates_and_reordering_between_the_levels_change_no_sum", &["ethtool"]) {
+        return;
+    }
+    let _alone = alone();
+    let model = LinkModel {
+        delay: Duration::from_micros(500),
+        jitter: Duration::from_millis(5),
+        fifo: false,
+        duplication: 0.1,
+        ..LinkModel::PERFECT
+    };
+    let relayed = aggregate_through(model, SMALL, 50, "10 % twice, 0.5 to 5.5 ms");
+    let is_hit = |relayed: &Relayed| relayed.link.duplicated > 0 && relayed.overtaken > 0;
+    assert!(relayed.iter().all(is_hit), "{relayed:?}");
+}
+
+#[test]
+fn corruption_between_the_levels_changes_no_sum() {
+    if !root_and("corruption_between_the_levels_changes_no_sum", &["ethtool"]) {
+        return;
+    }
+    let _alone = alone();
+    let model = LinkModel { corruption: 0.02, ..LinkModel::PERFECT };
+    let relayed = aggregate_through(model, SMALL, 100, "2 % corrupted");
+    assert!(relayed.iter().all(|relayed| relayed.link.corrupted > 0), "{relayed:?}");
+}
+
+#[test]
+fn everything_at_once_between_the_levels_and_a_killed_rack_switch_change_no_sum() {
+    let test = "everything_at_once_between_the_levels_and_a_killed_rack_switch_change_no_sum";
+    if !root_and(test, &["ethtool"]) {
+        return;
+    }
+    let _alone = alone();
+    let model = LinkModel {
+        delay: Duration::from_micros(100),
+        jitter: Duration::from_millis(2),
+        fifo: false,
+        loss: Some(Loss::Bernoulli { probability: 0.05 }),
+        duplication: 0.05,
+        corruption: 0.05,
+        ..LinkModel::PERFECT
+    };
+    for kind in PortKind::ALL {
+        let relayed_tree = RelayedTree::new(model);
+        let mut job = TreeJob::start(&relayed_tree.tree, kind, &[], "--rounds 1000000");
+        job.wait_for_results();
+        job.racks.remove(RACK).process.kill(SOON);
+        let begin = Instant::now();
+        job.racks.insert(RACK, relayed_tree.tree.start_rack(RACK, kind, &[]));
+        job.wait_for_results();
+        let recovery = begin.elapsed();
+        let results = job.finish();
+        assert_eq!(total(&results, "partial_rounds"), 0, "every sum holds all nine");
+        let relayed = relayed_tree.relayed();
+        let what = format!("everything, rack switch killed, {kind:?}: sums again after {recovery:.0?}");
+        report_run(&what, &results, &relayed);
+        let is_hit = |relayed: &Relayed| {
+            let LinkCounters { lost, duplicated, corrupted, .. } = relayed.link;
+            [lost, duplicated, corrupted, relayed.overtaken].into_iter().all(|count| count > 0)
+        };
+        assert!(relayed.iter().all(is_hit), "{relayed:?}");
+    }
+}
