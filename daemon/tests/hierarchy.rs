@@ -386,6 +386,25 @@ fn a_restarted_rack_fetches_what_the_root_has_of_the_round() {
 }
 
 #[test]
+fn of_a_restarted_rack_each_worker_goes_on_where_it_was() {
+    let mut tree = Tree::formed();
+    let start = history::begin(100, JOB, Round::new(0));
+    let after = history::after(start, 100, Round::new(0));
+    for round in 0..2 {
+        for (rack, place) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
+            tree.contribute(rack, place, round);
+        }
+    }
+    tree.restart(1, 201);
+    tree.take();
+    // The first one has been cut off for a round.
+    tree.join(1, 1, resume(0, start, 0));
+    tree.join(1, 2, resume(1, after, 0));
+    let told = tree.standings();
+    assert_eq!(told, [1, 2].map(|place| (worker(1, place), Standing::Resumed, u32::from(place) - 1)));
+}
+
+#[test]
 fn when_the_root_restarts_all_join_anew_and_a_sum_that_one_rack_lacks_is_replayed() {
     let mut tree = Tree::formed();
     let start = history::begin(100, JOB, Round::new(0));

@@ -17,6 +17,9 @@ const RESUME_GAP_ROUNDS: u32 = 3;
 /// Further rounds, drawn with the boot id: runs of the switch that follow each other do not meet in one round.
 const RESUME_GAP_DRAWN: u64 = 256;
 
+/// Rounds that a member may be ahead of another under the same parent: two are alive at once.
+const ROUNDS_AHEAD: usize = 2;
+
 /// The histories of a job about its latest round.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chronicle {
@@ -146,8 +149,24 @@ struct Plan {
     latest: u64,
     /// Where those begin who have nothing in common with the others, and the history before that.
     fresh: (Round, u64),
+    /// The rounds after `next` that some may have been at under the same parent, and the histories before them.
+    ahead: [(Round, u64); ROUNDS_AHEAD],
     /// History of those who await the last sum in the round before that, and from where it comes.
     awaiting: Option<(u64, Replay)>,
+}
+
+impl Plan {
+    /// All that is not told otherwise begins at `next`.
+    fn new(next: Round, latest: u64, awaiting: Option<(u64, Replay)>) -> Self {
+        let fresh = (next, latest);
+        Self { next, latest, fresh, ahead: [fresh; ROUNDS_AHEAD], awaiting }
+    }
+
+    /// Where a member goes on who does not have what the others have, and the history before that.
+    fn place_of(&self, own: Option<u64>) -> (Standing, (Round, u64)) {
+        let place = self.ahead.iter().find(|(_, before)| own == Some(*before));
+        place.map_or((Standing::Fresh, self.fresh), |place| (Standing::Resumed, *place))
+    }
 }
 
 impl Job {
@@ -240,41 +259,41 @@ impl Job {
         let awaiting = behind
             .filter(|_| self.resumes().any(|resume| lineage.is_behind(resume)) && is_unused(next.previous()))
             .map(|behind| (behind, Replay::Here));
-        Plan { next, latest, fresh: (next, latest), awaiting }
+        Plan::new(next, latest, awaiting)
     }
 
     fn plan_as_granted(&self, granted: Granted, lineage: Option<Lineage>) -> Plan {
         let Granted { standing, round, history, .. } = granted;
-        let begin = |next: Round, latest: u64, awaiting: Option<(u64, Replay)>| Plan {
-            next,
-            latest,
-            fresh: (next, latest),
-            awaiting,
-        };
         let following = round.next();
         match (standing, lineage) {
             (Standing::Resumed, Some(lineage)) => {
-                // The round may be under way, and hold what such a member has contributed when it was one before.
                 let after = history::after(lineage.latest, granted.boot, round);
-                Plan { fresh: (following, after), ..self.plan(lineage, round) }
+                let second = history::after(after, granted.boot, following);
+                Plan {
+                    // The round may be under way, and hold what such a member has contributed when it was one before.
+                    fresh: (following, after),
+                    ahead: [(following, after), (following.next(), second)],
+                    ..self.plan(lineage, round)
+                }
             }
             (Standing::Supplies, Some(Lineage { latest, behind: Some(behind) })) => {
-                begin(following, latest, Some((behind, Replay::Here)))
+                Plan::new(following, latest, Some((behind, Replay::Here)))
             }
             (Standing::Awaits, Some(Lineage { latest: own, .. })) => {
-                begin(following, history, Some((own, Replay::Above)))
+                Plan::new(following, history, Some((own, Replay::Above)))
             }
-            (Standing::Supplies | Standing::Awaits, _) => begin(following, history, None),
-            (Standing::Fresh | Standing::Resumed, _) => begin(round, history, None),
+            (Standing::Supplies | Standing::Awaits, _) => Plan::new(following, history, None),
+            (Standing::Fresh | Standing::Resumed, _) => Plan::new(round, history, None),
         }
     }
 
     fn carry_out(&mut self, plan: Plan, now: Instant) {
-        let Plan { next, latest, fresh, awaiting } = plan;
+        let Plan { next, latest, awaiting, .. } = plan;
         let replayed = next.previous();
         let mut suppliers = 0;
         for (id, member) in self.members_mut() {
-            (member.standing, member.start) = match (&member.resume, awaiting) {
+            member.history = latest;
+            (member.standing, member.start) = match (member.resume, awaiting) {
                 (Some(resume), Some((behind, _))) if resume.history == behind => (Standing::Awaits, replayed),
                 (Some(resume), Some((behind, Replay::Here)))
                     if resume.history == latest && resume.previous == behind =>
@@ -283,9 +302,12 @@ impl Job {
                     (Standing::Supplies, replayed)
                 }
                 (Some(resume), _) if resume.history == latest => (Standing::Resumed, next),
-                _ => (Standing::Fresh, fresh.0),
+                (resume, _) => {
+                    let (standing, (round, history)) = plan.place_of(resume.map(|resume| resume.history));
+                    member.history = history;
+                    (standing, round)
+                }
             };
-            member.history = if member.standing == Standing::Fresh { fresh.1 } else { latest };
         }
         let pinned = self.resumes().map(|resume| resume.threshold).find(|threshold| *threshold > 0);
         self.pinned_threshold = pinned;

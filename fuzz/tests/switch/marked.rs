@@ -120,8 +120,8 @@ fn canonical(floats: &[f32]) -> Vec<u32> {
     floats.iter().map(canonical).collect()
 }
 
-/// A sum of a round holds each host at most once, and counts those that it holds. One that goes up may hold none, if all
-/// have left the round (H-8).
+/// A sum of a round holds each host at most once, and counts those that it holds. One that goes up may hold none, if
+/// all have left the round (H-8).
 fn check_round(topic: Topic, goes_up: bool, seg: Seg, floats: &[f32]) {
     let digits = floats[0] as u32;
     assert!(f32::from(u16::MAX) * 4.0 > floats[0] && digits as f32 == floats[0], "{topic:?}: {floats:?}");

@@ -79,7 +79,8 @@ fn describe_control(repr: &ControlRepr<'_>) -> String {
         ControlBody::Ack(ack) => {
             let missing = ack.missing.map(|set| set.indices().collect::<Vec<_>>());
             format!(
-                "Ack #{request} of {:?}: {} {:?} member {} of {} H {} round {} expected {} boot {:x} missing {missing:?}",
+                "Ack #{request} of {:?}: {} {:?} member {} of {} H {} round {} expected {} boot {:x} \
+                 missing {missing:?}",
                 ack.action,
                 ack.status.name(),
                 ack.standing,
