@@ -44,9 +44,9 @@ pub struct Seeds {
 }
 
 impl Default for Seeds {
-    /// Six times as many as those mutants took that are hardest to find. An asynchronous job takes longer.
+    /// Several times as many as those mutants take that are hardest to find. An asynchronous job takes longer.
     fn default() -> Self {
-        Self { synchronous: 20_000, asynchronous: 300 }
+        Self { synchronous: 60_000, asynchronous: 300 }
     }
 }
 

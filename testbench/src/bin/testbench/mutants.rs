@@ -20,12 +20,12 @@ pub(crate) struct Options {
     /// Mutants to test, by the names of their files in testbench/mutants without .toml [default: all]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Seeds within which each mutant has to be found, and the code without a mutant may break no rule [default: 20000
+    /// Seeds within which each mutant has to be found, and the code without a mutant may break no rule [default: 60000
     /// of synchronous jobs, 300 of asynchronous ones, which take longer]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: Option<u64>,
     /// Seconds that the simulations of a mutant may take; one that hangs is not found
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 180, value_parser = clap::value_parser!(u64).range(1..))]
     time_limit_s: u64,
     /// Print the result as one line of JSON
     #[arg(long)]
@@ -70,12 +70,10 @@ fn test(options: &Options) -> Result<bool> {
         println!("{result}");
     } else {
         print_table(&trials);
+        let Seeds { synchronous, asynchronous } = seeds;
+        println!("\n{found} of {} mutants found, in {seconds:.0} s", trials.len());
         println!(
-            "\n{found} of {} mutants found, in {seconds:.0} s; without a mutant none of {} and {} seeds of synchronous \
-             and asynchronous jobs breaks a rule",
-            trials.len(),
-            seeds.synchronous,
-            seeds.asynchronous
+            "without a mutant no rule is broken in {synchronous} synchronous and {asynchronous} asynchronous jobs"
         );
     }
     Ok(found == trials.len())
