@@ -253,8 +253,8 @@ impl Session {
         }
     }
 
-    /// Whether the last Join was granted once more, and otherwise: one of the two answers is of an earlier run of a switch
-    /// whose parent has been the same all along, and only another Join tells which.
+    /// Whether the last Join was granted once more, and otherwise: one of the two answers is of an earlier run of a
+    /// switch whose parent has been the same all along, and only another Join tells which.
     fn is_contradicted(&self, repr: &ControlRepr<'_>) -> bool {
         let (ControlBody::Ack(ack), Some(membership)) = (&repr.body, self.membership()) else { return false };
         let is_granted = (ack.action, ack.status, ack.formed) == (Action::Join, Status::Success, true);
