@@ -331,9 +331,9 @@ impl Switch {
         let Some(job) = self.jobs[job_at].as_mut() else { return };
         let slots = job.slots.clone();
         job.reset(round, self.slots.region_mut(&slots));
-        let id = job.id;
+        let (id, boot) = (job.id, job.boot());
         self.report(Event::Reset { job: id, round });
-        self.notify_members(job_at, ControlBody::Reset { round, boot: self.boot_of(job_at) });
+        self.notify_members(job_at, ControlBody::Reset { round, boot });
     }
 
     fn handle_halt(&mut self, from: &Endpoint, request: Request, at: MemberAt) {
@@ -526,7 +526,7 @@ impl Switch {
             formed: job.formed,
             pinned: job.pinned_threshold.is_some(),
             orphaned,
-            boot: self.boot_of(job_at),
+            boot: job.boot(),
             weight: weight.min(u32::from(u16::MAX)) as u16,
             ..self.bare_ack(action, Status::Success)
         }
@@ -550,12 +550,11 @@ impl Switch {
 
     fn refuse(&mut self, to: &Endpoint, request: Request, refusal: &Refusal) {
         let Refusal { status, expected, round } = *refusal;
-        let at = self.find_job(request.job);
-        let job = at.and_then(|at| self.job(at));
+        let job = self.find_job(request.job).and_then(|at| self.job(at));
         // Who is told where to go on is told what has been summed until then.
         let told = job.filter(|_| status == Status::StaleRound);
         let history = told.map_or(0, |job| job.chronicle.before(round));
-        let boot = at.map_or(self.config.boot, |at| self.boot_of(at));
+        let boot = job.map_or(self.config.boot, Job::boot);
         // What a job says of its rounds before it is complete is not final.
         let formed = job.is_some_and(|job| job.formed);
         let ack = AckRepr { expected, round, history, boot, formed, ..self.bare_ack(request.action, status) };
@@ -580,13 +579,6 @@ impl Switch {
     pub(super) fn refuse_stranger(&mut self, to: &Endpoint) {
         let request = Request { job: 0, id: 0, action: Action::Ack, seal: Seal::Bare };
         self.refuse(to, request, &Status::UnknownMember.into());
-    }
-
-    /// The run of the switch that the history of a job's members belongs to: the topmost one's.
-    fn boot_of(&self, job_at: usize) -> u64 {
-        let is_formed = self.job(job_at).is_some_and(|job| job.formed);
-        let uplink = self.uplinks.get(job_at).filter(|_| is_formed);
-        uplink.map_or(self.config.boot, |uplink| uplink.boot)
     }
 
     fn bare_ack(&self, action: Action, status: Status) -> AckRepr<'static> {

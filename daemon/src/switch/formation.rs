@@ -336,8 +336,7 @@ impl Job {
 
     /// Whether all have left who took part in a round for which the parent waits (H-8).
     pub(crate) fn is_deserted(&self, round: Round) -> bool {
-        let is_left =
-            |open: &OpenRound| open.replay == Replay::Not && open.participants == 0 && open.unfinished > 0;
+        let is_left = |open: &OpenRound| open.replay == Replay::Not && open.is_left();
         self.formed && self.has_parent && self.open_round(round).is_some_and(is_left)
     }
 
@@ -403,8 +402,7 @@ impl Job {
 
     /// Whether those are gone who were to supply a sum to others of the parent's members.
     pub(crate) fn has_lost_suppliers(&self) -> bool {
-        let is_lost =
-            |open: &OpenRound| open.replay == Replay::Here && open.participants == 0 && open.unfinished > 0;
+        let is_lost = |open: &OpenRound| open.replay == Replay::Here && open.is_left();
         self.sends_replay_up && self.open_rounds().any(is_lost)
     }
 

@@ -12,10 +12,8 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
 
 use iswitch_protocol::auth::{Conversation, TagKey};
-use iswitch_protocol::limits::{
-    DATA_TAG_LEN_BYTES, MAX_BITMAP_LEN_BYTES, MAX_MEMBERS, MAX_PARENTS, MAX_RANGE_SEGMENTS, TRAILER_LEN_BYTES,
-};
-use iswitch_protocol::wire::control::{JOIN_LEN_BYTES, RangeRepr, SegmentSetRepr};
+use iswitch_protocol::limits::{MAX_BITMAP_LEN_BYTES, MAX_MEMBERS, MAX_PARENTS, MAX_RANGE_SEGMENTS};
+use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
     AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Kind, Status,
     WireError,
@@ -282,9 +280,6 @@ impl Switch {
         };
         let is_tagged = job.tag_key.is_some();
         let is_member = uplink.phase == Phase::Member;
-        let tag_len = if is_tagged { DATA_TAG_LEN_BYTES } else { 0 };
-        let trailer_len = if job.has_key { TRAILER_LEN_BYTES } else { 0 };
-        let packet_len = job.layout.full_packet_len() + tag_len;
         let join = JoinRepr {
             gradient_len: job.layout.gradient_len(),
             segment_floats: job.layout.segment_floats(),
@@ -305,7 +300,7 @@ impl Switch {
             padding_len: 0,
         };
         let packet = ControlRepr { job: job.id, request: uplink.join_request, body: ControlBody::Join(join) };
-        let padding_len = packet_len.saturating_sub(JOIN_LEN_BYTES + trailer_len) as u16;
+        let padding_len = JoinRepr::padding_to(job.layout.full_packet_len(), is_tagged, job.has_key);
         self.send_to_parent(job_at, &packet, padding_len);
     }
 

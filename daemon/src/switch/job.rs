@@ -89,6 +89,13 @@ pub(crate) struct OpenRound {
     pub(crate) replay: Replay,
 }
 
+impl OpenRound {
+    /// Whether all have left who took part in it, before it was finished.
+    pub(crate) fn is_left(&self) -> bool {
+        self.participants == 0 && self.unfinished > 0
+    }
+}
+
 /// Who sends the sum of a round that some have and others lack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Replay {

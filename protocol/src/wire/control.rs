@@ -15,8 +15,8 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use core::ops::Range;
 
 use crate::limits::{
-    MAX_BITMAP_LEN_BYTES, MAX_PAYLOAD_LEN_BYTES, MAX_RANGE_SEGMENTS, MAX_SEGMENTS, PROTOCOL_VERSION,
-    TRAILER_LEN_BYTES,
+    DATA_TAG_LEN_BYTES, MAX_BITMAP_LEN_BYTES, MAX_PAYLOAD_LEN_BYTES, MAX_RANGE_SEGMENTS, MAX_SEGMENTS,
+    PROTOCOL_VERSION, TRAILER_LEN_BYTES,
 };
 use crate::segment::Round;
 use crate::wire::WireError;
@@ -546,6 +546,14 @@ impl JoinRepr {
             resume: None,
             padding_len: 0,
         }
+    }
+
+    /// Zero bytes that make a Join as long as a data packet of `packet_len` bytes without its tag (requirement C-4),
+    /// each with the trailer or tag that the job asks for.
+    pub const fn padding_to(packet_len: usize, tagged: bool, authenticated: bool) -> u16 {
+        let tag_len = if tagged { DATA_TAG_LEN_BYTES } else { 0 };
+        let trailer_len = if authenticated { TRAILER_LEN_BYTES } else { 0 };
+        (packet_len + tag_len).saturating_sub(JOIN_LEN_BYTES + trailer_len) as u16
     }
 }
 

@@ -407,9 +407,7 @@ impl Checker {
         if self.latest.is_none_or(|(of, latest)| of != boot || latest.is_before(seg.round)) {
             self.latest = Some(key);
         }
-        let record = self.rounds.entry(key).or_default();
-        record.sums.resize(self.witness.layout.segment_count() as usize, None);
-        record.sums[index] = Some(sum);
+        self.sums_mut(key)[index] = Some(sum);
         Ok(())
     }
 
@@ -433,12 +431,9 @@ impl Checker {
         if self.known_sum(key, index).is_some_and(|known| known.is(&packet)) {
             return Ok(());
         }
-        let replayed = self.rounds.get(&key).and_then(|record| record.replayed);
-        match self.replayed_sum(replayed, index).filter(|sum| sum.is(&packet)).cloned() {
+        match self.replayed_in(key, &packet).cloned() {
             Some(sum) => {
-                let record = self.rounds.entry(key).or_default();
-                record.sums.resize(self.witness.layout.segment_count() as usize, None);
-                record.sums[index].get_or_insert(sum);
+                self.sums_mut(key)[index].get_or_insert(sum);
                 Ok(())
             }
             None => {
@@ -464,18 +459,26 @@ impl Checker {
 
     /// What is in a packet: the sum that is replayed in its round, or else a new one.
     fn read_or_replayed(&self, key: Key, packet: &DataPacket<'_>) -> Result<SegmentSum, Violation> {
-        let index = packet.seg().index.get() as usize;
-        let replayed = self.rounds.get(&key).and_then(|record| record.replayed);
-        match self.replayed_sum(replayed, index).filter(|sum| sum.is(packet)) {
+        match self.replayed_in(key, packet) {
             Some(sum) => Ok(sum.clone()),
-            None => self.read_sum(key, index, packet).or_else(|(rule, error)| {
+            None => self.read_sum(key, packet.seg().index.get() as usize, packet).or_else(|(rule, error)| {
                 violated(rule, format!("{}: {error}", describe(key.0, packet.seg())))
             }),
         }
     }
 
-    fn replayed_sum(&self, replayed: Option<Key>, index: usize) -> Option<&SegmentSum> {
-        self.rounds.get(&replayed?)?.sums.get(index)?.as_ref()
+    /// The sum that is replayed in the packet's round, if it is that which the packet holds.
+    fn replayed_in(&self, key: Key, packet: &DataPacket<'_>) -> Option<&SegmentSum> {
+        let replayed = self.rounds.get(&key)?.replayed?;
+        self.known_sum(replayed, packet.seg().index.get() as usize).filter(|sum| sum.is(packet))
+    }
+
+    /// What was sent for each segment of a round: `[segment_count]`.
+    fn sums_mut(&mut self, key: Key) -> &mut [Option<SegmentSum>] {
+        let segments = self.segments() as usize;
+        let sums = &mut self.rounds.entry(key).or_default().sums;
+        sums.resize(segments, None);
+        sums
     }
 
     fn read_sum(

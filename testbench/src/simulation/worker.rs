@@ -8,8 +8,7 @@ use std::time::Duration;
 use iswitch::worker::auth::Authenticator;
 use iswitch::worker::protocol::{Failure, Finished};
 use iswitch::worker::session::{JoinProgress, Session, SessionConfig};
-use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, TRAILER_LEN_BYTES};
-use iswitch_protocol::wire::control::{JOIN_LEN_BYTES, RangeRepr};
+use iswitch_protocol::wire::control::RangeRepr;
 use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Standing, Status};
 use iswitch_protocol::{Instant, Round, VectorLayout};
 
@@ -86,15 +85,11 @@ pub(super) struct Worker {
 impl Worker {
     pub(super) fn new(options: Options, now: Instant) -> Self {
         let Options { job, layout, workers, recv_buffer_bytes, instance, protection } = options;
-        let tagged = protection == Protection::All;
-        let (has_key, tag_len) =
-            (protection != Protection::Nothing, if tagged { DATA_TAG_LEN_BYTES } else { 0 });
-        let trailer_len = if has_key { TRAILER_LEN_BYTES } else { 0 };
-        let packet_len = layout.full_packet_len() + tag_len;
+        let (has_key, tagged) = (protection != Protection::Nothing, protection == Protection::All);
         let join = JoinRepr {
             instance,
             tagged,
-            padding_len: packet_len.saturating_sub(JOIN_LEN_BYTES + trailer_len) as u16,
+            padding_len: JoinRepr::padding_to(layout.full_packet_len(), tagged, has_key),
             ..JoinRepr::worker(layout.gradient_len(), layout.segment_floats(), workers)
         };
         let config = SessionConfig { job, layout, join, recv_buffer_bytes, heartbeats: true };

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use iswitch_protocol::Key;
 use iswitch_protocol::limits::{
-    DATA_TAG_LEN_BYTES, DEFAULT_SEGMENT_FLOATS, MAX_MEMBERS, PROTOCOL_VERSION, SEG_LEN_BYTES,
-    TRAILER_LEN_BYTES, async_generations, tagged_segment_floats,
+    DEFAULT_SEGMENT_FLOATS, MAX_MEMBERS, PROTOCOL_VERSION, SEG_LEN_BYTES, async_generations,
+    tagged_segment_floats,
 };
 use iswitch_protocol::segment::LayoutError;
-use iswitch_protocol::wire::control::JOIN_LEN_BYTES;
 use iswitch_protocol::wire::{Classifier, JoinRepr, Mode, Status};
 
 use super::state::StateError;
@@ -100,14 +99,12 @@ impl JoinOptions {
 
     /// The Join, padded to the length of a data packet: if it arrives, so will the data.
     pub(super) fn repr(&self, instance: u32) -> JoinRepr {
-        let tag_len = if self.tag_data { DATA_TAG_LEN_BYTES } else { 0 };
-        let trailer_len = if self.key.is_some() { TRAILER_LEN_BYTES } else { 0 };
-        let packet_len = SEG_LEN_BYTES + usize::from(self.segment_floats) * size_of::<f32>() + tag_len;
+        let packet_len = SEG_LEN_BYTES + usize::from(self.segment_floats) * size_of::<f32>();
         JoinRepr {
             instance,
             rank: self.rank,
             tagged: self.tag_data,
-            padding_len: packet_len.saturating_sub(JOIN_LEN_BYTES + trailer_len) as u16,
+            padding_len: JoinRepr::padding_to(packet_len, self.tag_data, self.key.is_some()),
             ..JoinRepr::worker(self.gradient_len, self.segment_floats, self.workers)
         }
     }
