@@ -312,6 +312,8 @@ fn resumes(workers: u16, round: u32, history: u64) -> JoinRepr {
         threshold: 0,
         history,
         previous: 0,
+        behind: 0,
+        fresh: false,
     };
     JoinRepr { instance: 2, resume: Some(resume), ..asynchronous(workers) }
 }

@@ -276,7 +276,8 @@ fn sum_of_all(round: u32) -> Got {
 }
 
 fn resume(round: u32, history: u64, previous: u64) -> ResumeRepr {
-    ResumeRepr { round: Round::new(round), members: 2, weight: 4, threshold: 0, history, previous }
+    let round = Round::new(round);
+    ResumeRepr { round, members: 2, weight: 4, threshold: 0, history, previous, behind: 0, fresh: false }
 }
 
 #[test]

@@ -25,8 +25,9 @@ const ANEW: u32 = BASE + 1;
 
 fn resuming(history: u64, previous: u64, members: u16) -> JoinRepr {
     let next = if history == LATEST { NEXT } else { NEXT - 1 };
+    let (round, weight) = (Round::new(next), members);
     let resume =
-        ResumeRepr { round: Round::new(next), members, weight: members, threshold: 0, history, previous };
+        ResumeRepr { round, members, weight, threshold: 0, history, previous, behind: 0, fresh: false };
     JoinRepr { resume: Some(resume), ..join(3) }
 }
 
@@ -256,6 +257,8 @@ fn an_expelled_member_is_up_to_date_only_if_nothing_was_summed_since() {
             threshold: 0,
             history,
             previous: 0,
+            behind: 0,
+            fresh: false,
         };
         JoinRepr { resume: Some(resume), ..join(3) }
     };
@@ -286,6 +289,8 @@ fn a_member_that_only_believes_to_be_forgotten_goes_on_where_it_was() {
             threshold: 0,
             history,
             previous: 0,
+            behind: 0,
+            fresh: false,
         };
         let told = send_join(&mut switch, 1, JoinRepr { resume: Some(resume), ..join(2) });
         assert_eq!(told, [(1, true, Standing::Resumed, round, history)]);

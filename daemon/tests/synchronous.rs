@@ -398,7 +398,11 @@ fn a_job_that_declared_its_workers_takes_no_more() {
 #[test]
 fn a_padded_join_gets_an_ack_of_the_same_length() {
     let mut switch = Harness::new();
-    let packet = control(JOB, 1, ControlBody::Join(JoinRepr { padding_len: 1404, ..join(1) }));
+    let packet = control(
+        JOB,
+        1,
+        ControlBody::Join(JoinRepr { padding_len: JoinRepr::padding_to(1472, false, false), ..join(1) }),
+    );
     switch.switch.handle_datagrams(switch.now(), &endpoint(1), Class::Control, &packet, packet.len());
     assert_eq!(switch.switch.poll_transmit().unwrap().payload.len(), 1472);
 }

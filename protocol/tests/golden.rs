@@ -101,6 +101,8 @@ fn control_meaning(bytes: &[u8]) -> Value {
                 "threshold": resume.threshold,
                 "history": resume.history,
                 "previous": resume.previous,
+                "behind": resume.behind,
+                "fresh": resume.fresh,
             })),
             "padding_len": join.padding_len,
         }),
@@ -227,6 +229,8 @@ fn resume() -> ResumeRepr {
         threshold: 3,
         history: 0x1111_2222_3333_4444,
         previous: 0x5555,
+        behind: 0x6666,
+        fresh: false,
     }
 }
 

@@ -93,6 +93,49 @@ fn a_switch_that_restarts_costs_no_sum() {
     assert_eq!(report.rounds, 30 * 4, "nobody misses a round");
 }
 
+/// Eight workers below two racks of one root, whose last racks have switches below them if there are `racks` of them.
+fn tree(racks: &[usize], places: &[usize], plan: Vec<Planned>) -> Scenario {
+    Scenario {
+        workers: places.len(),
+        gradient_len: 112,
+        racks: racks.to_vec(),
+        places: places.to_vec(),
+        compute: Duration::from_millis(3),
+        rounds: Some(200),
+        faulty_uplinks: true,
+        duration: Duration::from_secs(3),
+        plan,
+        ..Scenario::perfect()
+    }
+}
+
+#[test]
+fn switches_of_a_tree_that_restart_cost_no_sum() {
+    let two_levels: (&[_], &[_]) = (&[0, 0], &[1, 1, 1, 1, 2, 2, 2, 2]);
+    let three_levels: (&[_], &[_]) = (&[0, 0, 1, 1], &[2, 2, 2, 3, 3, 3, 4, 4, 4]);
+    let restart_after = Duration::from_micros(300);
+    let crash = |rack| match rack {
+        0 => Action::CrashSwitch { restart_after },
+        rack => Action::CrashRack { rack, restart_after },
+    };
+    let loss = LinkModel { loss: Some(Loss::Bernoulli { probability: 0.05 }), ..LinkModel::PERFECT };
+    for (racks, places) in [two_levels, three_levels] {
+        for (switch, link) in
+            (0..=racks.len()).flat_map(|switch| [(switch, LinkModel::PERFECT), (switch, loss)])
+        {
+            for seed in 0..12 {
+                // Sometimes in the midst of a round, sometimes between two.
+                let at = |nth: u64| Duration::from_micros(500_000 + nth * 31_000 + seed * 97);
+                let plan = (0..4).map(|nth| Planned { at: at(nth), action: crash(switch) }).collect();
+                let scenario = Scenario { link, ..tree(racks, places, plan) };
+                let report = expect(run(&scenario, seed));
+                let rounds = 200 * places.len() as u64;
+                assert_eq!(report.rounds, rounds, "switch {switch}, seed {seed}: nobody misses a round");
+            }
+        }
+    }
+}
+
 #[test]
 fn what_was_found_once_is_not_found_again() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/regressions");

@@ -351,13 +351,12 @@ impl Aggregation<'_> {
             && (round == self.job.base || self.slot(last, index).is_done(last))
     }
 
-    /// Whether the parent's result of a segment is what its members wait for. Perhaps it is in the round at which the
+    /// Whether the parent's result of a segment is what its members wait for. Perhaps it is in the rounds in which the
     /// job was taken up again: a member that has it, from an earlier run of this switch, contributes no more.
     pub(crate) fn awaits_parent(&self, round: Round, index: SegmentIndex) -> bool {
         let slot = self.slot(round, index);
         let is_replayed = || self.job.open_round(round).is_some_and(|open| open.replay == Replay::Above);
-        let is_taken_up = self.job.taken_up == Some(round);
-        slot.is_partial(round) || !slot.is_done(round) && (is_taken_up || is_replayed())
+        slot.is_partial(round) || !slot.is_done(round) && (self.job.is_taken_up(round) || is_replayed())
     }
 
     /// Whether the switch would take this member's contribution to a segment now.

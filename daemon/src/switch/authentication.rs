@@ -169,8 +169,7 @@ impl Switch {
         let member = if is_join(packet) { None } else { self.directory.find(from) };
         let joined = member.and_then(|at| Some((at, self.job(at.job)?)));
         let job = joined.map_or(packet.job(), |(_, job)| job.id);
-        let session =
-            joined.and_then(|(at, job)| job.member(at.member)).map_or(NO_SESSION, |own| own.session);
+        let session = member.map_or(NO_SESSION, |at| self.session_of(at));
         let Some(key) = self.keys.of(job) else {
             let is_bare = !packet.is_authenticated();
             return is_bare.then_some(Seal::Bare).ok_or(Denial::NotAuthentic { has_key: false });
@@ -230,12 +229,23 @@ impl Switch {
             let job = self.job(at.job).filter(|job| job.id == id);
             job.and_then(|job| job.member(at.member)).is_some_and(|own| own.instance == join.instance)
         });
-        match at {
-            Some(at) if self.advance_counter(at, counter) => Freshness::Repeated,
-            Some(_) => Freshness::Replayed,
-            None if self.nonces.redeem(from, join.nonce) => Freshness::Proven { counter },
-            None => Freshness::Unproven { nonce: self.nonces.of(from) },
+        if let Some(at) = at {
+            if !self.advance_counter(at, counter) {
+                return Freshness::Replayed;
+            }
+            if self.session_of(at) == join.nonce {
+                return Freshness::Repeated;
+            }
+            // It has believed a challenge of an earlier run, which was late, and understands no answer in its session.
         }
+        if self.nonces.redeem(from, join.nonce) {
+            return Freshness::Proven { counter };
+        }
+        Freshness::Unproven { nonce: self.nonces.of(from) }
+    }
+
+    fn session_of(&self, at: MemberAt) -> u64 {
+        self.job(at.job).and_then(|job| job.member(at.member)).map_or(NO_SESSION, |own| own.session)
     }
 
     /// A member has shown its nonce: from now on that is its session.

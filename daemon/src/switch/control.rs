@@ -218,8 +218,13 @@ impl Switch {
         (member.height, member.roams) = (join.height, join.roams);
         if is_forming {
             member.resume = join.resume;
+        } else {
+            let (_, round, _) = job.standing_of_member(at.member, join.resume.as_ref());
+            if job.begin_later(at.member, round) {
+                self.close_finished(at.job);
+            }
         }
-        if member.kind == Kind::Switch {
+        if join.kind == Kind::Switch {
             self.gather(at.job, Some(at.member));
         }
     }
@@ -321,8 +326,11 @@ impl Switch {
         if has_parent && (is_new || base_then == base) {
             return self.pass_to_parent(at.job, ControlBody::RESET);
         }
-        if is_new {
+        if is_new && job.formed {
             self.reset_job(at.job, round);
+        } else if is_new {
+            // There is nothing to clear, and a notice of it could come when the job has begun elsewhere.
+            job.halted = false;
         }
         self.grant(from, request, at);
     }
@@ -408,14 +416,23 @@ impl Switch {
     ) -> Result<(), Refusal> {
         let range = wanted.range;
         let job = self.check_range(at, range)?;
+        if job.halted {
+            return Err(Status::Halted.into());
+        }
         if range.count > 0 {
             check_round(job, at, range.round)?;
         }
         let aggregation = self.aggregation(at.job).ok_or(Status::UnknownMember)?;
-        let is_missing = |index: &SegmentIndex| {
-            aggregation.job.mode == Mode::Synchronous
-                && aggregation.is_missing(at.member, range.round, *index)
+        let is_missing_in = |round: Round, index: SegmentIndex| {
+            aggregation.job.mode == Mode::Synchronous && aggregation.is_missing(at.member, round, index)
         };
+        let is_missing = |index: &SegmentIndex| is_missing_in(range.round, *index);
+        let last = range.round.previous();
+        let mut indices = wanted.indices().filter_map(SegmentIndex::new);
+        if indices.any(|index| is_missing_in(last, index)) {
+            // The answer to its Join was lost, and another one was not: who is in two places joins once more.
+            return Err(Status::UnknownMember.into());
+        }
         let bitmap = bitmap_of(range, wanted.indices().filter_map(SegmentIndex::new).filter(is_missing));
         let missing = SegmentSetRepr { range, bitmap: &bitmap[..wanted.bitmap.len()] };
         self.acknowledge(from, request, at, Some(missing));
@@ -670,17 +687,16 @@ pub(super) fn bitmap_of(
 
 /// Refuses a round that is no longer kept, or that the member has no part in.
 fn check_round(job: &Job, at: MemberAt, round: Round) -> Result<(), Refusal> {
-    if job.halted {
-        return Err(Status::Halted.into());
-    }
     if job.mode == Mode::Asynchronous {
         let oldest = job.oldest_kept();
         let is_kept = !round.is_before(oldest);
         return if is_kept { Ok(()) } else { Err(Refusal { round: oldest, ..Status::StaleRound.into() }) };
     }
-    let start = job.start_of(at.member);
+    let member = job.member(at.member);
+    // A switch may have members that lack the sum before the round at which it goes on.
+    let begins_later = member.is_some_and(|it| it.kind == Kind::Worker && round.is_before(it.start));
     let current = job.current_round();
-    if round.next().is_before(current) || round.is_before(job.base) || round.is_before(start) {
+    if round.next().is_before(current) || round.is_before(job.base) || begins_later {
         return Err(Refusal { round: job.next_round_of(at.member), ..Status::StaleRound.into() });
     }
     Ok(())

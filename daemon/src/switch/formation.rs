@@ -17,8 +17,9 @@ const RESUME_GAP_ROUNDS: u32 = 3;
 /// Further rounds, drawn with the boot id: runs of the switch that follow each other do not meet in one round.
 const RESUME_GAP_DRAWN: u64 = 256;
 
-/// Rounds that a member may be ahead of another under the same parent: two are alive at once.
-const ROUNDS_AHEAD: usize = 2;
+/// Rounds that members below one parent may be at: two are alive at once, one may have been finished for some of them
+/// only, and who is Fresh begins with the one after these.
+const PLACES: usize = 4;
 
 /// The histories of a job about its latest round.
 #[derive(Clone, Copy, Debug)]
@@ -123,12 +124,27 @@ impl Lineage {
     }
 
     fn is_behind(&self, resume: &ResumeRepr) -> bool {
-        self.behind == Some(resume.history)
+        self.behind.is_some_and(|behind| lacks_after(resume, behind))
     }
 
     fn holds_last(&self, resume: &ResumeRepr) -> bool {
         resume.history == self.latest && self.behind.is_some_and(|behind| resume.previous == behind)
     }
+
+    /// What those have who seem to lack the last sum, or are told to, by the number of their next round.
+    fn lacked(&self, job: &Job) -> Option<u64> {
+        let up_to_date = || job.returning().filter(|resume| resume.history == self.latest);
+        let below = up_to_date().map(|resume| resume.behind).find(|behind| *behind != 0);
+        let next = up_to_date().next()?.round;
+        let own = || job.returning().find(|resume| resume.round.next() == next).map(|resume| resume.history);
+        below.or_else(own)
+    }
+}
+
+/// Whether a member has what was summed until then and not what came next. So does a switch with such members, unless
+/// others of them hold that sum: then it needs nobody else.
+fn lacks_after(resume: &ResumeRepr, behind: u64) -> bool {
+    !resume.fresh && (resume.history == behind || resume.behind == behind && resume.previous == 0)
 }
 
 /// Where the parent says that a job below it stands.
@@ -139,6 +155,18 @@ pub(crate) struct Granted {
     pub(crate) standing: Standing,
     pub(crate) round: Round,
     pub(crate) history: u64,
+    /// Whether it may still have the sum of the round before that.
+    pub(crate) keeps_last: bool,
+}
+
+/// A round and those after it, and the history before each.
+fn places_from(round: Round, before: u64, boot: u64) -> [(Round, u64); PLACES] {
+    let mut places = [(round, before); PLACES];
+    for at in 1..PLACES {
+        let (round, before) = places[at - 1];
+        places[at] = (round.next(), history::after(before, boot, round));
+    }
+    places
 }
 
 /// Where the members of a job go on.
@@ -149,8 +177,8 @@ struct Plan {
     latest: u64,
     /// Where those begin who have nothing in common with the others, and the history before that.
     fresh: (Round, u64),
-    /// The rounds after `next` that some may have been at under the same parent, and the histories before them.
-    ahead: [(Round, u64); ROUNDS_AHEAD],
+    /// The rounds from `next` on that some may be at under the same parent, and the histories before them.
+    places: [(Round, u64); PLACES],
     /// History of those who await the last sum in the round before that, and from where it comes.
     awaiting: Option<(u64, Replay)>,
 }
@@ -159,12 +187,18 @@ impl Plan {
     /// All that is not told otherwise begins at `next`.
     fn new(next: Round, latest: u64, awaiting: Option<(u64, Replay)>) -> Self {
         let fresh = (next, latest);
-        Self { next, latest, fresh, ahead: [fresh; ROUNDS_AHEAD], awaiting }
+        Self { next, latest, fresh, places: [fresh; PLACES], awaiting }
+    }
+
+    /// All that is not told otherwise begins at `next`, and whoever is known to be at one of the rounds after it
+    /// stays there.
+    fn under_way(next: Round, latest: u64, boot: u64) -> Self {
+        Self { places: places_from(next, latest, boot), ..Self::new(next, latest, None) }
     }
 
     /// Where a member goes on who does not have what the others have, and the history before that.
     fn place_of(&self, own: Option<u64>) -> (Standing, (Round, u64)) {
-        let place = self.ahead.iter().find(|(_, before)| own == Some(*before));
+        let place = self.places.iter().find(|(_, before)| own == Some(*before));
         place.map_or((Standing::Fresh, self.fresh), |place| (Standing::Resumed, *place))
     }
 }
@@ -230,32 +264,34 @@ impl Job {
         self.refresh_thresholds();
     }
 
-    /// What a member switch tells of the members below it.
-    pub(crate) fn resume_of_all(&self) -> Option<ResumeRepr> {
+    /// What a member switch tells of the members below it, and of those that its parent had.
+    pub(crate) fn resume_of_all(&self, members: u16) -> Option<ResumeRepr> {
         let lineage = Lineage::of(self)?;
         let holder = self.resumes().find(|resume| lineage.holds_last(resume));
         let latest = |a: Round, b: Round| if a.is_before(b) { b } else { a };
         Some(ResumeRepr {
-            round: self.resumes().map(|resume| resume.round).reduce(latest)?,
-            members: 0,
+            round: self.returning().map(|resume| resume.round).reduce(latest)?,
+            members,
             weight: self.resumes().map(|resume| resume.weight).max()?,
             threshold: 0,
             history: lineage.latest,
             previous: holder.map_or(0, |resume| resume.previous),
+            behind: lineage.lacked(self).unwrap_or(0),
+            fresh: false,
         })
     }
 
     /// A round that no packet of an earlier run of the switch can name, nor the one before it.
     fn unused_round(&self) -> Round {
         let gap = RESUME_GAP_ROUNDS + (self.chronicle.boot % RESUME_GAP_DRAWN) as u32;
-        self.resumes()
+        self.returning()
             .map(|resume| resume.round.plus(gap))
             .fold(self.base, |latest, round| if latest.is_before(round) { round } else { latest })
     }
 
     fn plan(&self, lineage: Lineage, next: Round) -> Plan {
         let Lineage { latest, behind } = lineage;
-        let is_unused = |round: Round| self.resumes().all(|resume| resume.round.is_before(round));
+        let is_unused = |round: Round| self.returning().all(|resume| resume.round.is_before(round));
         let awaiting = behind
             .filter(|_| self.resumes().any(|resume| lineage.is_behind(resume)) && is_unused(next.previous()))
             .map(|behind| (behind, Replay::Here));
@@ -263,28 +299,37 @@ impl Job {
     }
 
     fn plan_as_granted(&self, granted: Granted, lineage: Option<Lineage>) -> Plan {
-        let Granted { standing, round, history, .. } = granted;
+        let Granted { boot, standing, round, history, keeps_last } = granted;
         let following = round.next();
         match (standing, lineage) {
             (Standing::Resumed, Some(lineage)) => {
-                let after = history::after(lineage.latest, granted.boot, round);
-                let second = history::after(after, granted.boot, following);
-                Plan {
-                    // The round may be under way, and hold what such a member has contributed when it was one before.
-                    fresh: (following, after),
-                    ahead: [(following, after), (following.next(), second)],
-                    ..self.plan(lineage, round)
-                }
+                let awaiting = self.plan(lineage, round).awaiting;
+                let first = self.last_round_lacked(granted, lineage).filter(|_| keeps_last);
+                let (next, latest) = first.unwrap_or((round, lineage.latest));
+                // The round may be under way, and hold what such a member has contributed when it was one before.
+                let fresh = (following, history::after(lineage.latest, boot, round));
+                Plan { fresh, awaiting, ..Plan::under_way(next, latest, boot) }
             }
             (Standing::Supplies, Some(Lineage { latest, behind: Some(behind) })) => {
                 Plan::new(following, latest, Some((behind, Replay::Here)))
             }
-            (Standing::Awaits, Some(Lineage { latest: own, .. })) => {
-                Plan::new(following, history, Some((own, Replay::Above)))
+            (Standing::Awaits, Some(lineage)) => {
+                let is_up_to_date = lineage.latest == history;
+                let own = if is_up_to_date { lineage.lacked(self) } else { Some(lineage.latest) };
+                Plan::new(following, history, own.map(|own| (own, Replay::Above)))
             }
             (Standing::Supplies | Standing::Awaits, _) => Plan::new(following, history, None),
-            (Standing::Fresh | Standing::Resumed, _) => Plan::new(round, history, None),
+            (Standing::Fresh | Standing::Resumed, _) => Plan::under_way(round, history, boot),
         }
+    }
+
+    /// The round before the one granted, and the history before it, if that is where some members are: an earlier run
+    /// of this switch gave its sum to the others only. The parent still has it.
+    fn last_round_lacked(&self, granted: Granted, lineage: Lineage) -> Option<(Round, u64)> {
+        let last = granted.round.previous();
+        let lacks_last = |own: &u64| history::after(*own, granted.boot, last) == lineage.latest;
+        let mut all = self.returning().flat_map(|resume| [resume.history, resume.behind]);
+        all.find(lacks_last).map(|own| (last, own))
     }
 
     fn carry_out(&mut self, plan: Plan, now: Instant) {
@@ -294,7 +339,9 @@ impl Job {
         for (id, member) in self.members_mut() {
             member.history = latest;
             (member.standing, member.start) = match (member.resume, awaiting) {
-                (Some(resume), Some((behind, _))) if resume.history == behind => (Standing::Awaits, replayed),
+                (Some(resume), Some((behind, _))) if lacks_after(&resume, behind) => {
+                    (Standing::Awaits, replayed)
+                }
                 (Some(resume), Some((behind, Replay::Here)))
                     if resume.history == latest && resume.previous == behind =>
                 {
@@ -330,8 +377,14 @@ impl Job {
         }
     }
 
-    fn resumes(&self) -> impl Iterator<Item = &ResumeRepr> {
+    /// Where those of its members stood who had been members before.
+    fn returning(&self) -> impl Iterator<Item = &ResumeRepr> {
         self.members().filter_map(|(_, member)| member.resume.as_ref())
+    }
+
+    /// The same of those who have sums, and do not only know of some.
+    fn resumes(&self) -> impl Iterator<Item = &ResumeRepr> {
+        self.returning().filter(|resume| !resume.fresh)
     }
 
     /// Whether all have left who took part in a round for which the parent waits (H-8).
@@ -366,7 +419,9 @@ impl Job {
                 // What the parent does about it, or what there is for them to fetch.
                 Replay::Above if is_awaited => {}
                 Replay::Not if self.is_deserted(round) => {}
-                Replay::Here if is_awaited && (open.unfinished == 0 || self.sends_replay_up) => {}
+                Replay::Here if is_awaited && open.unfinished == 0 => {}
+                // The parent waits for it, whoever else does.
+                Replay::Here if self.sends_replay_up && open.unfinished > 0 => {}
                 Replay::Here if is_awaited => self.give_up_replay(round),
                 _ => self.base = round.next(),
             }
@@ -416,9 +471,29 @@ impl Job {
         {
             return (Standing::Resumed, round, history);
         }
-        let history = self.chronicle.before(start);
-        let is_up_to_date = own == Some(history);
-        (if is_up_to_date { Standing::Resumed } else { Standing::Fresh }, start, history)
+        if let Some(place) = resume.and_then(|resume| self.place_in_replay(resume)) {
+            return place;
+        }
+        let places = places_from(start, self.chronicle.before(start), self.chronicle.boot);
+        // Members of an earlier run of a switch that has a parent may be further than those of this one.
+        let reached = if self.has_parent { &places[..] } else { &places[..1] };
+        let resumed = reached.iter().find(|(_, before)| own == Some(*before));
+        let (round, history) = *resumed.unwrap_or(&places[0]);
+        (if resumed.is_some() { Standing::Resumed } else { Standing::Fresh }, round, history)
+    }
+
+    /// What a newcomer can do in a round that is being replayed, until others have begun the one after it.
+    fn place_in_replay(&self, resume: &ResumeRepr) -> Option<(Standing, Round, u64)> {
+        let is_replayed = |open: &&OpenRound| open.replay != Replay::Not && open.unfinished > 0;
+        let newest = self.newest().and_then(|newest| self.open_round(newest));
+        let open = newest.filter(is_replayed).filter(|_| self.formed)?;
+        let (before, after) = (self.chronicle.before(open.round), self.chronicle.before(open.round.next()));
+        let lineage = Lineage { latest: after, behind: Some(before) };
+        if before != 0 && lineage.is_behind(resume) {
+            return Some((Standing::Awaits, open.round, after));
+        }
+        let supplies = open.replay == Replay::Here && lineage.holds_last(resume);
+        supplies.then_some((Standing::Supplies, open.round, after))
     }
 
     /// The next round of a member of this job with that history.
@@ -449,8 +524,11 @@ impl Job {
             // It still awaits the sum; otherwise it has been given that, and must not be given it again.
             Some((_, round)) if is_replaying && round == member.start => admitted,
             Some((history, round)) if !round.is_before(member.start) => (Standing::Resumed, round, history),
-            // The sum that it was to give or to get is of a round that is over, and others have gone on since.
-            _ if !is_replaying && matches!(member.standing, Standing::Supplies | Standing::Awaits) => {
+            // The round that it was to begin with is over, or its sum given or got, and others have gone on since.
+            _ if !is_replaying
+                && self.mode == Mode::Synchronous
+                && self.next_round_of(id) != member.start =>
+            {
                 let round = self.next_round_of(id);
                 (Standing::Fresh, round, self.chronicle.before(round))
             }

@@ -103,6 +103,8 @@ pub(super) struct Uplink {
     pub(super) window: u16,
     /// Workers in the whole job.
     pub(super) weight: u16,
+    /// Members of the parent in the job; zero if that is not known.
+    members: u16,
     lease: Duration,
     /// When the next Join or heartbeat is due.
     due: Instant,
@@ -110,6 +112,8 @@ pub(super) struct Uplink {
     since: Instant,
     last_heard: Instant,
     questions: Questions,
+    /// The round that was granted when the parent no longer had the sum before it.
+    refused_past: Option<Round>,
     pub(super) is_lost: bool,
     /// Why the parent does not let this switch join, and what was expected, if it does not.
     pub(super) refusal: Option<(Status, u32)>,
@@ -139,11 +143,13 @@ impl Uplink {
             past_boot: 0,
             window: 0,
             weight: 0,
+            members: 0,
             lease,
             due: Instant::default(),
             since: Instant::default(),
             last_heard: Instant::default(),
             questions: Questions::new(),
+            refused_past: None,
             is_lost: false,
             refusal: None,
             // Drawn at random for each run, and far from the end.
@@ -197,8 +203,10 @@ impl Uplink {
     /// From now on that parent is asked.
     fn choose(&mut self, uplinks: &Uplinks, choice: usize, now: Instant) {
         self.choice = choice;
-        if let Some(peer) = uplinks.parent(choice) {
-            self.parent.peer = peer;
+        if let Some(peer) = uplinks.parent(choice)
+            && peer != self.parent.peer
+        {
+            (self.parent.peer, self.members) = (peer, 0);
         }
         (self.since, self.last_heard) = (now, now);
         (self.is_lost, self.refusal) = (false, None);
@@ -296,7 +304,7 @@ impl Switch {
             nonce: uplink.conversation.session(),
             updates: is_member,
             // What the members have told when they came is long past.
-            resume: job.resume_of_all().filter(|_| !is_member),
+            resume: job.resume_of_all(uplink.members).filter(|_| !is_member),
             padding_len: 0,
         };
         let packet = ControlRepr { job: job.id, request: uplink.join_request, body: ControlBody::Join(join) };
@@ -548,6 +556,7 @@ impl Switch {
         uplink.refusal = None;
         uplink.tag_key = tag_key;
         (uplink.window, uplink.weight) = (ack.window, ack.weight);
+        uplink.members = if ack.formed { ack.members } else { uplink.members };
         uplink.lease = Duration::from_millis(u64::from(ack.lease_ms));
         if !ack.formed || uplink.phase == Phase::Member {
             return;
@@ -559,8 +568,10 @@ impl Switch {
         // The first heartbeat at once (M-12).
         uplink.due = now;
         let AckRepr { boot, standing, round, history, .. } = *ack;
+        let keeps_last = uplink.refused_past != Some(round);
         if self.job(job_at).is_some_and(|job| !job.formed) {
-            self.form_job(job_at, None, Some(Granted { boot, standing, round, history }));
+            let granted = Granted { boot, standing, round, history, keeps_last };
+            self.form_job(job_at, None, Some(granted));
         }
     }
 
@@ -578,17 +589,23 @@ impl Switch {
             return;
         }
         let is_stale = ack.status == Status::StaleRound && ack.formed;
-        let is_behind = is_stale && job.current_round().is_before(ack.round);
+        let at = job.earliest_unfinished();
+        let is_behind = is_stale && at.is_before(ack.round);
         // A halted job refuses Helps: this one has been reset since, and the notice was lost.
         let was_reset = job.halted && (ack.status, ack.action) == (Status::Success, Action::Help);
+        let taken_up = job.taken_up;
         if ack.boot != uplink.boot || ack.status == Status::UnknownMember || is_behind || was_reset {
+            if is_behind && taken_up.is_some_and(|last| at.is_before(last)) {
+                self.uplinks[job_at].refused_past = taken_up;
+            }
             return self.forget_members(job_at);
         }
         if ack.status == Status::Halted {
             return self.halt_job(job_at);
         }
         if ack.status == Status::Success {
-            (self.uplinks[job_at].window, self.uplinks[job_at].weight) = (ack.window, ack.weight);
+            let uplink = &mut self.uplinks[job_at];
+            (uplink.window, uplink.weight, uplink.members) = (ack.window, ack.weight, ack.members);
             if let Some(missing) = ack.missing {
                 self.resend_to_parent(job_at, missing);
             }
@@ -605,6 +622,16 @@ impl Switch {
 
     /// A member asks for results that only the parent can have.
     pub(super) fn ask_parent(&mut self, job_at: usize, wanted: SegmentSetRepr<'_>) {
+        let last = wanted.range.round.previous();
+        if self.job(job_at).is_some_and(|job| job.is_taken_up(last)) {
+            // What an earlier run of this switch has sent may reach a member now: nobody asks for that here any more.
+            let range = RangeRepr { round: last, ..wanted.range };
+            self.ask_parent_in_round(job_at, SegmentSetRepr { range, ..wanted });
+        }
+        self.ask_parent_in_round(job_at, wanted);
+    }
+
+    fn ask_parent_in_round(&mut self, job_at: usize, wanted: SegmentSetRepr<'_>) {
         let now = self.now;
         let range = wanted.range;
         if self.uplinks.get(job_at).is_none_or(|uplink| uplink.phase != Phase::Member) {
@@ -655,6 +682,10 @@ impl Switch {
                 self.remove_member(at, Departure::Forgotten);
             }
         }
+        // The last of them was a process whose successor begins anew.
+        if self.job(job_at).is_some_and(|job| job.member_count() == 0) {
+            self.end_job(job_at, Departure::Forgotten);
+        }
     }
 
     /// A job has ended: the parent hears of it, unless the same members are about to come back.
@@ -664,7 +695,7 @@ impl Switch {
         (uplink.is_lost, uplink.refusal) = (false, None);
         uplink.instance = uplink.instance.wrapping_add(1);
         if !comes_back {
-            uplink.job = None;
+            (uplink.job, uplink.members) = (None, 0);
             if phase != Phase::Idle {
                 let leave = ControlRepr { job: id, request: 0, body: ControlBody::Leave };
                 self.send_to_parent(job_at, &leave, 0);

@@ -50,7 +50,7 @@ pub(crate) struct Job {
     pub(crate) has_parent: bool,
     /// Whether a sum that members supply is for the parent's other members too.
     pub(crate) sends_replay_up: bool,
-    /// The round at which it was resumed below a parent that perhaps has results of it already.
+    /// The last round of which the parent perhaps had results already when the job was resumed below it.
     pub(crate) taken_up: Option<Round>,
     members: [Option<Member>; MAX_MEMBERS],
     /// Bit i: member i exists.
@@ -268,13 +268,29 @@ impl Job {
         self.asynchronous.admit_member(id, member.instance);
         self.confirmed |= self.active != 0;
         self.active |= 1 << id;
+        let supplied = (member.standing == Standing::Supplies).then_some(member.start);
         for parity in 0..2 {
-            if !self.formed && self.is_open(parity) {
+            let takes_part = !self.formed || supplied == Some(self.rounds[parity].round);
+            if takes_part && self.is_open(parity) {
                 self.rounds[parity].participants |= 1 << id;
                 self.fix_order(parity);
             }
         }
         self.refresh_thresholds();
+    }
+
+    /// A worker goes on at that round: those before it no longer wait for it. False if none did.
+    pub(crate) fn begin_later(&mut self, id: usize, round: Round) -> bool {
+        let is_worker = self.member(id).is_some_and(|member| member.kind == Kind::Worker);
+        let mut is_awaited = false;
+        for open in self.rounds.iter_mut().filter(|open| is_worker && open.round.is_before(round)) {
+            if open.replay == Replay::Not && open.unfinished > 0 && open.participants >> id & 1 == 1 {
+                open.participants &= !(1 << id);
+                is_awaited = true;
+            }
+        }
+        self.refresh_thresholds();
+        is_awaited
     }
 
     /// Removes a member. Its contributions stay in the sums; open segments no longer wait for it.
@@ -429,6 +445,17 @@ impl Job {
     /// The latest round that was opened, or else the first.
     pub(crate) fn current_round(&self) -> Round {
         self.newest.unwrap_or(self.base)
+    }
+
+    /// Whether the job was resumed at that round or an earlier one, below a parent that perhaps had results of it.
+    pub(crate) fn is_taken_up(&self, round: Round) -> bool {
+        !round.is_before(self.base) && self.taken_up.is_some_and(|last| !last.is_before(round))
+    }
+
+    /// The earliest round that was opened and is not finished, or else the latest.
+    pub(crate) fn earliest_unfinished(&self) -> Round {
+        let unfinished = self.open_rounds().find(|open| open.unfinished > 0).map(|open| open.round);
+        unfinished.unwrap_or(self.current_round())
     }
 
     /// Where a member goes on whose round is over: the earliest that is kept and that it takes part in. If it went

@@ -136,6 +136,8 @@ impl World {
             threshold: u16::from(resuming.threshold),
             history: history.max(1),
             previous: u64::from(resuming.previous),
+            behind: u64::from(resuming.behind),
+            fresh: resuming.fresh,
         }
     }
 

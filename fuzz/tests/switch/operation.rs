@@ -139,6 +139,10 @@ pub(crate) struct Resuming {
     pub(crate) members: u8,
     /// Rather the history that the switch last told the host.
     pub(crate) as_told: bool,
+    /// A history that the host was told and never had.
+    pub(crate) fresh: bool,
+    #[generator(0..4u8)]
+    pub(crate) behind: u8,
     #[generator(0..3u8)]
     pub(crate) threshold: u8,
 }

@@ -24,7 +24,7 @@ use crate::wire::WireError;
 /// Bytes of the fields that all control packets share.
 pub const HEADER_LEN_BYTES: usize = 12;
 /// Bytes of a Join before padding.
-pub const JOIN_LEN_BYTES: usize = 68;
+pub const JOIN_LEN_BYTES: usize = 76;
 /// Bytes of a range of segments: round, first, count.
 pub const RANGE_LEN_BYTES: usize = 12;
 /// Bytes of an Ack without the bitmap of a Help answer.
@@ -53,15 +53,16 @@ mod field {
         pub(in super::super) const RANK: Range<usize> = 28..30;
         pub(in super::super) const FLAGS: usize = 30;
         pub(in super::super) const HEIGHT: usize = 31;
-        pub(in super::super) const RESUME: Range<usize> = 32..60;
+        pub(in super::super) const RESUME: Range<usize> = 32..68;
         pub(in super::super) const ROUND: Range<usize> = 32..36;
         pub(in super::super) const MEMBERS: Range<usize> = 36..38;
         pub(in super::super) const THRESHOLD: Range<usize> = 38..40;
         pub(in super::super) const HISTORY: Range<usize> = 40..48;
         pub(in super::super) const PREVIOUS: Range<usize> = 48..56;
-        pub(in super::super) const RESUME_WEIGHT: Range<usize> = 56..58;
-        pub(in super::super) const RESUME_RESERVED: Range<usize> = 58..60;
-        pub(in super::super) const NONCE: Range<usize> = 60..68;
+        pub(in super::super) const BEHIND: Range<usize> = 56..64;
+        pub(in super::super) const RESUME_WEIGHT: Range<usize> = 64..66;
+        pub(in super::super) const RESUME_RESERVED: Range<usize> = 66..68;
+        pub(in super::super) const NONCE: Range<usize> = 68..76;
     }
 
     pub(super) const THRESHOLD: Range<usize> = 12..14;
@@ -103,7 +104,8 @@ const JOIN_RESUME: u8 = 2;
 const JOIN_TAGGED: u8 = 4;
 const JOIN_ROAMS: u8 = 8;
 const JOIN_UPDATES: u8 = 16;
-const JOIN_FLAGS: u8 = JOIN_QUERY | JOIN_RESUME | JOIN_TAGGED | JOIN_ROAMS | JOIN_UPDATES;
+const JOIN_FRESH: u8 = 32;
+const JOIN_FLAGS: u8 = JOIN_QUERY | JOIN_RESUME | JOIN_TAGGED | JOIN_ROAMS | JOIN_UPDATES | JOIN_FRESH;
 const ACK_FORMED: u8 = 1;
 const ACK_ORPHANED: u8 = 2;
 const ACK_PINNED: u8 = 4;
@@ -514,6 +516,10 @@ pub struct ResumeRepr {
     pub history: u64,
     /// The same before the last one, if it still holds that sum; otherwise zero.
     pub previous: u64,
+    /// The history of those members of a switch that seem to lack the last sum; zero if there are none.
+    pub behind: u64,
+    /// Whether it was told that history when it was Fresh, and has finished no round since.
+    pub fresh: bool,
 }
 
 /// Value of a Digest.
@@ -792,16 +798,17 @@ fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
         roams: flags & JOIN_ROAMS != 0,
         updates: flags & JOIN_UPDATES != 0,
         nonce: u64_at(buffer, join::NONCE),
-        resume: parse_resume(buffer, flags & JOIN_RESUME != 0)?,
+        resume: parse_resume(buffer, flags)?,
         padding_len: padding(buffer, JOIN_LEN_BYTES)?,
     })
 }
 
 /// The fields of a member that resumes; all zero in the Join of one that does not (requirement C-3).
-fn parse_resume(buffer: &[u8], resumes: bool) -> Result<Option<ResumeRepr>, WireError> {
+fn parse_resume(buffer: &[u8], flags: u8) -> Result<Option<ResumeRepr>, WireError> {
     use field::join;
-    if !resumes {
-        let is_clear = buffer[join::RESUME].iter().all(|byte| *byte == 0);
+    let fresh = flags & JOIN_FRESH != 0;
+    if flags & JOIN_RESUME == 0 {
+        let is_clear = !fresh && buffer[join::RESUME].iter().all(|byte| *byte == 0);
         return if is_clear { Ok(None) } else { Err(WireError::BadValue) };
     }
     let history = u64_at(buffer, join::HISTORY);
@@ -815,6 +822,8 @@ fn parse_resume(buffer: &[u8], resumes: bool) -> Result<Option<ResumeRepr>, Wire
         threshold: u16_at(buffer, join::THRESHOLD),
         history,
         previous: u64_at(buffer, join::PREVIOUS),
+        behind: u64_at(buffer, join::BEHIND),
+        fresh,
     }))
 }
 
@@ -835,16 +844,17 @@ fn emit_join(buffer: &mut [u8], join: &JoinRepr) {
         (join.roams, JOIN_ROAMS),
         (join.updates, JOIN_UPDATES),
     ];
-    buffer[at::FLAGS] = flags.iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag);
+    buffer[at::FLAGS] = all_set(&flags);
     put_u64(buffer, at::NONCE, join.nonce);
     if let Some(resume) = &join.resume {
-        buffer[at::FLAGS] |= JOIN_RESUME;
+        buffer[at::FLAGS] |= all_set(&[(true, JOIN_RESUME), (resume.fresh, JOIN_FRESH)]);
         put_u32(buffer, at::ROUND, resume.round.get());
         put_u16(buffer, at::MEMBERS, resume.members);
         put_u16(buffer, at::RESUME_WEIGHT, resume.weight);
         put_u16(buffer, at::THRESHOLD, resume.threshold);
         put_u64(buffer, at::HISTORY, resume.history);
         put_u64(buffer, at::PREVIOUS, resume.previous);
+        put_u64(buffer, at::BEHIND, resume.behind);
     }
 }
 
@@ -946,7 +956,7 @@ fn emit_ack(buffer: &mut [u8], ack: &AckRepr<'_>) {
     put_u16(buffer, at::WINDOW, ack.window);
     buffer[at::STANDING] = ack.standing as u8;
     let flags = [(ack.formed, ACK_FORMED), (ack.orphaned, ACK_ORPHANED), (ack.pinned, ACK_PINNED)];
-    buffer[at::FLAGS] = flags.iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag);
+    buffer[at::FLAGS] = all_set(&flags);
     put_u64(buffer, at::BOOT, ack.boot);
     put_u32(buffer, at::LEASE_MS, ack.lease_ms);
     put_u32(buffer, at::EXPECTED, ack.expected);
@@ -959,6 +969,11 @@ fn emit_ack(buffer: &mut [u8], ack: &AckRepr<'_>) {
     if let Some(missing) = &ack.missing {
         emit_set(buffer, ACK_LEN_BYTES, missing);
     }
+}
+
+/// Those of the flags that are set.
+fn all_set(flags: &[(bool, u8)]) -> u8 {
+    flags.iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag)
 }
 
 fn u16_at(buffer: &[u8], at: Range<usize>) -> u16 {
@@ -1014,14 +1029,18 @@ mod tests {
     }
 
     fn resume() -> impl Strategy<Value = ResumeRepr> {
-        (round(), any::<u16>(), any::<u16>(), any::<u16>(), 1..=u64::MAX, any::<u64>()).prop_map(
-            |(round, members, weight, threshold, history, previous)| ResumeRepr {
+        let counts = (any::<u16>(), any::<u16>(), any::<u16>());
+        let histories = (1..=u64::MAX, any::<u64>(), any::<u64>());
+        (round(), counts, histories, any::<bool>()).prop_map(
+            |(round, (members, weight, threshold), (history, previous, behind), fresh)| ResumeRepr {
                 round,
                 members,
                 weight,
                 threshold,
                 history,
                 previous,
+                behind,
+                fresh,
             },
         )
     }
@@ -1136,8 +1155,10 @@ mod tests {
             assert_eq!(parse(&bad[..len]), Err(WireError::BadValue), "byte {at}");
         }
         // Without a history there is nothing to resume.
-        buffer[field::join::FLAGS] = JOIN_RESUME;
-        assert_eq!(parse(&buffer[..len]), Err(WireError::BadValue));
+        for flags in [JOIN_RESUME, JOIN_FRESH] {
+            buffer[field::join::FLAGS] = flags;
+            assert_eq!(parse(&buffer[..len]), Err(WireError::BadValue));
+        }
     }
 
     #[test]

@@ -282,15 +282,17 @@ impl WorkerProtocol {
         self.previous = 0;
     }
 
-    /// What to tell a switch that has forgotten this member; `None` if it has nothing that others could share.
+    /// What to tell a switch that has forgotten this member; `None` if it does not know where it stands.
     pub(crate) fn resume(&self) -> Option<ResumeRepr> {
-        (self.has_history && self.history != 0).then_some(ResumeRepr {
+        (self.history != 0).then_some(ResumeRepr {
             round: self.next_round,
             members: self.membership.members,
             weight: self.membership.weight,
             threshold: self.pinned_threshold,
             history: self.history,
             previous: self.previous,
+            behind: 0,
+            fresh: !self.has_history,
         })
     }
 

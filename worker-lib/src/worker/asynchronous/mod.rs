@@ -410,6 +410,8 @@ impl AsyncProtocol {
             threshold: self.pinned_threshold,
             history: self.receiver.history(),
             previous: 0,
+            behind: 0,
+            fresh: false,
         })
     }
 
