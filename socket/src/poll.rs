@@ -25,18 +25,25 @@ impl PollSet {
 
     /// Adds a descriptor to be read, and returns its index. It has to stay open until after the next wait.
     pub fn push(&mut self, fd: BorrowedFd<'_>) -> usize {
-        self.fds.push(libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 });
+        self.push_for(fd, true, false)
+    }
+
+    /// Adds a descriptor to be read, written, or both, and returns its index. It has to stay open until after the next
+    /// wait.
+    pub fn push_for(&mut self, fd: BorrowedFd<'_>, to_read: bool, to_write: bool) -> usize {
+        let events = if to_read { libc::POLLIN } else { 0 } | if to_write { libc::POLLOUT } else { 0 };
+        self.fds.push(libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 });
         self.fds.len() - 1
     }
 
-    /// Waits until something can be read or has failed; `false` after `timeout` or a signal.
+    /// Waits until something can be done or has failed; `false` after `timeout` or a signal.
     ///
     /// The resolution is that of the kernel's timers (about 50 us), not a millisecond. `None` waits for ever.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
         wait(&mut self.fds, timeout)
     }
 
-    /// Whether the descriptor of that index had data, an error or its end in the last wait.
+    /// Whether the descriptor of that index was ready, had an error or its end in the last wait.
     pub fn is_ready(&self, index: usize) -> bool {
         self.fds.get(index).is_some_and(|fd| fd.revents != 0)
     }
@@ -69,7 +76,7 @@ fn wait(fds: &mut [libc::pollfd], timeout: Option<Duration>) -> io::Result<bool>
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use std::io::{Read, Write};
     use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
 
@@ -85,5 +92,22 @@ mod tests {
         loud_peer.write_all(b"!").unwrap();
         assert!(set.wait(None).unwrap());
         assert!(set.is_ready(loud) && !set.is_ready(quiet) && !set.is_ready(2));
+    }
+
+    #[test]
+    fn a_full_pipe_is_ready_when_it_is_read() {
+        let (writer, mut reader) = UnixStream::pair().unwrap();
+        writer.set_nonblocking(true).unwrap();
+        while (&writer).write(&[0; 4096]).is_ok() {}
+        let wait = || {
+            let mut set = PollSet::new();
+            set.push_for(writer.as_fd(), false, true);
+            set.wait(Some(Duration::ZERO)).unwrap()
+        };
+        assert!(!wait());
+        // The kernel asks for more room than a byte.
+        reader.set_nonblocking(true).unwrap();
+        while reader.read(&mut [0; 4096]).is_ok() {}
+        assert!(wait());
     }
 }

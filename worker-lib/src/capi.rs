@@ -130,8 +130,10 @@ fn aggregate_status(error: &AggregateError) -> IswitchStatus {
         AggregateError::StaleRound { .. } => IswitchStatus::StaleRound,
         AggregateError::Refused { .. } => IswitchStatus::Refused,
         AggregateError::Io(_) => IswitchStatus::Io,
-        // Errors of asynchronous workers, which C does not know.
-        AggregateError::Diverged { .. } | AggregateError::Closed => IswitchStatus::Internal,
+        // Errors of asynchronous workers, rings and parameter servers, which C does not know.
+        AggregateError::Diverged { .. } | AggregateError::PeerLost { .. } | AggregateError::Closed => {
+            IswitchStatus::Internal
+        }
     }
 }
 

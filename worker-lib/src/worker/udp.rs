@@ -220,14 +220,6 @@ impl Worker {
         self.session.rejoins()
     }
 
-    /// Sums a vector (`[gradient_len]`) over all workers and lends the sum, without copying it into the vector.
-    pub fn reduce(&mut self, contribution: &[f32]) -> Result<(Round, &[f32]), AggregateError> {
-        check_vector(contribution, self.gradient_len())?;
-        let Finished { round, fewest, most } = self.run_round(contribution)?;
-        let round = Round { number: round.get(), contributors: fewest, uniform: fewest == most };
-        Ok((round, self.session.sum()))
-    }
-
     /// Pins the threshold H of the job from the next round on; zero lets it follow the members again.
     pub fn set_threshold(&mut self, threshold: u16) -> Result<(), AggregateError> {
         self.request(ControlBody::SetH { threshold })
@@ -359,10 +351,11 @@ impl GradientAggregator for Worker {
         self.session.layout().gradient_len() as usize
     }
 
-    fn all_reduce(&mut self, vector: &mut [f32]) -> Result<Round, AggregateError> {
-        let (round, sum) = self.reduce(vector)?;
-        vector.copy_from_slice(sum);
-        Ok(round)
+    fn reduce(&mut self, contribution: &[f32]) -> Result<(Round, &[f32]), AggregateError> {
+        check_vector(contribution, self.gradient_len())?;
+        let Finished { round, fewest, most } = self.run_round(contribution)?;
+        let round = Round { number: round.get(), contributors: fewest, uniform: fewest == most };
+        Ok((round, self.session.sum()))
     }
 
     fn all_reduce_mean(&mut self, vector: &mut [f32]) -> Result<Round, AggregateError> {

@@ -1,0 +1,283 @@
+//! TCP connections between the members of a ring, or between workers and a parameter server.
+//!
+//! Bytes on them are the floats of vectors, little-endian, without any framing: both ends know how long a vector is.
+//! The kernel cuts them up into super-frames by itself.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use iswitch_socket::PollSet;
+
+use super::AggregateError;
+
+const MAGIC: u32 = 0x3157_5369;
+const HELLO_LEN_BYTES: usize = 16;
+const CONNECT_RETRY: Duration = Duration::from_millis(20);
+/// Time for a peer that has connected to say who it is.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
+/// Bytes that are taken from a socket at once: what a connection holds in flight, and less than a core's cache.
+pub(super) const READ_LEN_BYTES: usize = 256 << 10;
+
+/// How the parts of a vector follow each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Style {
+    /// As in the paper that iSwitch comes from (Li et al., ISCA 2019, figure 1): a part is complete before the next
+    /// step begins. A parameter server has gathered the vectors of all workers before it sends the sum back; a ring
+    /// passes on whole chunks.
+    Paper,
+    /// What has been summed is sent on while the rest is still coming in.
+    #[default]
+    Pipelined,
+}
+
+/// Why a group of workers was not formed.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// A socket failed.
+    #[error("{what} {address}: {error}")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// With whom.
+        address: SocketAddr,
+        /// What the operating system said.
+        #[source]
+        error: io::Error,
+    },
+    /// The other side was not there in time.
+    #[error("no connection {what} {address} within {waited:?}")]
+    Timeout {
+        /// What was waited for.
+        what: &'static str,
+        /// With whom, or where.
+        address: SocketAddr,
+        /// How long.
+        waited: Duration,
+    },
+    /// Somebody else speaks another language at that address.
+    #[error("{address} is no member of a ring and no parameter server")]
+    Foreign {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The two ends do not mean the same group.
+    #[error("{field} is {theirs} at {address}, and {own} here")]
+    Mismatch {
+        /// The field that differs.
+        field: &'static str,
+        /// The other end.
+        address: SocketAddr,
+        /// Its value.
+        theirs: u32,
+        /// The value here.
+        own: u32,
+    },
+    /// An option makes no sense.
+    #[error("{field} is {value}, expected {expected}")]
+    BadOption {
+        /// The option.
+        field: &'static str,
+        /// Its value.
+        value: usize,
+        /// What was expected.
+        expected: &'static str,
+    },
+}
+
+/// What each end of a connection says first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hello {
+    /// Rank of the sender; a parameter server repeats that of the worker.
+    pub(super) rank: u16,
+    pub(super) workers: u16,
+    pub(super) gradient_len: u32,
+}
+
+impl Hello {
+    fn to_bytes(self) -> [u8; HELLO_LEN_BYTES] {
+        let mut bytes = [0; HELLO_LEN_BYTES];
+        bytes[0..4].copy_from_slice(&MAGIC.to_le_bytes());
+        bytes[4..6].copy_from_slice(&self.rank.to_le_bytes());
+        bytes[6..8].copy_from_slice(&self.workers.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.gradient_len.to_le_bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: [u8; HELLO_LEN_BYTES]) -> Option<Self> {
+        let [a, b, c, d, rank @ .., _, _, _, _] = bytes;
+        let [r0, r1, w0, w1, g0, g1, g2, g3] = rank;
+        (u32::from_le_bytes([a, b, c, d]) == MAGIC).then_some(Self {
+            rank: u16::from_le_bytes([r0, r1]),
+            workers: u16::from_le_bytes([w0, w1]),
+            gradient_len: u32::from_le_bytes([g0, g1, g2, g3]),
+        })
+    }
+
+    /// Refuses what does not fit, by name.
+    pub(super) fn expect(self, own: Self, address: SocketAddr) -> Result<(), ConnectError> {
+        let fields = [
+            ("number of workers", u32::from(self.workers), u32::from(own.workers)),
+            ("gradient length", self.gradient_len, own.gradient_len),
+            ("rank", u32::from(self.rank), u32::from(own.rank)),
+        ];
+        let differs = fields.into_iter().find(|(_, theirs, own)| theirs != own);
+        differs.map_or(Ok(()), |(field, theirs, own)| {
+            Err(ConnectError::Mismatch { field, address, theirs, own })
+        })
+    }
+}
+
+/// A connection whose ends know each other. It never blocks.
+#[derive(Debug)]
+pub(super) struct Connection {
+    stream: TcpStream,
+    peer: SocketAddr,
+}
+
+impl Connection {
+    /// Connects, again and again until somebody listens.
+    pub(super) fn connect(to: SocketAddrV4, hello: Hello, timeout: Duration) -> Result<Self, ConnectError> {
+        let (begin, address) = (Instant::now(), SocketAddr::V4(to));
+        loop {
+            match TcpStream::connect_timeout(&address, timeout.max(CONNECT_RETRY)) {
+                Ok(stream) => return Self::introduce(stream, address, hello),
+                Err(error) if is_not_there_yet(&error) && begin.elapsed() < timeout => sleep(CONNECT_RETRY),
+                Err(error) if is_not_there_yet(&error) => {
+                    return Err(ConnectError::Timeout { what: "to", address, waited: begin.elapsed() });
+                }
+                Err(error) => return Err(ConnectError::Io { what: "connection to", address, error }),
+            }
+        }
+    }
+
+    fn introduce(mut stream: TcpStream, address: SocketAddr, hello: Hello) -> Result<Self, ConnectError> {
+        let sent = stream.set_nodelay(true).and_then(|()| stream.write_all(&hello.to_bytes()));
+        sent.map_err(|error| ConnectError::Io { what: "greeting to", address, error })?;
+        Ok(Self { stream, peer: address })
+    }
+
+    /// Waits for somebody to connect and say who it is.
+    pub(super) fn accept(listener: &TcpListener, timeout: Duration) -> Result<(Self, Hello), ConnectError> {
+        let address = listener.local_addr().unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)));
+        let failed = |what| move |error| ConnectError::Io { what, address, error };
+        let begin = Instant::now();
+        listener.set_nonblocking(true).map_err(failed("listener at"))?;
+        loop {
+            match listener.accept() {
+                Ok((stream, peer)) => {
+                    let mut connection = Self { stream, peer };
+                    connection.stream.set_nonblocking(false).map_err(failed("listener at"))?;
+                    connection.stream.set_nodelay(true).map_err(failed("listener at"))?;
+                    let hello = connection.read_hello()?;
+                    return Ok((connection, hello));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let mut waiting = PollSet::new();
+                    waiting.push(listener.as_fd());
+                    let left = timeout.saturating_sub(begin.elapsed());
+                    waiting.wait(Some(left)).map_err(failed("listener at"))?;
+                    if begin.elapsed() >= timeout {
+                        return Err(ConnectError::Timeout { what: "at", address, waited: timeout });
+                    }
+                }
+                Err(error) => return Err(failed("listener at")(error)),
+            }
+        }
+    }
+
+    /// What the other end says of itself.
+    pub(super) fn read_hello(&mut self) -> Result<Hello, ConnectError> {
+        let address = self.peer;
+        let mut bytes = [0; HELLO_LEN_BYTES];
+        let read = self
+            .stream
+            .set_read_timeout(Some(HELLO_TIMEOUT))
+            .and_then(|()| self.stream.read_exact(&mut bytes));
+        match read {
+            Ok(()) => Hello::from_bytes(bytes).ok_or(ConnectError::Foreign { address }),
+            Err(error) => Err(ConnectError::Io { what: "greeting of", address, error }),
+        }
+    }
+
+    /// Answers who was accepted.
+    pub(super) fn reply(&mut self, hello: Hello) -> Result<(), ConnectError> {
+        let address = self.peer;
+        let sent = self.stream.write_all(&hello.to_bytes());
+        sent.map_err(|error| ConnectError::Io { what: "greeting to", address, error })
+    }
+
+    /// From here on nothing blocks.
+    pub(super) fn begin(&self) -> Result<(), ConnectError> {
+        let address = self.peer;
+        let set = self.stream.set_nonblocking(true);
+        set.map_err(|error| ConnectError::Io { what: "connection to", address, error })
+    }
+
+    pub(super) fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+
+    /// Takes what is there; zero bytes if nothing is.
+    pub(super) fn read_some(&mut self, buffer: &mut [u8]) -> Result<usize, AggregateError> {
+        match self.stream.read(buffer) {
+            Ok(0) if !buffer.is_empty() => Err(self.lost()),
+            outcome => self.done(outcome),
+        }
+    }
+
+    /// Gives what there is room for; zero bytes if there is none.
+    pub(super) fn write_some(&mut self, buffer: &[u8]) -> Result<usize, AggregateError> {
+        let outcome = self.stream.write(buffer);
+        self.done(outcome)
+    }
+
+    fn done(&self, outcome: io::Result<usize>) -> Result<usize, AggregateError> {
+        match outcome {
+            Ok(len) => Ok(len),
+            Err(error) => match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(0),
+                io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Err(self.lost()),
+                _ => Err(error.into()),
+            },
+        }
+    }
+
+    fn lost(&self) -> AggregateError {
+        AggregateError::PeerLost { peer: self.peer, silent: Duration::ZERO }
+    }
+}
+
+fn is_not_there_yet(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::TimedOut
+            | io::ErrorKind::HostUnreachable
+            | io::ErrorKind::NetworkUnreachable
+    )
+}
+
+/// Listens, also right after another process that has listened there.
+pub(super) fn listen(at: SocketAddrV4) -> Result<TcpListener, ConnectError> {
+    let address = SocketAddr::V4(at);
+    TcpListener::bind(address).map_err(|error| ConnectError::Io { what: "listener at", address, error })
+}
+
+/// Refuses a group that nothing can be summed in.
+pub(super) fn check_group(workers: usize, gradient_len: u32) -> Result<(), ConnectError> {
+    let bad = |field, value, expected| Err(ConnectError::BadOption { field, value, expected });
+    if workers == 0 || workers > usize::from(u16::MAX) {
+        return bad("number of workers", workers, "1 to 65,535");
+    }
+    if gradient_len == 0 {
+        return bad("gradient length", 0, "at least one float");
+    }
+    Ok(())
+}

@@ -1,0 +1,189 @@
+//! Summing one vector over all workers: the trait that a learner sees, and the ways to do it without a switch.
+//!
+//! A learner knows nothing of switches, rings or servers. It fills a vector, calls
+//! [`GradientAggregator::all_reduce`] and finds the sum over all workers in the same place, bit for bit the
+//! same on each of them.
+
+mod connection;
+mod loopback;
+mod parameter_server;
+mod ring;
+
+use std::time::Duration;
+
+pub use connection::{ConnectError, Style};
+pub use loopback::Loopback;
+pub use parameter_server::{ParameterServer, ParameterServerClient, ParameterServerOptions, ServeError};
+pub use ring::{Ring, RingOptions};
+
+/// What one aggregation was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// Number of the round, increasing by one from the round the worker was admitted at.
+    pub number: u32,
+    /// Worker gradients inside the sum. Where a member was lost in mid-round segments can differ; then this
+    /// is the smallest count of any segment.
+    pub contributors: u16,
+    /// Whether every segment of the sum holds the same number of gradients.
+    pub uniform: bool,
+}
+
+/// Why an aggregation did not deliver a sum. The vector is as it was.
+#[non_exhaustive]
+#[derive(Debug, thiserror::Error)]
+pub enum AggregateError {
+    /// The vector is not as long as the job declared.
+    #[error("vector has {actual} floats, the job aggregates {expected}")]
+    WrongLength {
+        /// Floats that the caller passed.
+        actual: usize,
+        /// Floats that the job declared.
+        expected: usize,
+    },
+    /// The worker's own vector holds NaN or an infinity; nothing was sent.
+    #[error("vector[{index}] is {value}: a sum with it would poison every replica")]
+    NonFinite {
+        /// Position of the first such element.
+        index: usize,
+        /// The element.
+        value: f32,
+    },
+    /// Nothing was heard from the switch for as long as the caller was willing to wait.
+    #[error("no answer from the switch {switch} for {silent:?}")]
+    SwitchLost {
+        /// The switch.
+        switch: std::net::SocketAddr,
+        /// How long it has been silent.
+        silent: Duration,
+    },
+    /// The other workers did not contribute for as long as the caller was willing to wait.
+    #[error(
+        "round {round} is not complete after {waited:?}: {missing} segments wait for {}",
+        if *.parent_lost { "the parent of the switch, which does not answer it" } else { "other workers" }
+    )]
+    Stalled {
+        /// The round.
+        round: u32,
+        /// How long the call has waited.
+        waited: Duration,
+        /// Segments without a result.
+        missing: usize,
+        /// Whether the switch has lost its parent, without which there are no sums.
+        parent_lost: bool,
+    },
+    /// The switch no longer knows this worker, because its lease ran out or the switch was restarted, and does not
+    /// take it back.
+    #[error("the switch no longer counts this worker as a member ({reason})")]
+    Expelled {
+        /// What the switch gave as the reason.
+        reason: &'static str,
+    },
+    /// The worker was away and is a member again, but the others have gone on without it. It lacks the sums in
+    /// between: a learner fetches its state from another worker before it contributes again.
+    #[error("the others went on without this worker, which is a member again from round {next}")]
+    MissedRounds {
+        /// The round of the next call.
+        next: u32,
+    },
+    /// A member halted the job; it goes on after a Reset.
+    #[error("the job is halted")]
+    Halted,
+    /// The round of this call is over at the switch and its result no longer kept: the job was reset, or the
+    /// others went on without this worker.
+    #[error("round {round} is over, the job is at round {current}")]
+    StaleRound {
+        /// The round of this call.
+        round: u32,
+        /// The round at which the worker may go on.
+        current: u32,
+    },
+    /// The switch refused a contribution.
+    #[error("the switch refused segment data: {reason}")]
+    Refused {
+        /// The reason it gave.
+        reason: &'static str,
+    },
+    /// The weights of this worker and of another differ after the same aggregate, although they have applied the same
+    /// sums.
+    #[error("the weights after aggregate {aggregate} differ from those of member {member}")]
+    Diverged {
+        /// The aggregate.
+        aggregate: u32,
+        /// Id of the other member.
+        member: u16,
+    },
+    /// Another worker of a ring, or the parameter server, is gone or was silent for too long; the group has ended.
+    #[error("no bytes from {peer} for {silent:?}")]
+    PeerLost {
+        /// The other end of the connection.
+        peer: std::net::SocketAddr,
+        /// How long it has been silent; zero if it has closed the connection.
+        silent: Duration,
+    },
+    /// The worker was closed while the call waited.
+    #[error("the worker was closed")]
+    Closed,
+    /// Another worker of the group is gone.
+    #[error("another worker of the group ended")]
+    PeerGone,
+    /// The socket failed.
+    #[error("socket: {0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// Counters of an aggregator since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AggregatorStats {
+    /// Rounds completed.
+    pub rounds: u64,
+    /// Segments sent for the first time.
+    pub segments: u64,
+    /// Segments sent again.
+    pub retransmitted: u64,
+}
+
+/// Sums vectors over all workers of a job.
+pub trait GradientAggregator: Send {
+    /// Name for logs and results, such as `switch` or `loopback`.
+    fn name(&self) -> &'static str;
+
+    /// Floats in each vector.
+    fn gradient_len(&self) -> usize;
+
+    /// Sums `contribution` (`[gradient_len]`) over all workers and lends the sum; blocks until it is there.
+    /// All workers get the same bits.
+    ///
+    /// After [`AggregateError::Stalled`] or [`AggregateError::SwitchLost`] the next call repeats the round; part of this
+    /// worker's contribution may already be in the sum, so pass the same vector again.
+    fn reduce(&mut self, contribution: &[f32]) -> Result<(Round, &[f32]), AggregateError>;
+
+    /// Like [`Self::reduce`], and replaces `vector` by the sum. After an error it is as it was.
+    fn all_reduce(&mut self, vector: &mut [f32]) -> Result<Round, AggregateError> {
+        let (round, sum) = self.reduce(vector)?;
+        vector.copy_from_slice(sum);
+        Ok(round)
+    }
+
+    /// Like [`Self::all_reduce`], divided by the number of gradients that were really summed, segment by
+    /// segment where they differ.
+    fn all_reduce_mean(&mut self, vector: &mut [f32]) -> Result<Round, AggregateError> {
+        let round = self.all_reduce(vector)?;
+        let scale = 1.0 / f32::from(round.contributors.max(1));
+        vector.iter_mut().for_each(|x| *x *= scale);
+        Ok(round)
+    }
+
+    /// Counters so far.
+    fn stats(&self) -> AggregatorStats;
+}
+
+/// Refuses a vector of another length than the job's, or one that would poison the sum.
+pub(crate) fn check_vector(vector: &[f32], gradient_len: usize) -> Result<(), AggregateError> {
+    if vector.len() != gradient_len {
+        return Err(AggregateError::WrongLength { actual: vector.len(), expected: gradient_len });
+    }
+    match vector.iter().position(|x| !x.is_finite()) {
+        None => Ok(()),
+        Some(index) => Err(AggregateError::NonFinite { index, value: vector[index] }),
+    }
+}

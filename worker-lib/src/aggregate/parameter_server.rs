@@ -1,0 +1,322 @@
+//! A parameter server that sums: workers send it their vectors over TCP, and it sends the sum back to each.
+//!
+//! It holds no weights: what the paper's server updates once, every worker updates for itself, with the same bits. So
+//! it does less than the paper's, and can only be faster.
+
+use std::net::{SocketAddr, SocketAddrV4, TcpListener};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use iswitch_socket::PollSet;
+
+use super::connection::{Connection, Hello, READ_LEN_BYTES, check_group, listen};
+use super::{AggregateError, AggregatorStats, ConnectError, GradientAggregator, Round, Style, check_vector};
+
+const FLOAT_LEN_BYTES: usize = size_of::<f32>();
+/// Sums that are under way at once: a fast worker sends for the next round while a slow one receives the last.
+const SUMS: usize = 2;
+/// How often a server looks whether it is to stop.
+const STOP_INTERVAL: Duration = Duration::from_millis(100);
+
+/// A group of workers with a parameter server.
+#[derive(Clone, Debug)]
+pub struct ParameterServerOptions {
+    /// Where the server listens.
+    pub server: SocketAddrV4,
+    /// Workers of the group.
+    pub workers: u16,
+    /// Floats in each vector.
+    pub gradient_len: u32,
+    /// Whether the sum is sent back when all of it is there, or as it comes.
+    pub style: Style,
+    /// How long to wait for connections, and later for bytes of the others.
+    pub timeout: Duration,
+}
+
+impl ParameterServerOptions {
+    fn hello(&self, rank: u16) -> Hello {
+        Hello { rank, workers: self.workers, gradient_len: self.gradient_len }
+    }
+}
+
+/// The server.
+#[derive(Debug)]
+pub struct ParameterServer {
+    listener: TcpListener,
+    options: ParameterServerOptions,
+}
+
+/// A worker as the server sees it; both counts are of bytes since the beginning.
+#[derive(Debug)]
+struct Client {
+    connection: Connection,
+    staging: Vec<u8>,
+    /// Bytes in `staging`: of a float some may have come already.
+    begun: usize,
+    /// Summed.
+    summed: usize,
+    sent: usize,
+}
+
+/// A sum under way.
+#[derive(Clone, Debug)]
+struct Sum {
+    round: usize,
+    floats: Vec<f32>,
+    /// Floats that any worker has contributed to; the others hold an earlier sum.
+    begun: usize,
+}
+
+impl ParameterServer {
+    /// Listens at the address in the options; port 0 stands for a free one.
+    pub fn bind(options: ParameterServerOptions) -> Result<Self, ConnectError> {
+        check_group(usize::from(options.workers), options.gradient_len)?;
+        Ok(Self { listener: listen(options.server)?, options })
+    }
+
+    /// Where it listens.
+    pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Waits for all workers and serves them until the first of them goes, or until it is told to stop.
+    ///
+    /// Returns the rounds that were finished.
+    pub fn run(self, stop: &AtomicBool) -> Result<u64, ServeError> {
+        let clients = self.gather()?;
+        let len = self.options.gradient_len as usize;
+        let sums = [0, 1].map(|round| Sum { round, floats: vec![0.0; len], begun: 0 });
+        let mut service = Service { style: self.options.style, len, clients, sums };
+        let outcome = service.serve(stop);
+        let rounds = service.rounds();
+        match outcome {
+            // Who has the sum and needs no other one closes its connection.
+            Err(AggregateError::PeerLost { .. }) if service.is_between_rounds() => Ok(rounds),
+            outcome => outcome.map(|()| rounds).map_err(Into::into),
+        }
+    }
+
+    fn gather(&self) -> Result<Vec<Client>, ConnectError> {
+        let workers = usize::from(self.options.workers);
+        let mut places: Vec<Option<Client>> = (0..workers).map(|_| None).collect();
+        while places.iter().any(Option::is_none) {
+            let (mut connection, hello) = Connection::accept(&self.listener, self.options.timeout)?;
+            let peer = connection.peer();
+            // Told before it is judged, so that the worker can name the difference as well.
+            connection.reply(self.options.hello(hello.rank))?;
+            hello.expect(self.options.hello(hello.rank), peer)?;
+            let place = places.get_mut(usize::from(hello.rank)).filter(|place| place.is_none());
+            let place = place.ok_or(ConnectError::BadOption {
+                field: "rank",
+                value: usize::from(hello.rank),
+                expected: "less than the number of workers, and another one for each",
+            })?;
+            connection.begin()?;
+            let staging = vec![0; READ_LEN_BYTES];
+            *place = Some(Client { connection, staging, begun: 0, summed: 0, sent: 0 });
+        }
+        Ok(places.into_iter().flatten().collect())
+    }
+}
+
+/// Why a parameter server ended before its workers did.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The workers did not come together.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// A connection failed in the midst of a round.
+    #[error(transparent)]
+    Round(#[from] AggregateError),
+}
+
+struct Service {
+    style: Style,
+    /// Floats in a vector.
+    len: usize,
+    clients: Vec<Client>,
+    sums: [Sum; SUMS],
+}
+
+impl Service {
+    fn serve(&mut self, stop: &AtomicBool) -> Result<(), AggregateError> {
+        let mut waiting = PollSet::new();
+        while !stop.load(Ordering::Relaxed) {
+            let mut moved = 0;
+            for client in 0..self.clients.len() {
+                moved += self.receive(client)?;
+                moved += self.send(client)?;
+            }
+            if moved > 0 {
+                continue;
+            }
+            waiting.clear();
+            for client in &self.clients {
+                waiting.push_for(client.connection.as_fd(), true, self.ready_for(client) > client.sent);
+            }
+            waiting.wait(Some(STOP_INTERVAL))?;
+        }
+        Ok(())
+    }
+
+    fn vector_len_bytes(&self) -> usize {
+        self.len * FLOAT_LEN_BYTES
+    }
+
+    /// Rounds whose sums have been given to all.
+    fn rounds(&self) -> u64 {
+        let sent = self.clients.iter().map(|client| client.sent).min().unwrap_or(0);
+        (sent / self.vector_len_bytes().max(1)) as u64
+    }
+
+    fn is_between_rounds(&self) -> bool {
+        let len = self.vector_len_bytes().max(1);
+        self.clients
+            .iter()
+            .any(|client| client.sent == client.summed && client.sent % len == 0 && client.begun == 0)
+    }
+
+    fn receive(&mut self, at: usize) -> Result<usize, AggregateError> {
+        let vector_len = self.vector_len_bytes();
+        let client = &mut self.clients[at];
+        let (round, within) = (client.summed / vector_len, client.summed % vector_len);
+        let room = client.staging.len().min(vector_len - within);
+        let len = client.connection.read_some(&mut client.staging[client.begun..room])?;
+        let (whole, first) = ((client.begun + len) / FLOAT_LEN_BYTES, within / FLOAT_LEN_BYTES);
+        self.sums[round % SUMS].add(round, first, &client.staging[..whole * FLOAT_LEN_BYTES]);
+        client.staging.copy_within(whole * FLOAT_LEN_BYTES..client.begun + len, 0);
+        client.begun = client.begun + len - whole * FLOAT_LEN_BYTES;
+        client.summed += whole * FLOAT_LEN_BYTES;
+        Ok(len)
+    }
+
+    /// Bytes that may have been sent to a worker by now.
+    fn ready_for(&self, client: &Client) -> usize {
+        let vector_len = self.vector_len_bytes();
+        let begin = client.sent / vector_len * vector_len;
+        let summed = self.clients.iter().map(|client| client.summed).min().unwrap_or(0);
+        let of_round = summed.saturating_sub(begin).min(vector_len);
+        match self.style {
+            Style::Paper if of_round < vector_len => begin,
+            _ => begin + of_round,
+        }
+    }
+
+    fn send(&mut self, at: usize) -> Result<usize, AggregateError> {
+        let vector_len = self.vector_len_bytes();
+        let ready = self.ready_for(&self.clients[at]);
+        let client = &mut self.clients[at];
+        if ready <= client.sent {
+            return Ok(0);
+        }
+        let (round, within) = (client.sent / vector_len, client.sent % vector_len);
+        let bytes: &[u8] = bytemuck::cast_slice(&self.sums[round % SUMS].floats);
+        let len = client.connection.write_some(&bytes[within..within + ready - client.sent])?;
+        client.sent += len;
+        Ok(len)
+    }
+}
+
+impl Sum {
+    /// Adds floats of a round from `first` on. Nobody contributes to the round after the next before all have the sum of
+    /// this one.
+    fn add(&mut self, round: usize, first: usize, bytes: &[u8]) {
+        if self.round != round {
+            (self.round, self.begun) = (round, 0);
+        }
+        let end = first + bytes.len() / FLOAT_LEN_BYTES;
+        let old = self.begun.clamp(first, end);
+        let (added, written) = bytes.split_at((old - first) * FLOAT_LEN_BYTES);
+        for (sum, x) in self.floats[first..old].iter_mut().zip(floats(added)) {
+            *sum += x;
+        }
+        for (sum, x) in self.floats[old..end].iter_mut().zip(floats(written)) {
+            *sum = x;
+        }
+        self.begun = self.begun.max(end);
+    }
+}
+
+fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> + '_ {
+    bytes.chunks_exact(FLOAT_LEN_BYTES).map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]]))
+}
+
+/// A worker of a parameter server.
+#[derive(Debug)]
+pub struct ParameterServerClient {
+    connection: Connection,
+    workers: u16,
+    timeout: Duration,
+    sum: Vec<f32>,
+    waiting: PollSet,
+    stats: AggregatorStats,
+}
+
+impl ParameterServerClient {
+    /// Connects to the server.
+    pub fn join(options: &ParameterServerOptions, rank: u16) -> Result<Self, ConnectError> {
+        check_group(usize::from(options.workers), options.gradient_len)?;
+        let hello = options.hello(rank);
+        let mut connection = Connection::connect(options.server, hello, options.timeout)?;
+        connection.read_hello()?.expect(hello, connection.peer())?;
+        connection.begin()?;
+        Ok(Self {
+            connection,
+            workers: options.workers,
+            timeout: options.timeout,
+            sum: vec![0.0; options.gradient_len as usize],
+            waiting: PollSet::new(),
+            stats: AggregatorStats::default(),
+        })
+    }
+
+    fn run_round(&mut self, contribution: &[f32]) -> Result<(), AggregateError> {
+        let outgoing: &[u8] = bytemuck::cast_slice(contribution);
+        let incoming: &mut [u8] = bytemuck::cast_slice_mut(&mut self.sum);
+        let (mut sent, mut received) = (0, 0);
+        let mut heard = Instant::now();
+        while received < incoming.len() {
+            let mut moved = 0;
+            if sent < outgoing.len() {
+                moved = self.connection.write_some(&outgoing[sent..])?;
+                sent += moved;
+            }
+            let len = self.connection.read_some(&mut incoming[received..])?;
+            received += len;
+            if moved + len > 0 {
+                heard = Instant::now();
+                continue;
+            }
+            let silent = heard.elapsed();
+            if silent >= self.timeout {
+                return Err(AggregateError::PeerLost { peer: self.connection.peer(), silent });
+            }
+            self.waiting.clear();
+            self.waiting.push_for(self.connection.as_fd(), true, sent < outgoing.len());
+            self.waiting.wait(Some(self.timeout.saturating_sub(silent)))?;
+        }
+        Ok(())
+    }
+}
+
+impl GradientAggregator for ParameterServerClient {
+    fn name(&self) -> &'static str {
+        "parameter server"
+    }
+
+    fn gradient_len(&self) -> usize {
+        self.sum.len()
+    }
+
+    fn reduce(&mut self, contribution: &[f32]) -> Result<(Round, &[f32]), AggregateError> {
+        check_vector(contribution, self.sum.len())?;
+        let number = self.stats.rounds as u32;
+        self.run_round(contribution)?;
+        self.stats.rounds += 1;
+        Ok((Round { number, contributors: self.workers, uniform: true }, &self.sum))
+    }
+
+    fn stats(&self) -> AggregatorStats {
+        self.stats
+    }
+}

@@ -1,0 +1,284 @@
+//! Ring all-reduce over TCP (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
+//! workstations", JPDC 2009): each of N workers sends 2 (N - 1) / N vectors, to the next one only.
+//!
+//! What a worker sends is one stream of 2 (N - 1) chunks, and so is what it receives: the first chunk is its own, and
+//! every other one is what came in before, summed with its own in the first N - 1 steps and as it is in the others.
+
+use std::net::{SocketAddrV4, TcpListener};
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use iswitch_socket::PollSet;
+
+use super::connection::{Connection, Hello, READ_LEN_BYTES, check_group, listen};
+use super::{AggregateError, AggregatorStats, ConnectError, GradientAggregator, Round, Style, check_vector};
+
+/// A worker's place in a ring.
+#[derive(Clone, Debug)]
+pub struct RingOptions {
+    /// Where each worker listens, by rank.
+    pub members: Vec<SocketAddrV4>,
+    /// Which of them this is.
+    pub rank: u16,
+    /// Floats in each vector.
+    pub gradient_len: u32,
+    /// Whether whole chunks are passed on, or what has come of them.
+    pub style: Style,
+    /// How long to wait for the others to connect, and later for bytes of theirs.
+    pub timeout: Duration,
+}
+
+/// A member of a ring.
+#[derive(Debug)]
+pub struct Ring {
+    style: Style,
+    timeout: Duration,
+    workers: usize,
+    /// None for a ring of one.
+    neighbours: Option<Neighbours>,
+    /// Floats of the chunks that are sent, in their order; the next one is what is received at the same time.
+    chunks: Vec<Range<usize>>,
+    sum: Vec<f32>,
+    /// Bytes that came in and are to be summed.
+    staging: Vec<u8>,
+    waiting: PollSet,
+    stats: AggregatorStats,
+}
+
+#[derive(Debug)]
+struct Neighbours {
+    next: Connection,
+    previous: Connection,
+}
+
+/// How far a round is, in bytes of the two streams.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    sent: usize,
+    received: usize,
+    /// Bytes that have been received and summed.
+    processed: usize,
+}
+
+impl Ring {
+    /// Connects to the next worker and waits for the previous one.
+    pub fn join(options: &RingOptions) -> Result<Self, ConnectError> {
+        let at = *options.members.get(usize::from(options.rank)).ok_or(ConnectError::BadOption {
+            field: "rank",
+            value: usize::from(options.rank),
+            expected: "less than the number of members",
+        })?;
+        Self::join_at(options, &listen(at)?)
+    }
+
+    /// The same with a listener that exists already.
+    pub fn join_at(options: &RingOptions, listener: &TcpListener) -> Result<Self, ConnectError> {
+        let workers = options.members.len();
+        check_group(workers, options.gradient_len)?;
+        let hello = |rank: usize| Hello {
+            rank: rank as u16,
+            workers: workers as u16,
+            gradient_len: options.gradient_len,
+        };
+        let rank = usize::from(options.rank);
+        let neighbours = if workers > 1 {
+            let next =
+                Connection::connect(options.members[(rank + 1) % workers], hello(rank), options.timeout)?;
+            let (previous, theirs) = Connection::accept(listener, options.timeout)?;
+            theirs.expect(hello((rank + workers - 1) % workers), previous.peer())?;
+            next.begin()?;
+            previous.begin()?;
+            Some(Neighbours { next, previous })
+        } else {
+            None
+        };
+        let len = options.gradient_len as usize;
+        let chunk = |at: usize| len * at / workers..len * (at + 1) / workers;
+        let steps = 2 * workers.saturating_sub(1);
+        // One more than is sent: the last chunk is only received.
+        let chunks = (0..=steps).map(|step| chunk((rank + 2 * workers - step) % workers)).collect();
+        Ok(Self {
+            style: options.style,
+            timeout: options.timeout,
+            workers,
+            neighbours,
+            chunks,
+            sum: vec![0.0; len],
+            staging: vec![0; READ_LEN_BYTES],
+            waiting: PollSet::new(),
+            stats: AggregatorStats::default(),
+        })
+    }
+
+    fn run_round(&mut self, contribution: &[f32]) -> Result<(), AggregateError> {
+        let Some(mut neighbours) = self.neighbours.take() else {
+            self.sum.copy_from_slice(contribution);
+            return Ok(());
+        };
+        let outcome = self.exchange(&mut neighbours, contribution);
+        // After an error the two streams are at different places for ever.
+        self.neighbours = Some(neighbours);
+        outcome
+    }
+
+    fn exchange(&mut self, neighbours: &mut Neighbours, contribution: &[f32]) -> Result<(), AggregateError> {
+        let steps = self.chunks.len() - 1;
+        let total: usize = self.chunks[1..].iter().map(byte_len).sum();
+        let to_send: usize = self.chunks[..steps].iter().map(byte_len).sum();
+        let mut progress = Progress::default();
+        let mut heard = Instant::now();
+        while progress.sent < to_send || progress.processed < total {
+            let ready = self.ready_to_send(progress.processed);
+            let sent = self.send(&mut neighbours.next, contribution, progress.sent, ready)?;
+            progress.sent += sent;
+            let received = self.receive(&mut neighbours.previous, contribution, &mut progress)?;
+            if sent + received > 0 {
+                heard = Instant::now();
+                continue;
+            }
+            let ready = self.ready_to_send(progress.processed);
+            self.wait(neighbours, progress.processed < total, progress.sent < ready, heard)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of the outgoing stream that exist by now.
+    fn ready_to_send(&self, processed: usize) -> usize {
+        let steps = self.chunks.len() - 1;
+        let first = byte_len(&self.chunks[0]);
+        let passed_on = match self.style {
+            Style::Pipelined => processed,
+            Style::Paper => whole_chunks(&self.chunks[1..], processed),
+        };
+        let to_send: usize = self.chunks[..steps].iter().map(byte_len).sum();
+        (first + passed_on).min(to_send)
+    }
+
+    fn send(
+        &mut self,
+        next: &mut Connection,
+        contribution: &[f32],
+        sent: usize,
+        ready: usize,
+    ) -> Result<usize, AggregateError> {
+        if sent >= ready {
+            return Ok(0);
+        }
+        let (step, within) = position(&self.chunks, sent);
+        // The first chunk is this worker's own; all others have been summed here.
+        let source = if step == 0 { contribution } else { &self.sum };
+        let chunk: &[u8] = bytemuck::cast_slice(&source[self.chunks[step].clone()]);
+        let end = chunk.len().min(within + ready - sent);
+        next.write_some(&chunk[within..end])
+    }
+
+    /// Takes in what there is of the chunk that is coming.
+    fn receive(
+        &mut self,
+        previous: &mut Connection,
+        contribution: &[f32],
+        progress: &mut Progress,
+    ) -> Result<usize, AggregateError> {
+        let incoming = &self.chunks[1..];
+        let total: usize = incoming.iter().map(byte_len).sum();
+        if progress.processed >= total {
+            return Ok(0);
+        }
+        let (step, within) = position(incoming, progress.processed);
+        let chunk = incoming[step].clone();
+        let left = byte_len(&chunk) - within;
+        if step + 1 >= self.workers {
+            // All have summed it.
+            let place: &mut [u8] = bytemuck::cast_slice_mut(&mut self.sum[chunk]);
+            let len = previous.read_some(&mut place[within..])?;
+            progress.received += len;
+            progress.processed += len;
+            return Ok(len);
+        }
+        // Of a float some bytes may have come already.
+        let begun = progress.received - progress.processed;
+        let room = left.min(self.staging.len() / size_of::<f32>() * size_of::<f32>());
+        let len = previous.read_some(&mut self.staging[begun..room])?;
+        progress.received += len;
+        let whole = (begun + len) / size_of::<f32>();
+        let first = chunk.start + within / size_of::<f32>();
+        let floats = self.staging.chunks_exact(size_of::<f32>()).take(whole);
+        let own = &contribution[first..first + whole];
+        for ((sum, own), bytes) in self.sum[first..first + whole].iter_mut().zip(own).zip(floats) {
+            *sum = own + f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        }
+        progress.processed += whole * size_of::<f32>();
+        self.staging.copy_within(whole * size_of::<f32>()..begun + len, 0);
+        Ok(len)
+    }
+
+    fn wait(
+        &mut self,
+        neighbours: &Neighbours,
+        to_read: bool,
+        to_write: bool,
+        heard: Instant,
+    ) -> Result<(), AggregateError> {
+        self.waiting.clear();
+        if to_read {
+            self.waiting.push(neighbours.previous.as_fd());
+        }
+        if to_write {
+            self.waiting.push_for(neighbours.next.as_fd(), false, true);
+        }
+        let silent = heard.elapsed();
+        if silent >= self.timeout {
+            let peer = if to_read { neighbours.previous.peer() } else { neighbours.next.peer() };
+            return Err(AggregateError::PeerLost { peer, silent });
+        }
+        self.waiting.wait(Some(self.timeout.saturating_sub(silent)))?;
+        Ok(())
+    }
+}
+
+fn byte_len(chunk: &Range<usize>) -> usize {
+    chunk.len() * size_of::<f32>()
+}
+
+/// Which of the chunks a byte of their stream is in, and where.
+fn position(chunks: &[Range<usize>], at: usize) -> (usize, usize) {
+    let mut before = 0;
+    for (step, chunk) in chunks.iter().enumerate() {
+        if at < before + byte_len(chunk) {
+            return (step, at - before);
+        }
+        before += byte_len(chunk);
+    }
+    (chunks.len(), 0)
+}
+
+/// Bytes of those chunks of a stream that are complete.
+fn whole_chunks(chunks: &[Range<usize>], processed: usize) -> usize {
+    let ends = chunks.iter().scan(0, |end, chunk| {
+        *end += byte_len(chunk);
+        Some(*end)
+    });
+    ends.take_while(|end| *end <= processed).last().unwrap_or(0)
+}
+
+impl GradientAggregator for Ring {
+    fn name(&self) -> &'static str {
+        "ring"
+    }
+
+    fn gradient_len(&self) -> usize {
+        self.sum.len()
+    }
+
+    fn reduce(&mut self, contribution: &[f32]) -> Result<(Round, &[f32]), AggregateError> {
+        check_vector(contribution, self.sum.len())?;
+        let number = self.stats.rounds as u32;
+        self.run_round(contribution)?;
+        self.stats.rounds += 1;
+        Ok((Round { number, contributors: self.workers as u16, uniform: true }, &self.sum))
+    }
+
+    fn stats(&self) -> AggregatorStats {
+        self.stats
+    }
+}

@@ -1,0 +1,185 @@
+//! Ring and parameter server over real sockets: exact sums, the same bits everywhere, errors that name what is wrong.
+
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
+
+use iswitch::aggregate::{
+    AggregateError, ConnectError, GradientAggregator, ParameterServer, ParameterServerClient,
+    ParameterServerOptions, Ring, RingOptions, Style,
+};
+
+const TIMEOUT: Duration = Duration::from_secs(20);
+const STYLES: [Style; 2] = [Style::Paper, Style::Pipelined];
+/// Of one float, of fewer floats than workers, of uneven chunks, of more than is read at once.
+const LENGTHS: [u32; 5] = [1, 3, 7, 1_000, 200_003];
+
+fn local(listener: &TcpListener) -> SocketAddrV4 {
+    match listener.local_addr().unwrap() {
+        std::net::SocketAddr::V4(address) => address,
+        std::net::SocketAddr::V6(address) => panic!("{address}"),
+    }
+}
+
+fn free_port() -> SocketAddrV4 {
+    SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)
+}
+
+/// Runs each member in a thread of its own and returns what they have made of it, by rank.
+fn together<T: Send>(
+    members: Vec<Box<dyn FnOnce() -> Box<dyn GradientAggregator> + Send>>,
+    work: impl Fn(usize, &mut dyn GradientAggregator) -> T + Sync,
+) -> Vec<T> {
+    thread::scope(|scope| {
+        let work = &work;
+        let threads: Vec<_> = members
+            .into_iter()
+            .enumerate()
+            .map(|(rank, join)| scope.spawn(move || work(rank, join().as_mut())))
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+fn ring(
+    workers: usize,
+    gradient_len: u32,
+    style: Style,
+) -> Vec<Box<dyn FnOnce() -> Box<dyn GradientAggregator> + Send>> {
+    let listeners: Vec<_> = (0..workers).map(|_| TcpListener::bind(free_port()).unwrap()).collect();
+    let members: Vec<_> = listeners.iter().map(local).collect();
+    let options =
+        |rank| RingOptions { members: members.clone(), rank, gradient_len, style, timeout: TIMEOUT };
+    let join = |(rank, listener): (usize, TcpListener)| {
+        let options = options(rank as u16);
+        Box::new(move || Box::new(Ring::join_at(&options, &listener).unwrap()) as Box<dyn GradientAggregator>)
+            as Box<dyn FnOnce() -> _ + Send>
+    };
+    listeners.into_iter().enumerate().map(join).collect()
+}
+
+/// Starts a server in a thread that ends with its workers.
+fn served(
+    workers: u16,
+    gradient_len: u32,
+    style: Style,
+) -> Vec<Box<dyn FnOnce() -> Box<dyn GradientAggregator> + Send>> {
+    let options =
+        ParameterServerOptions { server: free_port(), workers, gradient_len, style, timeout: TIMEOUT };
+    let server = ParameterServer::bind(options.clone()).unwrap();
+    let std::net::SocketAddr::V4(address) = server.local_addr().unwrap() else { panic!("no IPv4") };
+    thread::spawn(move || server.run(&AtomicBool::new(false)));
+    let options = ParameterServerOptions { server: address, ..options };
+    let join = |rank| {
+        let options = options.clone();
+        Box::new(move || {
+            Box::new(ParameterServerClient::join(&options, rank).unwrap()) as Box<dyn GradientAggregator>
+        }) as Box<dyn FnOnce() -> _ + Send>
+    };
+    (0..workers).map(join).collect()
+}
+
+/// Whole numbers, whose sums are exact in any order, and that differ in each round.
+fn exact(rank: usize, round: usize, at: usize) -> f32 {
+    ((rank + 1) * (at % 1000 + 1) + round) as f32
+}
+
+fn check_exact(workers: usize, len: u32, member: &mut dyn GradientAggregator, rank: usize) {
+    for round in 0..6 {
+        let contribution: Vec<_> = (0..len as usize).map(|at| exact(rank, round, at)).collect();
+        let (report, sum) = member.reduce(&contribution).unwrap();
+        assert_eq!((report.number as usize, usize::from(report.contributors)), (round, workers));
+        for (at, x) in sum.iter().enumerate() {
+            let expected: f32 = (0..workers).map(|rank| exact(rank, round, at)).sum();
+            assert_eq!(*x, expected, "element {at} of {len}, round {round}, {workers} workers");
+        }
+    }
+}
+
+#[test]
+fn sums_are_exact() {
+    for style in STYLES {
+        for len in LENGTHS {
+            for workers in [1, 2, 3, 5] {
+                for members in [ring(workers, len, style), served(workers as u16, len, style)] {
+                    together(members, |rank, member| check_exact(workers, len, member, rank));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn all_workers_get_the_same_bits() {
+    let len = 50_001;
+    for style in STYLES {
+        for members in [ring(4, len, style), served(4, len, style)] {
+            let sums = together(members, |rank, member| {
+                let mut vector: Vec<_> =
+                    (0..len).map(|at| ((at * 7 + rank as u32) as f32 * 0.123).sin()).collect();
+                (0..5).for_each(|_| {
+                    member.all_reduce(&mut vector).unwrap();
+                });
+                vector.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+            });
+            assert!(sums.iter().all(|sum| *sum == sums[0]), "{style:?}");
+        }
+    }
+}
+
+#[test]
+fn a_worker_that_goes_ends_the_group() {
+    for members in [ring(3, 1_000, Style::Pipelined), served(3, 1_000, Style::Pipelined)] {
+        let outcomes = together(members, |rank, member| {
+            let contribution = vec![1.0; 1_000];
+            member.reduce(&contribution).unwrap();
+            // The first one drops its connections here.
+            (rank > 0).then(|| member.reduce(&contribution).map(|_| ()))
+        });
+        for outcome in outcomes.into_iter().flatten() {
+            assert!(matches!(outcome, Err(AggregateError::PeerLost { .. })), "{outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn groups_that_differ_are_refused_by_name() {
+    let options = ParameterServerOptions {
+        server: free_port(),
+        workers: 2,
+        gradient_len: 10,
+        style: Style::default(),
+        timeout: TIMEOUT,
+    };
+    let server = ParameterServer::bind(options.clone()).unwrap();
+    let std::net::SocketAddr::V4(address) = server.local_addr().unwrap() else { panic!("no IPv4") };
+    let serving = thread::spawn(move || server.run(&AtomicBool::new(false)));
+    let other = ParameterServerOptions { server: address, gradient_len: 11, ..options.clone() };
+    let error = ParameterServerClient::join(&other, 0).unwrap_err();
+    let expected = format!("gradient length is 10 at {address}, and 11 here");
+    assert_eq!(error.to_string(), expected);
+    assert!(serving.join().unwrap().unwrap_err().to_string().starts_with("gradient length is 11 at "));
+    let none = ParameterServerOptions { workers: 0, ..options };
+    assert!(matches!(ParameterServer::bind(none), Err(ConnectError::BadOption { .. })));
+}
+
+#[test]
+fn nobody_at_the_other_end_is_told_in_time() {
+    let listener = TcpListener::bind(free_port()).unwrap();
+    let nobody = local(&TcpListener::bind(free_port()).unwrap());
+    let members = vec![local(&listener), nobody];
+    let timeout = Duration::from_millis(50);
+    let options = RingOptions { members, rank: 0, gradient_len: 1, style: Style::Paper, timeout };
+    let error = Ring::join_at(&options, &listener).unwrap_err();
+    assert!(error.to_string().starts_with(&format!("no connection to {nobody} within ")), "{error}");
+}
+
+#[test]
+fn bad_vectors_are_refused_before_anything_is_sent() {
+    together(ring(1, 2, Style::Pipelined), |_, member| {
+        assert!(matches!(member.reduce(&[1.0]), Err(AggregateError::WrongLength { .. })));
+        assert!(matches!(member.reduce(&[1.0, f32::NAN]), Err(AggregateError::NonFinite { index: 1, .. })));
+        assert_eq!(member.reduce(&[1.0, 2.0]).unwrap().1, [1.0, 2.0]);
+    });
+}
