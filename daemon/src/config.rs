@@ -34,6 +34,7 @@ const JOIN_RATE: RangeInclusive<u64> = 1..=10_000_000;
 const JOBS_PER_SOURCE: RangeInclusive<u64> = 1..=MAX_JOBS as u64;
 const RECV_BUFFER_BYTES: RangeInclusive<u64> = 4096..=1 << 30;
 const SPIN_US: RangeInclusive<u64> = 0..=1_000_000;
+const DEFAULT_SPIN_US: u32 = 50;
 const UDP_PORT: RangeInclusive<u64> = 1..=65_535;
 const UPLINK_JOBS: RangeInclusive<u64> = 1..=MAX_JOBS as u64;
 
@@ -126,7 +127,7 @@ struct Settings {
     /// Add in the order of the workers' ranks: the same gradients give the same bits in any order of arrival
     #[arg(long, num_args = 0, default_missing_value = "true")]
     ordered: Option<bool>,
-    /// Look for packets this long before blocking, in microseconds; costs a core [default: 0]
+    /// Look for packets so long after the last one before blocking, in microseconds [default: 50]
     #[arg(long, value_name = "US")]
     spin_us: Option<u32>,
     /// Require the key in this file, made by `iswitchctl keygen`, of a job, or without JOB= of all jobs that have
@@ -482,7 +483,7 @@ impl Settings {
             buffer_bytes: self.recv_buffer_bytes.unwrap_or(DEFAULT_RECV_BUFFER_BYTES),
             offload: self.offload.unwrap_or(true),
             ingress_rule: self.ingress_rule.unwrap_or(true),
-            spin: Duration::from_micros(self.spin_us.unwrap_or(0).into()),
+            spin: Duration::from_micros(self.spin_us.unwrap_or(DEFAULT_SPIN_US).into()),
             control_socket: self.control_socket.or_else(default_control_socket),
             sandbox: self.sandbox.unwrap_or(true),
             user: self.user,

@@ -148,6 +148,9 @@ impl Runtime {
                 if self.receive() {
                     last_packet = self.clock.now();
                 }
+            } else if spinning {
+                // Those that are to send the next packet may wait for this core.
+                std::thread::yield_now();
             }
             let now = self.clock.now();
             if self.switch.poll_timeout().is_some_and(|deadline| deadline <= now) {

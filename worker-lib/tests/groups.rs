@@ -1,5 +1,6 @@
 //! Ring and parameter server over real sockets: exact sums, the same bits everywhere, errors that name what is wrong.
 
+use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -141,6 +142,38 @@ fn a_worker_that_goes_ends_the_group() {
             assert!(matches!(outcome, Err(AggregateError::PeerLost { .. })), "{outcome:?}");
         }
     }
+}
+
+#[test]
+fn a_slow_worker_gets_the_last_sum_of_one_that_has_left() {
+    // More than the buffers of a connection hold.
+    let gradient_len = 4_000_000;
+    let (server, style) = (free_port(), Style::Pipelined);
+    let options = ParameterServerOptions { server, workers: 2, gradient_len, style, timeout: TIMEOUT };
+    let server = ParameterServer::bind(options.clone()).unwrap();
+    let std::net::SocketAddr::V4(address) = server.local_addr().unwrap() else { panic!("no IPv4") };
+    let serving = thread::spawn(move || server.run(&AtomicBool::new(false)));
+    let options = ParameterServerOptions { server: address, ..options };
+    let fast = thread::spawn(move || {
+        let mut fast = ParameterServerClient::join(&options, 0).unwrap();
+        fast.reduce(&vec![1.0; gradient_len as usize]).map(|_| ()).unwrap();
+    });
+    // A worker of rank 1 that does not read before it has sent all, and then takes its time.
+    let mut slow = std::net::TcpStream::connect(address).unwrap();
+    let mut hello = *b"iSW1\x01\0\x02\0\0\0\0\0\0\0\0\0";
+    hello[8..12].copy_from_slice(&gradient_len.to_le_bytes());
+    slow.write_all(&hello).unwrap();
+    slow.read_exact(&mut hello).unwrap();
+    (0..gradient_len).collect::<Vec<_>>().chunks(1000).for_each(|chunk| {
+        let bytes: Vec<_> = chunk.iter().flat_map(|_| 2.0f32.to_le_bytes()).collect();
+        slow.write_all(&bytes).unwrap();
+    });
+    fast.join().unwrap();
+    thread::sleep(Duration::from_millis(100));
+    let mut sum = vec![0; gradient_len as usize * 4];
+    slow.read_exact(&mut sum).unwrap();
+    assert!(sum.chunks(4).all(|x| x == 3.0f32.to_le_bytes()));
+    assert_eq!(serving.join().unwrap().unwrap(), 1);
 }
 
 #[test]

@@ -21,6 +21,9 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 /// Bytes that are taken from a socket at once: what a connection holds in flight, and less than a core's cache.
 pub(super) const READ_LEN_BYTES: usize = 256 << 10;
 
+/// How long to look for bytes again and again before sleeping until some arrive, as the worker of a switch does.
+pub(super) const SPIN: Duration = Duration::from_micros(100);
+
 /// How the parts of a vector follow each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {

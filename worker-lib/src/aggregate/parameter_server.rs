@@ -5,11 +5,12 @@
 
 use std::net::{SocketAddr, SocketAddrV4, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
 use iswitch_socket::PollSet;
 
-use super::connection::{Connection, Hello, READ_LEN_BYTES, check_group, listen};
+use super::connection::{Connection, Hello, READ_LEN_BYTES, SPIN, check_group, listen};
 use super::{AggregateError, AggregatorStats, ConnectError, GradientAggregator, Round, Style, check_vector};
 
 const FLOAT_LEN_BYTES: usize = size_of::<f32>();
@@ -56,6 +57,8 @@ struct Client {
     /// Summed.
     summed: usize,
     sent: usize,
+    /// It has closed its connection after a sum that it has got.
+    has_left: bool,
 }
 
 /// A sum under way.
@@ -79,7 +82,8 @@ impl ParameterServer {
         self.listener.local_addr()
     }
 
-    /// Waits for all workers and serves them until the first of them goes, or until it is told to stop.
+    /// Waits for all workers and serves them until the first of them has gone and the others have the sums that it has
+    /// contributed to, or until it is told to stop.
     ///
     /// Returns the rounds that were finished.
     pub fn run(self, stop: &AtomicBool) -> Result<u64, ServeError> {
@@ -87,13 +91,8 @@ impl ParameterServer {
         let len = self.options.gradient_len as usize;
         let sums = [0, 1].map(|round| Sum { round, floats: vec![0.0; len], begun: 0 });
         let mut service = Service { style: self.options.style, len, clients, sums };
-        let outcome = service.serve(stop);
-        let rounds = service.rounds();
-        match outcome {
-            // Who has the sum and needs no other one closes its connection.
-            Err(AggregateError::PeerLost { .. }) if service.is_between_rounds() => Ok(rounds),
-            outcome => outcome.map(|()| rounds).map_err(Into::into),
-        }
+        service.serve(stop)?;
+        Ok(service.rounds())
     }
 
     fn gather(&self) -> Result<Vec<Client>, ConnectError> {
@@ -113,7 +112,7 @@ impl ParameterServer {
             })?;
             connection.begin()?;
             let staging = vec![0; READ_LEN_BYTES];
-            *place = Some(Client { connection, staging, begun: 0, summed: 0, sent: 0 });
+            *place = Some(Client { connection, staging, begun: 0, summed: 0, sent: 0, has_left: false });
         }
         Ok(places.into_iter().flatten().collect())
     }
@@ -141,17 +140,26 @@ struct Service {
 impl Service {
     fn serve(&mut self, stop: &AtomicBool) -> Result<(), AggregateError> {
         let mut waiting = PollSet::new();
+        let mut heard = Instant::now();
         while !stop.load(Ordering::Relaxed) {
             let mut moved = 0;
             for client in 0..self.clients.len() {
                 moved += self.receive(client)?;
                 moved += self.send(client)?;
             }
+            if self.is_over() {
+                break;
+            }
             if moved > 0 {
+                heard = Instant::now();
+                continue;
+            }
+            if heard.elapsed() < SPIN {
+                yield_now();
                 continue;
             }
             waiting.clear();
-            for client in &self.clients {
+            for client in self.clients.iter().filter(|client| !client.has_left) {
                 waiting.push_for(client.connection.as_fd(), true, self.ready_for(client) > client.sent);
             }
             waiting.wait(Some(STOP_INTERVAL))?;
@@ -169,19 +177,31 @@ impl Service {
         (sent / self.vector_len_bytes().max(1)) as u64
     }
 
-    fn is_between_rounds(&self) -> bool {
-        let len = self.vector_len_bytes().max(1);
-        self.clients
-            .iter()
-            .any(|client| client.sent == client.summed && client.sent % len == 0 && client.begun == 0)
+    /// Whether a worker has left and all others have what it has contributed to.
+    fn is_over(&self) -> bool {
+        let mut others = self.clients.iter().filter(|client| !client.has_left);
+        others.clone().count() < self.clients.len()
+            && others.all(|client| self.ready_for(client) <= client.sent)
     }
 
     fn receive(&mut self, at: usize) -> Result<usize, AggregateError> {
         let vector_len = self.vector_len_bytes();
         let client = &mut self.clients[at];
+        if client.has_left {
+            return Ok(0);
+        }
         let (round, within) = (client.summed / vector_len, client.summed % vector_len);
         let room = client.staging.len().min(vector_len - within);
-        let len = client.connection.read_some(&mut client.staging[client.begun..room])?;
+        let len = match client.connection.read_some(&mut client.staging[client.begun..room]) {
+            // Who has the sum and needs no other one closes its connection.
+            Err(AggregateError::PeerLost { .. })
+                if within + client.begun == 0 && client.sent == client.summed =>
+            {
+                client.has_left = true;
+                0
+            }
+            outcome => outcome?,
+        };
         let (whole, first) = ((client.begun + len) / FLOAT_LEN_BYTES, within / FLOAT_LEN_BYTES);
         self.sums[round % SUMS].add(round, first, &client.staging[..whole * FLOAT_LEN_BYTES]);
         client.staging.copy_within(whole * FLOAT_LEN_BYTES..client.begun + len, 0);
@@ -218,8 +238,8 @@ impl Service {
 }
 
 impl Sum {
-    /// Adds floats of a round from `first` on. Nobody contributes to the round after the next before all have the sum of
-    /// this one.
+    /// Adds floats of a round from `first` on. Nobody contributes to the round after the next before all have the sum
+    /// of this one.
     fn add(&mut self, round: usize, first: usize, bytes: &[u8]) {
         if self.round != round {
             (self.round, self.begun) = (round, 0);
@@ -288,6 +308,10 @@ impl ParameterServerClient {
                 continue;
             }
             let silent = heard.elapsed();
+            if silent < SPIN {
+                yield_now();
+                continue;
+            }
             if silent >= self.timeout {
                 return Err(AggregateError::PeerLost { peer: self.connection.peer(), silent });
             }

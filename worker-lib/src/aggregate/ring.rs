@@ -6,11 +6,12 @@
 
 use std::net::{SocketAddrV4, TcpListener};
 use std::ops::Range;
+use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
 use iswitch_socket::PollSet;
 
-use super::connection::{Connection, Hello, READ_LEN_BYTES, check_group, listen};
+use super::connection::{Connection, Hello, READ_LEN_BYTES, SPIN, check_group, listen};
 use super::{AggregateError, AggregatorStats, ConnectError, GradientAggregator, Round, Style, check_vector};
 
 /// A worker's place in a ring.
@@ -134,6 +135,10 @@ impl Ring {
             let received = self.receive(&mut neighbours.previous, contribution, &mut progress)?;
             if sent + received > 0 {
                 heard = Instant::now();
+                continue;
+            }
+            if heard.elapsed() < SPIN {
+                yield_now();
                 continue;
             }
             let ready = self.ready_to_send(progress.processed);

@@ -13,6 +13,9 @@ use iswitch_protocol::wire::{Classifier, JoinRepr, Mode, Status};
 
 use super::state::StateError;
 
+/// [`JoinOptions::spin`] unless it is set.
+const DEFAULT_SPIN: Duration = Duration::from_micros(100);
+
 /// What a worker asks for when it joins. Start from [`JoinOptions::new`].
 #[derive(Clone, Debug)]
 pub struct JoinOptions {
@@ -40,6 +43,9 @@ pub struct JoinOptions {
     pub recv_buffer_bytes: usize,
     /// Move several packets in one system call where the kernel can.
     pub offload: bool,
+    /// How long to look for packets again and again before the worker sleeps until one arrives. Waking up takes tens of
+    /// microseconds; meanwhile whoever else wants the core has it.
+    pub spin: Duration,
     /// Give the learner's state to workers that join late, see [`Worker::publish_state`](super::Worker::publish_state).
     pub shares_state: bool,
     /// Worker to get that state from; `None` takes the one that the switch names.
@@ -74,6 +80,7 @@ impl JoinOptions {
             data_tos,
             recv_buffer_bytes: 8 << 20,
             offload: true,
+            spin: DEFAULT_SPIN,
             shares_state: false,
             peer: None,
             connect_timeout: Duration::from_secs(10),

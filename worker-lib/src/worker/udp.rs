@@ -286,6 +286,7 @@ impl Worker {
         let begin = self.link.now();
         self.link.last_heard = begin;
         self.session.begin_round(begin);
+        let mut idle_since = begin;
         loop {
             self.flush(contribution)?;
             if let Some(outcome) = self.session.take_outcome() {
@@ -296,7 +297,10 @@ impl Worker {
                     let now = self.link.now();
                     let payload = &self.link.recv_buffer[..len];
                     self.session.handle_datagrams(now, class, payload, stride);
+                    idle_since = now;
                 }
+                // Those whose contributions it waits for may wait for this core.
+                None if self.link.now().since(idle_since) < self.options.spin => std::thread::yield_now(),
                 None => self.wait(begin)?,
             }
         }
