@@ -40,6 +40,14 @@ pub fn all_reduce() -> &'static Path {
     path("all_reduce")
 }
 
+/// One worker of the peer benchmark.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn reduce_times() -> &'static Path {
+    path("reduce_times")
+}
+
 /// The asynchronous pipeline on a toy problem.
 ///
 /// # Panics

@@ -7,6 +7,7 @@ pub mod cluster;
 pub mod faults;
 pub mod mutants;
 pub mod netns;
+pub mod peers;
 pub mod process;
 pub mod requirements;
 pub mod scratch;

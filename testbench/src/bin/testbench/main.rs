@@ -1,15 +1,16 @@
 //! Simulations of the switch and its workers: random ones, those that have to find planted bugs, and the comparison
-//! with simpler protocols.
+//! with simpler protocols. And the benchmark beside what others have.
 
 mod compare;
 mod mutants;
+mod peers;
 mod simulate;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Proves the switch and the worker protocol by simulation.
+/// Proves the switch and the worker protocol by simulation, and measures them beside others.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Cli {
@@ -25,6 +26,8 @@ enum Command {
     Mutants(mutants::Options),
     /// Compare the protocol with simpler ones on the same networks
     Compare(compare::Options),
+    /// Measure the switch beside Open MPI, Gloo, a parameter server and a ring; needs root
+    Peers(peers::Options),
 }
 
 fn main() -> ExitCode {
@@ -32,5 +35,6 @@ fn main() -> ExitCode {
         Command::Simulate(options) => simulate::run(&options),
         Command::Mutants(options) => mutants::run(&options),
         Command::Compare(options) => compare::compare(&options),
+        Command::Peers(options) => peers::run(&options),
     }
 }

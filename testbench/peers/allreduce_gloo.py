@@ -1,0 +1,60 @@
+"""One rank of a Gloo job (PyTorch) that only sums vectors; prints what reduce_times prints.
+
+Arguments: rank, workers, ADDRESS:PORT of rank 0, floats, rounds that are measured, rounds before that.
+"""
+
+import json
+import resource
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+
+
+def cpu_seconds():
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def main():
+    rank, workers = int(sys.argv[1]), int(sys.argv[2])
+    floats, rounds, warm_up = (int(word) for word in sys.argv[4:7])
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"tcp://{sys.argv[3]}", rank=rank, world_size=workers)
+    own = torch.arange(floats, dtype=torch.int64).remainder(1024).add(rank + 1).to(torch.float32)
+    # Gloo sums in place: the vector is filled again before each round, outside of what is timed.
+    vector = own.clone()
+    times = []
+    for round_number in range(warm_up + rounds):
+        if round_number == warm_up:
+            cpu = cpu_seconds()
+        vector.copy_(own)
+        begin = time.perf_counter()
+        dist.all_reduce(vector)
+        times.append((time.perf_counter() - begin) * 1e6)
+    cpu = cpu_seconds() - cpu
+    expected = sum(own - (rank + 1) + (other + 1) for other in range(workers))
+    if not torch.equal(vector, expected):
+        sys.exit("the sum is wrong")
+    times = sorted(times[warm_up:])
+    print(
+        json.dumps(
+            {
+                "rank": rank,
+                "rounds": rounds,
+                "us_p50": times[rounds // 2],
+                "us_p99": times[min(rounds * 99 // 100, rounds - 1)],
+                "us_min": times[0],
+                "cpu_seconds": cpu,
+                "peak_rss_kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+            }
+        ),
+        flush=True,
+    )
+    # Nobody ends while others still need it, and no thread of PyTorch's outlives the interpreter.
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+main()

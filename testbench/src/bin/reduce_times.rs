@@ -1,0 +1,186 @@
+//! One worker of a job that only sums vectors, through the switch, a parameter server or a ring: how long a sum takes,
+//! and what it costs the process. What `testbench peers` runs in each worker namespace.
+//!
+//! No barrier is between the rounds, as there is none in training: a round that begins while others still do the last
+//! one includes waiting for them.
+
+use std::net::SocketAddrV4;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use clap::{Parser, ValueEnum};
+use iswitch::aggregate::{
+    GradientAggregator, ParameterServer, ParameterServerClient, ParameterServerOptions, Ring, RingOptions,
+    Style,
+};
+use iswitch::{JoinOptions, Worker};
+use rustix::time::{ClockId, clock_gettime};
+
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Measures how long sums take, as one worker of a job or as its parameter server
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Cli {
+    /// What sums
+    #[arg(long, value_enum)]
+    through: Through,
+    /// Address and UDP port of the switch, or address and TCP port of the parameter server
+    #[arg(long, value_name = "ADDR:PORT", required_if_eq_any([("through", "switch"), ("through", "parameter-server")]))]
+    at: Option<SocketAddrV4>,
+    /// Where each worker of a ring listens, by rank
+    #[arg(long, value_name = "ADDR:PORT", value_delimiter = ',', required_if_eq("through", "ring"))]
+    members: Vec<SocketAddrV4>,
+    /// Whole vectors and chunks, or what there is of them
+    #[arg(long, value_enum, default_value_t = Passing::Pipelined)]
+    style: Passing,
+    /// Rank of this worker
+    #[arg(long, default_value_t = 0)]
+    rank: u16,
+    /// Workers of the job
+    #[arg(long)]
+    workers: u16,
+    /// Floats in each vector
+    #[arg(long)]
+    floats: u32,
+    /// Rounds that are measured
+    #[arg(long, default_value_t = 100)]
+    rounds: usize,
+    /// Rounds before that
+    #[arg(long, default_value_t = 10)]
+    warm_up: usize,
+    /// Job at the switch
+    #[arg(long, default_value_t = 0)]
+    job: u32,
+    /// Be the parameter server itself, until its workers have gone
+    #[arg(long)]
+    serve: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Through {
+    /// iswitchd
+    Switch,
+    /// A parameter server that sums
+    ParameterServer,
+    /// A ring of the workers
+    Ring,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Passing {
+    /// A step begins when the one before is complete
+    Paper,
+    /// What has been summed is passed on at once
+    Pipelined,
+}
+
+impl From<Passing> for Style {
+    fn from(passing: Passing) -> Self {
+        match passing {
+            Passing::Paper => Self::Paper,
+            Passing::Pipelined => Self::Pipelined,
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("reduce_times: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli) -> anyhow::Result<serde_json::Value> {
+    if cli.serve {
+        let server = ParameterServer::bind(server_options(cli)?)?;
+        println!("ready: {}", server.local_addr()?);
+        let rounds = server.run(&AtomicBool::new(false))?;
+        let (cpu, rss) = usage();
+        return Ok(serde_json::json!({ "rounds": rounds, "cpu_seconds": cpu, "peak_rss_kib": rss }));
+    }
+    let mut aggregator = join(cli)?;
+    let contribution: Vec<_> = (0..cli.floats).map(|at| value(cli.rank, at)).collect();
+    for _ in 0..cli.warm_up {
+        aggregator.reduce(&contribution)?;
+    }
+    let (cpu_before, _) = usage();
+    let mut times = Vec::with_capacity(cli.rounds);
+    for _ in 0..cli.rounds {
+        let begin = Instant::now();
+        aggregator.reduce(&contribution)?;
+        times.push(begin.elapsed());
+    }
+    let (cpu, rss) = usage();
+    let (_, sum) = aggregator.reduce(&contribution)?;
+    check(cli, sum)?;
+    times.sort_unstable();
+    let us = |quantile: f64| {
+        let at = (times.len() as f64 * quantile) as usize;
+        times.get(at.min(times.len().saturating_sub(1))).map_or(0.0, |time| time.as_secs_f64() * 1e6)
+    };
+    Ok(serde_json::json!({
+        "rank": cli.rank, "rounds": cli.rounds, "us_p50": us(0.5), "us_p99": us(0.99), "us_min": us(0.0),
+        "cpu_seconds": cpu - cpu_before, "peak_rss_kib": rss,
+    }))
+}
+
+fn server_options(cli: &Cli) -> anyhow::Result<ParameterServerOptions> {
+    Ok(ParameterServerOptions {
+        server: cli.at.context("--at is missing")?,
+        workers: cli.workers,
+        gradient_len: cli.floats,
+        style: cli.style.into(),
+        timeout: TIMEOUT,
+    })
+}
+
+fn join(cli: &Cli) -> anyhow::Result<Box<dyn GradientAggregator>> {
+    Ok(match cli.through {
+        Through::Switch => {
+            let switch = cli.at.context("--at is missing")?;
+            let mut options = JoinOptions::new(switch, cli.workers, cli.floats);
+            (options.job, options.rank) = (cli.job, cli.rank);
+            options.workers_timeout = Some(TIMEOUT);
+            Box::new(Worker::join(options)?)
+        }
+        Through::ParameterServer => Box::new(ParameterServerClient::join(&server_options(cli)?, cli.rank)?),
+        Through::Ring => Box::new(Ring::join(&RingOptions {
+            members: cli.members.clone(),
+            rank: cli.rank,
+            gradient_len: cli.floats,
+            style: cli.style.into(),
+            timeout: TIMEOUT,
+        })?),
+    })
+}
+
+/// Whole numbers: their sums are exact in any order.
+fn value(rank: u16, at: u32) -> f32 {
+    (u32::from(rank) + 1 + at % 1024) as f32
+}
+
+fn check(cli: &Cli, sum: &[f32]) -> anyhow::Result<()> {
+    for (at, x) in (0..).zip(sum) {
+        let expected: f32 = (0..cli.workers).map(|rank| value(rank, at)).sum();
+        anyhow::ensure!(*x == expected, "element {at} of the sum is {x}, expected {expected}");
+    }
+    Ok(())
+}
+
+/// Seconds of CPU time that this process has taken, and the most memory that it had, in KiB.
+fn usage() -> (f64, u64) {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok());
+    (time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9, peak.unwrap_or(0))
+}

@@ -1,0 +1,267 @@
+//! The contenders, and one run of each.
+
+use std::fmt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use iswitch::aggregate::Style;
+use serde_json::Value;
+
+use super::network::Network;
+use super::{Load, Run, Tools};
+use crate::binaries;
+use crate::cluster::{Daemon, PortKind, SOON};
+use crate::netns::{Star, WORKER_INTERFACE};
+use crate::process::Process;
+
+const TIMEOUT: Duration = Duration::from_secs(120);
+const SERVER_PORT: u16 = 7800;
+const RING_PORT: u16 = 7801;
+const GLOO_PORT: u16 = 7802;
+
+/// Something that sums vectors over workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contender {
+    /// iswitchd on these ports.
+    Switch(PortKind),
+    /// Open MPI: its own choice, or one of the algorithms of its component `tuned`.
+    Mpi(Option<u8>),
+    /// Gloo, as PyTorch uses it.
+    Gloo,
+    /// This project's parameter server.
+    ParameterServer(Style),
+    /// This project's ring.
+    Ring(Style),
+}
+
+/// The algorithms of Open MPI's `coll_tuned_allreduce_algorithm`.
+const MPI_ALGORITHMS: [(u8, &str); 6] = [
+    (1, "linear"),
+    (2, "non-overlapping"),
+    (3, "recursive doubling"),
+    (4, "ring"),
+    (5, "segmented ring"),
+    (6, "Rabenseifner"),
+];
+
+impl fmt::Display for Contender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let style = |style| match style {
+            Style::Paper => "as in the paper",
+            Style::Pipelined => "pipelined",
+        };
+        match self {
+            Self::Switch(PortKind::Raw) => f.write_str("iswitchd, raw ports"),
+            Self::Switch(PortKind::Udp) => f.write_str("iswitchd, UDP port"),
+            Self::Mpi(None) => f.write_str("Open MPI, its choice"),
+            Self::Mpi(Some(algorithm)) => {
+                let name = MPI_ALGORITHMS
+                    .iter()
+                    .find(|(number, _)| number == algorithm)
+                    .map_or("?", |(_, name)| name);
+                write!(f, "Open MPI, {name}")
+            }
+            Self::Gloo => f.write_str("Gloo"),
+            Self::ParameterServer(how) => write!(f, "parameter server, {}", style(*how)),
+            Self::Ring(how) => write!(f, "ring, {}", style(*how)),
+        }
+    }
+}
+
+impl Contender {
+    /// All that can run here: the switch first.
+    pub fn all(tools: &Tools) -> Vec<Self> {
+        let styles = [Style::Paper, Style::Pipelined];
+        let mpi = tools.mpi.iter().flat_map(|_| {
+            [None].into_iter().chain(MPI_ALGORITHMS.map(|(number, _)| Some(number))).map(Self::Mpi)
+        });
+        let gloo = tools.python.iter().map(|_| Self::Gloo);
+        let own = styles.map(Self::ParameterServer).into_iter().chain(styles.map(Self::Ring));
+        PortKind::ALL.map(Self::Switch).into_iter().chain(own).chain(mpi).chain(gloo).collect()
+    }
+
+    /// Whether it is one of the others' programs.
+    pub fn is_peer(self) -> bool {
+        matches!(self, Self::Mpi(_) | Self::Gloo)
+    }
+
+    /// Sums so many vectors.
+    ///
+    /// # Panics
+    /// If a sum is wrong, or does not come.
+    pub fn run(self, network: &Network, tools: &Tools, load: Load) -> Run {
+        match self {
+            Self::Switch(kind) => run_switch(network, kind, load),
+            Self::ParameterServer(style) => run_parameter_server(network, style, load),
+            Self::Ring(style) => run_ring(network, style, load),
+            Self::Mpi(algorithm) => run_mpi(network, tools, algorithm, load),
+            Self::Gloo => run_gloo(network, tools, load),
+        }
+    }
+}
+
+fn run_switch(network: &Network, kind: PortKind, load: Load) -> Run {
+    let daemon = Daemon::in_star(&network.star, kind, &[]);
+    let before = cpu_seconds(daemon.process.id());
+    let arguments = format!("--through switch --at {}", daemon.address());
+    let workers = own_workers(network, load, &arguments);
+    let cpu = cpu_seconds(daemon.process.id()) - before;
+    let peak = peak_kib(daemon.process.id());
+    daemon.stop();
+    let run = Run::of(load, &workers);
+    Run { switch_cpu_s_per_gb: cpu / load.gigabytes(), switch_peak_kib: peak, ..run }
+}
+
+fn style_word(style: Style) -> &'static str {
+    match style {
+        Style::Paper => "paper",
+        Style::Pipelined => "pipelined",
+    }
+}
+
+fn run_parameter_server(network: &Network, style: Style, load: Load) -> Run {
+    let arguments = format!(
+        "--through parameter-server --at {}:{SERVER_PORT} --style {}",
+        network.server_address(),
+        style_word(style)
+    );
+    let mut command = network.server().command(binaries::reduce_times());
+    command.args(own_arguments(network, load, &arguments)).arg("--serve");
+    let mut server = Process::spawn("parameter server", &mut command);
+    server.wait_for("ready: ", SOON);
+    let workers = own_workers(network, load, &arguments);
+    let served = server.wait_success(TIMEOUT);
+    let served: Value = serde_json::from_str(served.lines().last().unwrap_or_default()).expect("a JSON line");
+    let run = Run::of(load, &workers);
+    Run {
+        switch_cpu_s_per_gb: number(&served, "cpu_seconds") / load.gigabytes(),
+        switch_peak_kib: number(&served, "peak_rss_kib") as u64,
+        ..run
+    }
+}
+
+fn run_ring(network: &Network, style: Style, load: Load) -> Run {
+    let member = |rank| format!("{}:{RING_PORT}", Star::worker_address(rank));
+    let members: Vec<_> = (0..network.worker_count()).map(member).collect();
+    let arguments = format!("--through ring --members {} --style {}", members.join(","), style_word(style));
+    Run::of(load, &own_workers(network, load, &arguments))
+}
+
+fn own_arguments(network: &Network, load: Load, arguments: &str) -> Vec<String> {
+    let Load { floats, rounds, warm_up } = load;
+    let workers = network.worker_count();
+    let all =
+        format!("{arguments} --workers {workers} --floats {floats} --rounds {rounds} --warm-up {warm_up}");
+    all.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Runs `reduce_times` in each worker namespace.
+fn own_workers(network: &Network, load: Load, arguments: &str) -> Vec<Value> {
+    let spawn = |rank: usize| {
+        let mut command = network.workers()[rank].command(binaries::reduce_times());
+        command.args(own_arguments(network, load, arguments)).args(["--rank", &rank.to_string()]);
+        Process::spawn(&format!("worker {rank}"), &mut command)
+    };
+    let processes: Vec<_> = (0..network.worker_count()).map(spawn).collect();
+    results(processes)
+}
+
+fn results(processes: Vec<Process>) -> Vec<Value> {
+    let outputs = processes.into_iter().map(|process| process.wait_success(TIMEOUT));
+    outputs.flat_map(|output| json_lines(&output)).collect()
+}
+
+fn json_lines(output: &str) -> Vec<Value> {
+    output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+fn run_mpi(network: &Network, tools: &Tools, algorithm: Option<u8>, load: Load) -> Run {
+    let program = tools.mpi.as_ref().expect("it is not a contender without its program");
+    let machines: Vec<_> = network
+        .workers()
+        .iter()
+        .enumerate()
+        .map(|(rank, namespace)| (Star::worker_address(rank).to_string(), namespace.name().to_owned()))
+        .collect();
+    let hosts: Vec<_> = machines.iter().map(|(address, _)| format!("{address}:1")).collect();
+    let subnet = format!("{}/24", Star::worker_address(0));
+    let mut command = network.workers()[0].command(Path::new("mpirun"));
+    command.args(["--allow-run-as-root", "-np", &machines.len().to_string(), "--host", &hosts.join(",")]);
+    command.arg("--mca").arg("plm_rsh_agent").arg(tools.remote_shell(&machines));
+    let choose = |command: &mut Command, name: &str, value: &str| {
+        command.args(["--mca", name, value]);
+    };
+    // Over the network only, and without keeping a core busy that others wait for.
+    for (name, value) in [
+        ("pml", "ob1"),
+        ("btl", "tcp,self"),
+        ("btl_tcp_if_include", subnet.as_str()),
+        ("oob_tcp_if_include", subnet.as_str()),
+        ("mpi_yield_when_idle", "1"),
+        // Helpers that start at the same time on one machine write it to the same file, and crash.
+        ("rtc_hwloc_vmhole", "none"),
+    ] {
+        choose(&mut command, name, value);
+    }
+    if let Some(algorithm) = algorithm {
+        choose(&mut command, "coll_tuned_use_dynamic_rules", "1");
+        choose(&mut command, "coll_tuned_allreduce_algorithm", &algorithm.to_string());
+    }
+    let Load { floats, rounds, warm_up } = load;
+    command.arg(program).args([floats.to_string(), rounds.to_string(), warm_up.to_string()]);
+    Run::of(load, &results(vec![Process::spawn("mpirun", &mut command)]))
+}
+
+fn run_gloo(network: &Network, tools: &Tools, load: Load) -> Run {
+    let python = tools.python.as_ref().expect("it is not a contender without PyTorch");
+    let first = format!("{}:{GLOO_PORT}", Star::worker_address(0));
+    let Load { floats, rounds, warm_up } = load;
+    let spawn = |rank: usize| {
+        let mut command = network.workers()[rank].command(python);
+        command.env("GLOO_SOCKET_IFNAME", WORKER_INTERFACE).arg(tools.gloo_script());
+        command.args([rank.to_string(), network.worker_count().to_string(), first.clone()]);
+        command.args([floats.to_string(), rounds.to_string(), warm_up.to_string()]);
+        Process::spawn(&format!("Gloo, rank {rank}"), &mut command)
+    };
+    Run::of(load, &results((0..network.worker_count()).map(spawn).collect()))
+}
+
+impl Run {
+    fn of(load: Load, workers: &[Value]) -> Self {
+        let rank0 = workers.iter().find(|worker| worker["rank"] == 0).expect("rank 0 has told its times");
+        let measured = load.bytes() * load.rounds as f64 / 1e9;
+        let cpu: f64 = workers.iter().map(|worker| number(worker, "cpu_seconds")).sum();
+        let peak = workers.iter().map(|worker| number(worker, "peak_rss_kib")).fold(0.0, f64::max);
+        Self {
+            us_p50: number(rank0, "us_p50"),
+            us_p99: number(rank0, "us_p99"),
+            worker_cpu_s_per_gb: cpu / workers.len() as f64 / measured,
+            switch_cpu_s_per_gb: 0.0,
+            worker_peak_kib: peak as u64,
+            switch_peak_kib: 0,
+        }
+    }
+}
+
+fn number(result: &Value, field: &str) -> f64 {
+    result[field].as_f64().unwrap_or_else(|| panic!("no number {field} in {result}"))
+}
+
+/// CPU time that all threads of a process have taken.
+fn cpu_seconds(id: u32) -> f64 {
+    let Ok(tasks) = std::fs::read_dir(format!("/proc/{id}/task")) else { return 0.0 };
+    let of_task = |entry: std::fs::DirEntry| {
+        let text = std::fs::read_to_string(entry.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<f64>().ok()
+    };
+    tasks.flatten().filter_map(of_task).sum::<f64>() * 1e-9
+}
+
+/// The most memory that a process had, in KiB.
+fn peak_kib(id: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+    let peak =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok());
+    peak.unwrap_or(0)
+}

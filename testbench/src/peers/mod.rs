@@ -1,0 +1,103 @@
+//! What a user would pick instead of the switch, measured beside it: in the same namespaces, on the same links, in
+//! turns.
+
+pub mod contender;
+pub mod network;
+pub mod table;
+pub mod tools;
+
+use serde_json::{Value, json};
+
+pub use contender::Contender;
+pub use network::{Network, Rate};
+pub use tools::Tools;
+
+/// What one run of one contender has taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// Median time of a sum at rank 0, in microseconds.
+    pub us_p50: f64,
+    /// The time that one sum in a hundred exceeds.
+    pub us_p99: f64,
+    /// CPU seconds for each 10^9 bytes of vector that were summed, of one worker.
+    pub worker_cpu_s_per_gb: f64,
+    /// The same of the switch or the server; zero if there is none.
+    pub switch_cpu_s_per_gb: f64,
+    /// Most memory that a worker had, in KiB.
+    pub worker_peak_kib: u64,
+    /// Most memory that the switch or the server had, in KiB; zero if there is none.
+    pub switch_peak_kib: u64,
+}
+
+/// A vector to be summed, and how often.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// Floats in the vector.
+    pub floats: u32,
+    /// Rounds that are measured.
+    pub rounds: usize,
+    /// Rounds before that.
+    pub warm_up: usize,
+}
+
+/// Bytes that a run sums in about a second on a link without a limit.
+const BYTES_IN_A_RUN: f64 = 2e8;
+const ROUNDS: (usize, usize) = (5, 1000);
+/// The slowest contender takes so many times the wire limit.
+const SLOWEST: f64 = 8.0;
+const SECONDS_IN_A_RUN: f64 = 3.0;
+
+impl Load {
+    /// As many rounds as a run of a few seconds has.
+    pub fn of(floats: u32, rate: Option<Rate>) -> Self {
+        let bytes = f64::from(floats) * size_of::<f32>() as f64;
+        let unlimited = BYTES_IN_A_RUN / bytes;
+        let limited = rate.map_or(f64::MAX, |rate| SECONDS_IN_A_RUN / (SLOWEST * rate.seconds_for(bytes)));
+        let rounds = (unlimited.min(limited) as usize).clamp(ROUNDS.0, ROUNDS.1);
+        Self { floats, rounds, warm_up: (rounds / 10).max(2) }
+    }
+
+    /// Bytes of the vector.
+    pub fn bytes(&self) -> f64 {
+        f64::from(self.floats) * size_of::<f32>() as f64
+    }
+
+    /// 10^9 bytes of vector that are summed in a run, all rounds counted.
+    pub fn gigabytes(&self) -> f64 {
+        self.bytes() * (self.rounds + self.warm_up + 1) as f64 / 1e9
+    }
+}
+
+/// Median, least and greatest of several runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Spread {
+    /// The one in the middle.
+    pub median: f64,
+    /// The least.
+    pub least: f64,
+    /// The greatest.
+    pub greatest: f64,
+}
+
+impl Spread {
+    /// Of at least one value.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn of(values: impl Iterator<Item = f64>) -> Self {
+        let mut values: Vec<_> = values.collect();
+        values.sort_by(f64::total_cmp);
+        Self { median: values[values.len() / 2], least: values[0], greatest: values[values.len() - 1] }
+    }
+
+    /// With so many digits behind the point.
+    pub fn text(self, digits: usize) -> String {
+        let Self { median, least, greatest } = self;
+        format!("{median:.digits$} ({least:.digits$} to {greatest:.digits$})")
+    }
+
+    /// All three.
+    pub fn json(self) -> Value {
+        json!({ "median": self.median, "least": self.least, "greatest": self.greatest })
+    }
+}
