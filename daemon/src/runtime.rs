@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::time::Duration;
 
 use iswitch_protocol::Instant;
-use iswitch_socket::PollSet;
+use iswitch_socket::{PollSet, Spin};
 
 use crate::clock::MonotonicClock;
 use crate::port::Port;
@@ -72,7 +72,7 @@ pub struct Runtime {
     boot: u64,
     ports: Vec<Box<dyn Port>>,
     clock: MonotonicClock,
-    spin: Duration,
+    spin: Spin,
     poll: PollSet,
     wake: UnixStream,
     commands: Receiver<Command>,
@@ -87,7 +87,7 @@ impl Runtime {
     /// A switch that serves `ports`; the port of [`PortId`](crate::switch::PortId) i is the i-th.
     ///
     /// `config.recv_buffer_bytes` is replaced by the smallest that a port really has. Before it blocks, the
-    /// loop looks for packets again and again for `spin`, which shortens a round trip and costs a core.
+    /// loop looks for packets again and again for `spin` at most, as long as that pays: see [`Spin`].
     pub fn new(config: Config, ports: Vec<Box<dyn Port>>, spin: Duration) -> io::Result<(Self, Handle)> {
         Self::with_keys(config, Keys::default(), ports, spin)
     }
@@ -111,7 +111,7 @@ impl Runtime {
             boot: config.boot,
             ports,
             clock: MonotonicClock::start(),
-            spin,
+            spin: Spin::new(spin),
             poll: PollSet::new(),
             wake,
             commands,
@@ -139,13 +139,15 @@ impl Runtime {
             if self.next_maintenance <= now {
                 self.maintain(now);
             }
-            let spinning = now.since(last_packet) < self.spin;
+            let spinning = self.spin.goes_on(now.since(last_packet));
             if self.wait(if spinning { Duration::ZERO } else { self.until_deadline(now) })? {
                 if self.is_woken() && self.obey() {
                     self.maintain(self.clock.now());
                     return Ok(self.snapshot());
                 }
+                let begin = self.clock.now();
                 if self.receive() {
+                    self.spin.note(begin.since(last_packet));
                     last_packet = self.clock.now();
                 }
             } else if spinning {

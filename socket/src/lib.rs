@@ -10,7 +10,9 @@
 mod ancillary;
 pub mod option;
 mod poll;
+mod spin;
 mod udp;
 
 pub use poll::PollSet;
+pub use spin::Spin;
 pub use udp::{Options, Received, UdpSocket};

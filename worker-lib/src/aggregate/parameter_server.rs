@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
-use iswitch_socket::PollSet;
+use iswitch_socket::{PollSet, Spin};
 
 use super::connection::{Connection, Hello, READ_LEN_BYTES, SPIN, check_group, listen};
 use super::{AggregateError, AggregatorStats, ConnectError, GradientAggregator, Round, Style, check_vector};
@@ -140,7 +140,7 @@ struct Service {
 impl Service {
     fn serve(&mut self, stop: &AtomicBool) -> Result<(), AggregateError> {
         let mut waiting = PollSet::new();
-        let mut heard = Instant::now();
+        let (mut spin, mut heard) = (Spin::new(SPIN), Instant::now());
         while !stop.load(Ordering::Relaxed) {
             let mut moved = 0;
             for client in 0..self.clients.len() {
@@ -151,10 +151,11 @@ impl Service {
                 break;
             }
             if moved > 0 {
+                spin.note(heard.elapsed());
                 heard = Instant::now();
                 continue;
             }
-            if heard.elapsed() < SPIN {
+            if spin.goes_on(heard.elapsed()) {
                 yield_now();
                 continue;
             }
@@ -269,6 +270,7 @@ pub struct ParameterServerClient {
     timeout: Duration,
     sum: Vec<f32>,
     waiting: PollSet,
+    spin: Spin,
     stats: AggregatorStats,
 }
 
@@ -286,6 +288,7 @@ impl ParameterServerClient {
             timeout: options.timeout,
             sum: vec![0.0; options.gradient_len as usize],
             waiting: PollSet::new(),
+            spin: Spin::new(SPIN),
             stats: AggregatorStats::default(),
         })
     }
@@ -304,11 +307,12 @@ impl ParameterServerClient {
             let len = self.connection.read_some(&mut incoming[received..])?;
             received += len;
             if moved + len > 0 {
+                self.spin.note(heard.elapsed());
                 heard = Instant::now();
                 continue;
             }
             let silent = heard.elapsed();
-            if silent < SPIN {
+            if self.spin.goes_on(silent) {
                 yield_now();
                 continue;
             }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
-use iswitch_socket::PollSet;
+use iswitch_socket::{PollSet, Spin};
 
 use super::connection::{Connection, Hello, READ_LEN_BYTES, SPIN, check_group, listen};
 use super::{AggregateError, AggregatorStats, ConnectError, GradientAggregator, Round, Style, check_vector};
@@ -43,6 +43,7 @@ pub struct Ring {
     /// Bytes that came in and are to be summed.
     staging: Vec<u8>,
     waiting: PollSet,
+    spin: Spin,
     stats: AggregatorStats,
 }
 
@@ -107,6 +108,7 @@ impl Ring {
             sum: vec![0.0; len],
             staging: vec![0; READ_LEN_BYTES],
             waiting: PollSet::new(),
+            spin: Spin::new(SPIN),
             stats: AggregatorStats::default(),
         })
     }
@@ -134,10 +136,11 @@ impl Ring {
             progress.sent += sent;
             let received = self.receive(&mut neighbours.previous, contribution, &mut progress)?;
             if sent + received > 0 {
+                self.spin.note(heard.elapsed());
                 heard = Instant::now();
                 continue;
             }
-            if heard.elapsed() < SPIN {
+            if self.spin.goes_on(heard.elapsed()) {
                 yield_now();
                 continue;
             }

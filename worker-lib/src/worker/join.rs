@@ -43,8 +43,8 @@ pub struct JoinOptions {
     pub recv_buffer_bytes: usize,
     /// Move several packets in one system call where the kernel can.
     pub offload: bool,
-    /// How long to look for packets again and again before the worker sleeps until one arrives. Waking up takes tens of
-    /// microseconds; meanwhile whoever else wants the core has it.
+    /// How long to look for packets again and again before the worker sleeps until one arrives, as long as that pays.
+    /// Waking up takes tens of microseconds; meanwhile whoever else wants the core has it.
     pub spin: Duration,
     /// Give the learner's state to workers that join late, see [`Worker::publish_state`](super::Worker::publish_state).
     pub shares_state: bool,

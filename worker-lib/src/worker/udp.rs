@@ -13,7 +13,7 @@ use iswitch_protocol::wire::{
     AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, JoinRepr, Mode, Status,
 };
 use iswitch_protocol::{Instant, Round as WireRound, VectorLayout};
-use iswitch_socket::{Options, UdpSocket};
+use iswitch_socket::{Options, Spin, UdpSocket};
 
 use super::attempt::heartbeat_interval;
 use super::auth::Authenticator;
@@ -46,6 +46,7 @@ pub struct Worker {
     session: Session,
     options: JoinOptions,
     send_buffer: Vec<u8>,
+    spin: Spin,
     /// Where newcomers fetch the learner's state, if this worker shares it.
     state: Option<StateServer>,
     leaves_on_drop: bool,
@@ -192,7 +193,17 @@ impl Worker {
         let membership = session.membership().copied().expect("who has joined is a member");
         tracing::debug!(member = membership.member, window = membership.window, "joined");
         let heartbeat = Heartbeat::start(&link, options.job, membership.lease)?;
-        Ok(Self { link, session, options, send_buffer, state, leaves_on_drop: true, _heartbeat: heartbeat })
+        let spin = Spin::new(options.spin);
+        Ok(Self {
+            link,
+            session,
+            options,
+            send_buffer,
+            spin,
+            state,
+            leaves_on_drop: true,
+            _heartbeat: heartbeat,
+        })
     }
 
     /// To be called before each round by a worker that shares its state: if somebody is about to join, `state` is
@@ -297,10 +308,11 @@ impl Worker {
                     let now = self.link.now();
                     let payload = &self.link.recv_buffer[..len];
                     self.session.handle_datagrams(now, class, payload, stride);
-                    idle_since = now;
+                    self.spin.note(now.since(idle_since));
+                    idle_since = self.link.now();
                 }
                 // Those whose contributions it waits for may wait for this core.
-                None if self.link.now().since(idle_since) < self.options.spin => std::thread::yield_now(),
+                None if self.spin.goes_on(self.link.now().since(idle_since)) => std::thread::yield_now(),
                 None => self.wait(begin)?,
             }
         }
