@@ -12,6 +12,7 @@ pub mod process;
 pub mod requirements;
 pub mod scratch;
 pub mod simulation;
+pub mod spread;
 pub mod storm;
 pub mod tree;
 pub mod wire_relay;

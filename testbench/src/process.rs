@@ -40,6 +40,22 @@ pub fn run(command: &mut Command) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+const PEAK_RSS: &str = "VmHWM:";
+
+/// The most memory of the calling process that was resident, in KiB.
+///
+/// # Panics
+/// If the operating system does not tell.
+pub fn own_peak_rss_kib() -> u64 {
+    memory_kib("self", PEAK_RSS)
+}
+
+fn memory_kib(process: &str, field: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("a live process");
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).expect("a number of KiB")
+}
+
 /// A running program. Dropping kills it, and if a test has failed shows the end of its output and keeps the
 /// files.
 #[derive(Debug)]
@@ -85,9 +101,15 @@ impl Process {
     /// # Panics
     /// If it has ended.
     pub fn rss_kib(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).expect("a live process");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        line.and_then(|line| line.split_whitespace().next()?.parse().ok()).expect("a number of KiB")
+        memory_kib(&self.id().to_string(), "VmRSS:")
+    }
+
+    /// The most memory that was resident, in KiB.
+    ///
+    /// # Panics
+    /// If it has ended.
+    pub fn peak_rss_kib(&self) -> u64 {
+        memory_kib(&self.id().to_string(), PEAK_RSS)
     }
 
     /// What it has printed so far.

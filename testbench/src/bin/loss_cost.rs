@@ -13,6 +13,7 @@ use iswitch_testbench::cluster::{Daemon, Group, total};
 use iswitch_testbench::faults::{self, Faults};
 use iswitch_testbench::netns::{Star, StarOptions};
 use iswitch_testbench::requirements::root_and;
+use iswitch_testbench::spread::Spread;
 use serde_json::{Value, json};
 
 const LOSS_PERMILLE: u32 = 10;
@@ -60,14 +61,6 @@ struct Run {
     us_p50: f64,
     /// Packets sent, for each data packet that a job without loss sends.
     packets: f64,
-}
-
-/// Median, least and greatest.
-#[derive(Clone, Copy, Debug)]
-struct Spread {
-    median: f64,
-    least: f64,
-    greatest: f64,
 }
 
 /// What was measured of one kind of round.
@@ -129,7 +122,7 @@ fn measure(cli: &Cli, load: Load) -> Cost {
         })
         .collect();
     daemon.stop();
-    let of = |value: fn(&(Run, Run)) -> f64| Spread::of(pairs.iter().map(value).collect());
+    let of = |value: fn(&(Run, Run)) -> f64| Spread::of(pairs.iter().map(value));
     Cost {
         load,
         lossless_us: of(|(lossless, _)| lossless.us_p50),
@@ -154,22 +147,6 @@ fn run(star: &Star, daemon: &Daemon, load: Load, job: usize) -> Run {
     Run {
         us_p50: results[0]["us_p50"].as_f64().expect("a time"),
         packets: (up + down) as f64 / needed as f64,
-    }
-}
-
-impl Spread {
-    fn of(mut values: Vec<f64>) -> Self {
-        values.sort_by(f64::total_cmp);
-        Self { median: values[values.len() / 2], least: values[0], greatest: values[values.len() - 1] }
-    }
-
-    fn text(self, digits: usize) -> String {
-        let Self { median, least, greatest } = self;
-        format!("{median:.digits$} ({least:.digits$} to {greatest:.digits$})")
-    }
-
-    fn json(self) -> Value {
-        json!({ "median": self.median, "least": self.least, "greatest": self.greatest })
     }
 }
 

@@ -16,6 +16,7 @@ use iswitch::aggregate::{
     Style,
 };
 use iswitch::{JoinOptions, Worker};
+use iswitch_testbench::process::own_peak_rss_kib;
 use rustix::time::{ClockId, clock_gettime};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -179,8 +180,5 @@ fn check(cli: &Cli, sum: &[f32]) -> anyhow::Result<()> {
 /// Seconds of CPU time that this process has taken, and the most memory that it had, in KiB.
 fn usage() -> (f64, u64) {
     let time = clock_gettime(ClockId::ProcessCPUTime);
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let peak =
-        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok());
-    (time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9, peak.unwrap_or(0))
+    (time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9, own_peak_rss_kib())
 }

@@ -107,7 +107,7 @@ fn run_switch(network: &Network, kind: PortKind, load: Load) -> Run {
     let arguments = format!("--through switch --at {}", daemon.address());
     let workers = own_workers(network, load, &arguments);
     let cpu = cpu_seconds(daemon.process.id()) - before;
-    let peak = peak_kib(daemon.process.id());
+    let peak = daemon.process.peak_rss_kib();
     daemon.stop();
     let run = Run::of(load, &workers);
     Run { switch_cpu_s_per_gb: cpu / load.gigabytes(), switch_peak_kib: peak, ..run }
@@ -256,12 +256,4 @@ fn cpu_seconds(id: u32) -> f64 {
         text.split_whitespace().next()?.parse::<f64>().ok()
     };
     tasks.flatten().filter_map(of_task).sum::<f64>() * 1e-9
-}
-
-/// The most memory that a process had, in KiB.
-fn peak_kib(id: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
-    let peak =
-        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok());
-    peak.unwrap_or(0)
 }

@@ -6,8 +6,6 @@ pub mod network;
 pub mod table;
 pub mod tools;
 
-use serde_json::{Value, json};
-
 pub use contender::Contender;
 pub use network::{Network, Rate};
 pub use tools::Tools;
@@ -65,39 +63,5 @@ impl Load {
     /// 10^9 bytes of vector that are summed in a run, all rounds counted.
     pub fn gigabytes(&self) -> f64 {
         self.bytes() * (self.rounds + self.warm_up + 1) as f64 / 1e9
-    }
-}
-
-/// Median, least and greatest of several runs.
-#[derive(Clone, Copy, Debug)]
-pub struct Spread {
-    /// The one in the middle.
-    pub median: f64,
-    /// The least.
-    pub least: f64,
-    /// The greatest.
-    pub greatest: f64,
-}
-
-impl Spread {
-    /// Of at least one value.
-    ///
-    /// # Panics
-    /// If there is none.
-    pub fn of(values: impl Iterator<Item = f64>) -> Self {
-        let mut values: Vec<_> = values.collect();
-        values.sort_by(f64::total_cmp);
-        Self { median: values[values.len() / 2], least: values[0], greatest: values[values.len() - 1] }
-    }
-
-    /// With so many digits behind the point.
-    pub fn text(self, digits: usize) -> String {
-        let Self { median, least, greatest } = self;
-        format!("{median:.digits$} ({least:.digits$} to {greatest:.digits$})")
-    }
-
-    /// All three.
-    pub fn json(self) -> Value {
-        json!({ "median": self.median, "least": self.least, "greatest": self.greatest })
     }
 }

@@ -4,7 +4,12 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Contender, Load, Rate, Run, Spread};
+use super::{Contender, Load, Rate, Run};
+use crate::spread::Spread;
+
+fn spread(runs: &[Run], value: fn(&Run) -> f64) -> Spread {
+    Spread::of(runs.iter().map(value))
+}
 
 /// One table: runs of each contender, turn by turn. The first contender is the one that the others are compared with.
 #[derive(Clone, Debug)]
@@ -18,11 +23,6 @@ pub struct Table {
 }
 
 impl Table {
-    fn spread(&self, runs: &[Run], value: fn(&Run) -> f64) -> Spread {
-        debug_assert!(!self.rows.is_empty());
-        Spread::of(runs.iter().map(value))
-    }
-
     /// How many times as long a contender takes as the first one in the same turn.
     fn ratio(&self, runs: &[Run]) -> Spread {
         let (_, first) = &self.rows[0];
@@ -32,13 +32,13 @@ impl Table {
     /// Which part of its time a contender would need at the rate of the links, which no sum can beat.
     fn share_of_wire(&self, runs: &[Run]) -> Option<f64> {
         let limit = self.rate?.seconds_for(self.load.bytes()) * 1e6;
-        Some(limit / self.spread(runs, |run| run.us_p50).median)
+        Some(limit / spread(runs, |run| run.us_p50).median)
     }
 
     /// The fastest of the others' programs, and how many times as long as the first contender it takes.
     pub fn best_peer(&self) -> Option<(Contender, Spread)> {
         let peers = self.rows.iter().filter(|(contender, _)| contender.is_peer());
-        let median = |runs: &[Run]| self.spread(runs, |run| run.us_p50).median;
+        let median = |runs: &[Run]| spread(runs, |run| run.us_p50).median;
         let best = peers.min_by(|(_, a), (_, b)| median(a).total_cmp(&median(b)))?;
         Some((best.0, self.ratio(&best.1)))
     }
@@ -51,7 +51,7 @@ impl Table {
                  | switch or server | peak MiB, worker | switch or server |\n";
         text += "|---|---|---|---|---|---|---|---|---|\n";
         for (contender, runs) in &self.rows {
-            let median = |value: fn(&Run) -> f64| self.spread(runs, value).median;
+            let median = |value: fn(&Run) -> f64| spread(runs, value).median;
             let share =
                 self.share_of_wire(runs).map_or_else(String::new, |share| format!("{:.1} %", share * 100.0));
             let mib = |kib: f64| if kib > 0.0 { format!("{:.0}", kib / 1024.0) } else { String::new() };
@@ -60,7 +60,7 @@ impl Table {
             let _ = writeln!(
                 text,
                 "| {contender} | {} | {:.0} | {} | {share} | {:.2} | {switch_cpu} | {} | {} |",
-                self.spread(runs, |run| run.us_p50).text(0),
+                spread(runs, |run| run.us_p50).text(0),
                 median(|run| run.us_p99),
                 self.ratio(runs).text(2),
                 median(|run| run.worker_cpu_s_per_gb),
@@ -81,7 +81,7 @@ impl Table {
     /// For programs.
     pub fn json(&self) -> Value {
         let row = |(contender, runs): &(Contender, Vec<Run>)| {
-            let of = |value: fn(&Run) -> f64| self.spread(runs, value).json();
+            let of = |value: fn(&Run) -> f64| spread(runs, value).json();
             json!({
                 "contender": contender.to_string(), "is_peer": contender.is_peer(),
                 "us_p50": of(|run| run.us_p50), "us_p99": of(|run| run.us_p99), "ratio": self.ratio(runs).json(),

@@ -18,6 +18,8 @@ const HELLO_LEN_BYTES: usize = 16;
 const CONNECT_RETRY: Duration = Duration::from_millis(20);
 /// Time for a peer that has connected to say who it is.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
+/// Bytes of a float on the wire.
+pub(super) const FLOAT_LEN_BYTES: usize = size_of::<f32>();
 /// Bytes that are taken from a socket at once: what a connection holds in flight, and less than a core's cache.
 pub(super) const READ_LEN_BYTES: usize = 256 << 10;
 
@@ -283,4 +285,9 @@ pub(super) fn check_group(workers: usize, gradient_len: u32) -> Result<(), Conne
         return bad("gradient length", 0, "at least one float");
     }
     Ok(())
+}
+
+/// The floats of a part of a vector.
+pub(super) fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> + '_ {
+    bytes.chunks_exact(FLOAT_LEN_BYTES).map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]]))
 }

@@ -177,6 +177,13 @@ pub trait GradientAggregator: Send {
     fn stats(&self) -> AggregatorStats;
 }
 
+/// Counts a round of a group in which all workers take part in every round.
+fn count_round(stats: &mut AggregatorStats, workers: u16) -> Round {
+    let number = stats.rounds as u32;
+    stats.rounds += 1;
+    Round { number, contributors: workers, uniform: true }
+}
+
 /// Floats that are looked through before a vector with NaN is given up.
 const FINITE_CHUNK_FLOATS: usize = 1024;
 

@@ -10,10 +10,14 @@ use std::time::{Duration, Instant};
 
 use iswitch_socket::{PollSet, Spin};
 
-use super::connection::{Connection, Hello, READ_LEN_BYTES, SPIN, check_group, listen};
-use super::{AggregateError, AggregatorStats, ConnectError, GradientAggregator, Round, Style, check_vector};
+use super::connection::{
+    Connection, FLOAT_LEN_BYTES, Hello, READ_LEN_BYTES, SPIN, check_group, floats, listen,
+};
+use super::{
+    AggregateError, AggregatorStats, ConnectError, GradientAggregator, Round, Style, check_vector,
+    count_round,
+};
 
-const FLOAT_LEN_BYTES: usize = size_of::<f32>();
 /// Sums that are under way at once: a fast worker sends for the next round while a slow one receives the last.
 const SUMS: usize = 2;
 /// How often a server looks whether it is to stop.
@@ -258,10 +262,6 @@ impl Sum {
     }
 }
 
-fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> + '_ {
-    bytes.chunks_exact(FLOAT_LEN_BYTES).map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]]))
-}
-
 /// A worker of a parameter server.
 #[derive(Debug)]
 pub struct ParameterServerClient {
@@ -338,10 +338,8 @@ impl GradientAggregator for ParameterServerClient {
 
     fn reduce(&mut self, contribution: &[f32]) -> Result<(Round, &[f32]), AggregateError> {
         check_vector(contribution, self.sum.len())?;
-        let number = self.stats.rounds as u32;
         self.run_round(contribution)?;
-        self.stats.rounds += 1;
-        Ok((Round { number, contributors: self.workers, uniform: true }, &self.sum))
+        Ok((count_round(&mut self.stats, self.workers), &self.sum))
     }
 
     fn stats(&self) -> AggregatorStats {

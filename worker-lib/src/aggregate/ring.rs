@@ -11,8 +11,13 @@ use std::time::{Duration, Instant};
 
 use iswitch_socket::{PollSet, Spin};
 
-use super::connection::{Connection, Hello, READ_LEN_BYTES, SPIN, check_group, listen};
-use super::{AggregateError, AggregatorStats, ConnectError, GradientAggregator, Round, Style, check_vector};
+use super::connection::{
+    Connection, FLOAT_LEN_BYTES, Hello, READ_LEN_BYTES, SPIN, check_group, floats, listen,
+};
+use super::{
+    AggregateError, AggregatorStats, ConnectError, GradientAggregator, Round, Style, check_vector,
+    count_round,
+};
 
 /// A worker's place in a ring.
 #[derive(Clone, Debug)]
@@ -188,12 +193,8 @@ impl Ring {
         progress: &mut Progress,
     ) -> Result<usize, AggregateError> {
         let incoming = &self.chunks[1..];
-        let total: usize = incoming.iter().map(byte_len).sum();
-        if progress.processed >= total {
-            return Ok(0);
-        }
         let (step, within) = position(incoming, progress.processed);
-        let chunk = incoming[step].clone();
+        let Some(chunk) = incoming.get(step).cloned() else { return Ok(0) };
         let left = byte_len(&chunk) - within;
         if step + 1 >= self.workers {
             // All have summed it.
@@ -205,18 +206,18 @@ impl Ring {
         }
         // Of a float some bytes may have come already.
         let begun = progress.received - progress.processed;
-        let room = left.min(self.staging.len() / size_of::<f32>() * size_of::<f32>());
+        let room = left.min(self.staging.len() / FLOAT_LEN_BYTES * FLOAT_LEN_BYTES);
         let len = previous.read_some(&mut self.staging[begun..room])?;
         progress.received += len;
-        let whole = (begun + len) / size_of::<f32>();
-        let first = chunk.start + within / size_of::<f32>();
-        let floats = self.staging.chunks_exact(size_of::<f32>()).take(whole);
+        let whole = (begun + len) / FLOAT_LEN_BYTES;
+        let first = chunk.start + within / FLOAT_LEN_BYTES;
+        let received = floats(&self.staging[..whole * FLOAT_LEN_BYTES]);
         let own = &contribution[first..first + whole];
-        for ((sum, own), bytes) in self.sum[first..first + whole].iter_mut().zip(own).zip(floats) {
-            *sum = own + f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        for ((sum, own), x) in self.sum[first..first + whole].iter_mut().zip(own).zip(received) {
+            *sum = own + x;
         }
-        progress.processed += whole * size_of::<f32>();
-        self.staging.copy_within(whole * size_of::<f32>()..begun + len, 0);
+        progress.processed += whole * FLOAT_LEN_BYTES;
+        self.staging.copy_within(whole * FLOAT_LEN_BYTES..begun + len, 0);
         Ok(len)
     }
 
@@ -245,7 +246,7 @@ impl Ring {
 }
 
 fn byte_len(chunk: &Range<usize>) -> usize {
-    chunk.len() * size_of::<f32>()
+    chunk.len() * FLOAT_LEN_BYTES
 }
 
 /// Which of the chunks a byte of their stream is in, and where.
@@ -280,10 +281,8 @@ impl GradientAggregator for Ring {
 
     fn reduce(&mut self, contribution: &[f32]) -> Result<(Round, &[f32]), AggregateError> {
         check_vector(contribution, self.sum.len())?;
-        let number = self.stats.rounds as u32;
         self.run_round(contribution)?;
-        self.stats.rounds += 1;
-        Ok((Round { number, contributors: self.workers as u16, uniform: true }, &self.sum))
+        Ok((count_round(&mut self.stats, self.workers as u16), &self.sum))
     }
 
     fn stats(&self) -> AggregatorStats {

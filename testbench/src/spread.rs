@@ -1,0 +1,37 @@
+//! Figures of several runs: the one in the middle, and how far the others are from it.
+
+use serde_json::{Value, json};
+
+/// Median, least and greatest of several runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Spread {
+    /// The one in the middle.
+    pub median: f64,
+    /// The least.
+    pub least: f64,
+    /// The greatest.
+    pub greatest: f64,
+}
+
+impl Spread {
+    /// Of at least one value.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn of(values: impl Iterator<Item = f64>) -> Self {
+        let mut values: Vec<_> = values.collect();
+        values.sort_by(f64::total_cmp);
+        Self { median: values[values.len() / 2], least: values[0], greatest: values[values.len() - 1] }
+    }
+
+    /// With so many digits behind the point.
+    pub fn text(self, digits: usize) -> String {
+        let Self { median, least, greatest } = self;
+        format!("{median:.digits$} ({least:.digits$} to {greatest:.digits$})")
+    }
+
+    /// All three.
+    pub fn json(self) -> Value {
+        json!({ "median": self.median, "least": self.least, "greatest": self.greatest })
+    }
+}
