@@ -17,6 +17,8 @@ use crate::switch::{Config, Event, Keys, Switch};
 
 /// Receive calls on one port before the others have their turn.
 const RECEIVES_PER_TURN: usize = 64;
+/// Turns between two looks at what is asked from outside, as long as packets keep coming.
+const TURNS_WITHOUT_POLL: u32 = 64;
 /// How often ports are looked after, and drops and faults logged.
 pub(crate) const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
 /// Events logged between two maintenances: whoever can send us packets must not fill the disk.
@@ -134,23 +136,28 @@ impl Runtime {
     /// Only if waiting itself fails: what goes wrong on a port is counted and logged.
     pub fn run(mut self) -> io::Result<Snapshot> {
         let mut last_packet = Instant::default();
+        let mut turns_since_poll = 0;
         loop {
             let now = self.clock.now();
             if self.next_maintenance <= now {
                 self.maintain(now);
             }
-            let spinning = self.spin.goes_on(now.since(last_packet));
-            if self.wait(if spinning { Duration::ZERO } else { self.until_deadline(now) })? {
-                if self.is_woken() && self.obey() {
+            let spins = self.spin.goes_on(now.since(last_packet));
+            // Whoever spins tries its ports at once: asking first which of them are ready is one call more.
+            let tries_all = spins && turns_since_poll < TURNS_WITHOUT_POLL;
+            turns_since_poll = if tries_all { turns_since_poll + 1 } else { 0 };
+            if !tries_all {
+                let timeout = if spins { Duration::ZERO } else { self.until_deadline(now) };
+                if self.wait(timeout)? && self.is_woken() && self.obey() {
                     self.maintain(self.clock.now());
                     return Ok(self.snapshot());
                 }
-                let begin = self.clock.now();
-                if self.receive() {
-                    self.spin.note(begin.since(last_packet));
-                    last_packet = self.clock.now();
-                }
-            } else if spinning {
+            }
+            let begin = self.clock.now();
+            if self.receive(tries_all) {
+                self.spin.note(begin.since(last_packet));
+                last_packet = self.clock.now();
+            } else if tries_all {
                 // Those that are to send the next packet may wait for this core.
                 std::thread::yield_now();
             }
@@ -207,11 +214,11 @@ impl Runtime {
         stop
     }
 
-    /// Takes a turn on each port that is ready, and tells whether there was anything.
-    fn receive(&mut self) -> bool {
+    /// Takes a turn on each port, or only on those that are known to be ready, and tells whether there was anything.
+    fn receive(&mut self, from_all: bool) -> bool {
         let mut any = false;
         for index in 0..self.ports.len() {
-            if !self.poll.is_ready(index) {
+            if !from_all && !self.poll.is_ready(index) {
                 continue;
             }
             for _ in 0..RECEIVES_PER_TURN {

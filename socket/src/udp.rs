@@ -1,7 +1,7 @@
 //! The socket.
 #![allow(unsafe_code)]
 
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::size_of;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -139,7 +139,7 @@ impl UdpSocket {
             let outcome = if rest.len() > stride && self.sends_superframes.load(Ordering::Relaxed) {
                 self.send_superframe(&envelope, rest, stride)
             } else {
-                self.send_message(&envelope, &rest[..rest.len().min(stride)], None)
+                self.send_message(&envelope, &[IoSlice::new(&rest[..rest.len().min(stride)])], None)
             };
             match outcome {
                 Ok(len) => sent += len,
@@ -152,16 +152,57 @@ impl UdpSocket {
         }
     }
 
+    /// Sends datagrams whose heads and bodies lie in different places, and returns how many were sent. All but the
+    /// last have the same length.
+    ///
+    /// As [`Self::send`] of their bytes one after the other on a connected socket, but without putting them there.
+    ///
+    /// # Errors
+    /// Those of [`Self::send`].
+    pub fn send_gathered(&self, tos: u8, datagrams: &[[IoSlice<'_>; 2]]) -> io::Result<usize> {
+        let Some([head, body]) = datagrams.first() else { return Ok(0) };
+        let stride = head.len() + body.len();
+        let envelope = Envelope { tos, to: None, source: None };
+        let at_once = datagrams_at_once(stride);
+        let mut sent = 0;
+        while sent < datagrams.len() {
+            let rest = &datagrams[sent..];
+            let outcome = if rest.len() > 1 && self.sends_superframes.load(Ordering::Relaxed) {
+                let chunk = &rest[..rest.len().min(at_once)];
+                self.offload_message(&envelope, chunk.as_flattened(), &rest[0], stride)
+            } else {
+                self.send_message(&envelope, &rest[0], None)
+            };
+            match outcome {
+                Ok(len) => sent += len.div_ceil(stride.max(1)).max(1),
+                Err(error) if is_full(&error) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(sent)
+    }
+
     /// Sends as many datagrams of `stride` bytes as one call takes.
     fn send_superframe(&self, envelope: &Envelope, payload: &[u8], stride: usize) -> io::Result<usize> {
-        let datagrams = (MAX_SUPERFRAME_LEN_BYTES / stride).clamp(1, MAX_SUPERFRAME_DATAGRAMS);
-        let chunk = &payload[..payload.len().min(datagrams * stride)];
-        let segment = u16::try_from(stride).ok().filter(|_| datagrams > 1);
-        match self.send_message(envelope, chunk, segment) {
+        let chunk = &payload[..payload.len().min(datagrams_at_once(stride) * stride)];
+        let first = [IoSlice::new(&payload[..stride])];
+        self.offload_message(envelope, &[IoSlice::new(chunk)], &first, stride)
+    }
+
+    /// Sends a message as datagrams of `stride` bytes, or only the `first` of them if the kernel refuses that.
+    fn offload_message(
+        &self,
+        envelope: &Envelope,
+        message: &[IoSlice<'_>],
+        first: &[IoSlice<'_>],
+        stride: usize,
+    ) -> io::Result<usize> {
+        let segment = u16::try_from(stride).ok().filter(|_| datagrams_at_once(stride) > 1);
+        match self.send_message(envelope, message, segment) {
             Err(error) if refuses_offload(&error) => {
                 // EINVAL may also mean a datagram beyond the MTU: super-frames are to blame, and given up,
                 // only if the same datagram is accepted alone.
-                let len = self.send_message(envelope, &payload[..stride], None)?;
+                let len = self.send_message(envelope, first, None)?;
                 self.sends_superframes.store(false, Ordering::Relaxed);
                 Ok(len)
             }
@@ -169,7 +210,12 @@ impl UdpSocket {
         }
     }
 
-    fn send_message(&self, envelope: &Envelope, payload: &[u8], segment: Option<u16>) -> io::Result<usize> {
+    fn send_message(
+        &self,
+        envelope: &Envelope,
+        parts: &[IoSlice<'_>],
+        segment: Option<u16>,
+    ) -> io::Result<usize> {
         let mut ancillary = Ancillary::new();
         ancillary.push_tos(envelope.tos);
         if let Some(source) = envelope.source {
@@ -179,20 +225,20 @@ impl UdpSocket {
             ancillary.push_stride(stride);
         }
         let mut name = envelope.to.map(to_sockaddr);
-        let mut part = iovec { iov_base: payload.as_ptr().cast_mut().cast(), iov_len: payload.len() };
         // SAFETY: a msghdr is integers and pointers, for which zero is a valid value.
         let mut message: msghdr = unsafe { std::mem::zeroed() };
         if let Some(name) = &mut name {
             message.msg_name = ptr::from_mut(name).cast();
             message.msg_namelen = size_of::<sockaddr_in>() as socklen_t;
         }
-        message.msg_iov = &raw mut part;
-        message.msg_iovlen = 1;
+        // An IoSlice has the layout of an iovec, says its documentation.
+        message.msg_iov = parts.as_ptr().cast_mut().cast::<iovec>();
+        message.msg_iovlen = parts.len() as _;
         message.msg_control = ancillary.as_ptr().cast_mut().cast();
         message.msg_controllen = ancillary.len() as _;
         retry(|| {
-            // SAFETY: every pointer in `message` is to a live local or to `payload`, with its length beside
-            // it; sendmsg only reads through them.
+            // SAFETY: every pointer in `message` is to a live local or to `parts`, with its length beside it;
+            // sendmsg only reads through them.
             unsafe { libc::sendmsg(self.socket.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) }
         })
     }
@@ -205,19 +251,24 @@ impl UdpSocket {
     /// `WouldBlock` on a non-blocking socket; a pending error of a connected socket, such as
     /// `ConnectionRefused`: the next call may succeed.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<Received> {
+        self.recv_scattered(&mut [IoSliceMut::new(buffer)])
+    }
+
+    /// As [`Self::recv`] into several buffers, each filled before the next one. At most 1,024 of them.
+    pub fn recv_scattered(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<Received> {
         let mut ancillary = Ancillary::new();
         let mut name = to_sockaddr(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
-        let mut part = iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
         // SAFETY: a msghdr is integers and pointers, for which zero is a valid value.
         let mut message: msghdr = unsafe { std::mem::zeroed() };
         message.msg_name = ptr::from_mut(&mut name).cast();
         message.msg_namelen = size_of::<sockaddr_in>() as socklen_t;
-        message.msg_iov = &raw mut part;
-        message.msg_iovlen = 1;
+        // An IoSliceMut has the layout of an iovec, says its documentation.
+        message.msg_iov = buffers.as_mut_ptr().cast::<iovec>();
+        message.msg_iovlen = buffers.len() as _;
         message.msg_control = ancillary.as_mut_ptr().cast();
         message.msg_controllen = Ancillary::capacity() as _;
         let len = retry(|| {
-            // SAFETY: every pointer in `message` is to a live local or to `buffer`, all writable, with its
+            // SAFETY: every pointer in `message` is to a live local or to `buffers`, all writable, with its
             // length beside it.
             unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, 0) }
         })?;
@@ -253,6 +304,11 @@ struct Envelope {
     tos: u8,
     to: Option<SocketAddrV4>,
     source: Option<Ipv4Addr>,
+}
+
+/// Datagrams of `stride` bytes that one call sends.
+fn datagrams_at_once(stride: usize) -> usize {
+    (MAX_SUPERFRAME_LEN_BYTES / stride.max(1)).clamp(1, MAX_SUPERFRAME_DATAGRAMS)
 }
 
 /// Repeats a call that a signal interrupted.

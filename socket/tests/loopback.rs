@@ -90,6 +90,32 @@ fn without_offload_datagrams_come_one_by_one() {
 }
 
 #[test]
+fn datagrams_in_parts_arrive_whole_and_into_parts() {
+    for offload in [true, false] {
+        let (here, there) = (socket(offload), socket(offload));
+        here.connect(there.local_addr().unwrap()).unwrap();
+        // More than one call sends, and the last one shorter.
+        let payload = pattern(70 * STRIDE - 100);
+        let in_two = |datagram| <[u8]>::split_at(datagram, 8).into();
+        let datagrams: Vec<_> =
+            payload.chunks(STRIDE).map(in_two).map(|parts: [&[u8]; 2]| parts.map(io::IoSlice::new)).collect();
+        assert_eq!(here.send_gathered(TOS, &datagrams).unwrap(), 70);
+        let (mut all, mut head) = (Vec::new(), [0; 8]);
+        while all.len() < payload.len() {
+            assert!(there.wait_readable(SOON).unwrap());
+            let (mut body, mut rest) = (vec![0; STRIDE - 8], vec![0; MAX_SUPERFRAME_LEN_BYTES]);
+            let mut buffers = [&mut head[..], &mut body, &mut rest].map(io::IoSliceMut::new);
+            let received = there.recv_scattered(&mut buffers).unwrap();
+            assert!(!received.truncated && (received.stride == STRIDE || received.len < STRIDE));
+            let together = [&head[..], &body, &rest].concat();
+            all.extend_from_slice(&together[..received.len]);
+        }
+        assert!(all == payload);
+        assert_eq!(here.send_gathered(TOS, &[]).unwrap(), 0);
+    }
+}
+
+#[test]
 fn wildcard_socket_knows_and_chooses_its_address() {
     let any = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
     let switch = UdpSocket::bind(any, &Options::default()).unwrap();

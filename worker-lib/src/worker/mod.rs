@@ -8,12 +8,14 @@ mod attempt;
 pub mod auth;
 mod bitmap;
 mod join;
+pub mod landing;
 pub mod protocol;
 pub mod session;
 pub mod state;
 mod superframe;
 mod timer;
 mod udp;
+mod window;
 
 pub use join::{JoinError, JoinOptions};
 pub use state::StateError;

@@ -7,10 +7,11 @@
 //!
 //! Contributions and sums belong to the caller. A contribution must stay as it is until its round has ended.
 
+use core::ops::Range;
 use core::time::Duration;
 
 use iswitch_protocol::limits::{
-    DATA_TAG_LEN_BYTES, DATAGRAM_OVERHEAD_BYTES, MAX_RANGE_SEGMENTS, MAX_SUPERFRAME_DATAGRAMS,
+    DATA_TAG_LEN_BYTES, DATAGRAM_OVERHEAD_BYTES, MAX_RANGE_SEGMENTS, MAX_SUPERFRAME_DATAGRAMS, SEG_LEN_BYTES,
 };
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
@@ -20,15 +21,14 @@ use iswitch_protocol::{Instant, Round, Seg, SegmentIndex, VectorLayout, history}
 
 use super::auth::DataKeys;
 use super::bitmap::Bitmap;
-use super::superframe::push_segment;
+use super::superframe::Frame;
 use super::timer::RetryTimer;
+use super::window::Window;
 
 /// Results may overtake each other by this many segments before a gap counts as a loss: a super-frame.
 const REORDER_SEGMENTS: u32 = MAX_SUPERFRAME_DATAGRAMS as u32;
 /// Ranges that one expired timer asks for; the rest waits for the next.
 pub(super) const MAX_HELPS_AT_ONCE: usize = 8;
-/// Segments that may be in flight after many losses.
-pub(super) const MIN_WINDOW: u32 = 4;
 
 /// What the Ack of a Join told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,9 +149,7 @@ pub struct WorkerProtocol {
     previous: u64,
     current: Option<Progress>,
     outcome: Option<Result<Finished, Failure>>,
-    /// Segments that may be in flight now: the switch's window, less after losses.
-    window: u32,
-    max_window: u32,
+    window: Window,
     recv_buffer_bytes: usize,
     next_request: u32,
     timer: RetryTimer,
@@ -214,8 +212,7 @@ impl WorkerProtocol {
             previous: 0,
             current: None,
             outcome: None,
-            window: max_window,
-            max_window,
+            window: Window::new(max_window),
             recv_buffer_bytes,
             next_request: 1,
             timer: RetryTimer::default(),
@@ -257,8 +254,7 @@ impl WorkerProtocol {
             self.past_boots = [self.past_boots[1], self.membership.boot];
         }
         self.membership = membership;
-        self.max_window = max_window(&self.layout, &membership, self.recv_buffer_bytes);
-        self.window = self.window.min(self.max_window);
+        self.window.grant(max_window(&self.layout, &membership, self.recv_buffer_bytes));
         self.next_round = membership.start;
         self.awaits = membership.standing == Standing::Awaits;
         self.pinned_threshold = 0;
@@ -351,6 +347,7 @@ impl WorkerProtocol {
         self.helps.clear();
         self.outcome = None;
         self.timer.restart(now);
+        self.window.begin_round();
         self.current = Some(Progress {
             round,
             part,
@@ -397,11 +394,59 @@ impl WorkerProtocol {
             };
             self.counters.ignored += u64::from(!used);
         }
-        if self.remaining() < before {
-            self.timer.restart(now);
-            self.ask_for_gaps();
-            self.widen();
+        self.note_progress(now, before);
+    }
+
+    /// The segments that the next results are likely to be of, one after the other from the first on: none of them has
+    /// a result, and nobody needs what is in the sums at their places. `None` if there are no such segments.
+    pub(crate) fn landing(&self) -> Option<Range<u32>> {
+        let progress = self.current.filter(|progress| progress.part == Part::Contributes)?;
+        let (first, end) = (progress.frontier, self.layout.segment_count());
+        // Until the first result has come, the sums are those of the round before, which others may ask for.
+        let is_free = first > 0 && first < end;
+        // A tag is checked before anything is believed, and floats are little-endian on the wire.
+        let is_plain = self.data_keys.is_none() && cfg!(target_endian = "little");
+        (is_free && is_plain).then(|| first..end.min(first + MAX_SUPERFRAME_DATAGRAMS as u32))
+    }
+
+    /// Takes in results whose floats are already in their places: the Segs of packets of `stride` bytes, the last of
+    /// `last_len`, for the segments of [`Self::landing`]. Returns how many were what was expected.
+    pub(crate) fn handle_landed(
+        &mut self,
+        now: Instant,
+        segs: &[[u8; SEG_LEN_BYTES]],
+        stride: usize,
+        last_len: usize,
+    ) -> usize {
+        let Some(landing) = self.landing() else { return 0 };
+        let before = self.remaining();
+        let mut landed = 0;
+        for (index, bytes) in landing.zip(segs) {
+            let len = if landed + 1 == segs.len() { last_len } else { stride };
+            let seg = Seg::from_bytes(*bytes);
+            let is_expected = seg.index.get() == index && len == self.layout.packet_len(seg.index);
+            if !is_expected || !self.accepts(seg) {
+                break;
+            }
+            self.note_result(seg);
+            landed += 1;
         }
+        self.note_progress(now, before);
+        landed
+    }
+
+    fn note_progress(&mut self, now: Instant, remaining_before: usize) {
+        let remaining = self.remaining();
+        if remaining >= remaining_before {
+            return;
+        }
+        self.timer.restart(now);
+        let segments = self.layout.segment_count();
+        self.window.note_results(now, segments - remaining as u32);
+        if matches!(self.outcome, Some(Ok(_))) {
+            self.window.end_round(now, segments);
+        }
+        self.ask_for_gaps();
     }
 
     /// Asks for everything in flight after a silence.
@@ -420,28 +465,28 @@ impl WorkerProtocol {
         }
     }
 
-    /// Writes the next packets into `buffer` and returns their class and the bytes of each.
-    pub fn poll_transmit(
+    /// Puts the next packets into `frame` and returns their class and the bytes of each.
+    pub(crate) fn poll_frame(
         &mut self,
         now: Instant,
         vector: &[f32],
-        buffer: &mut Vec<u8>,
+        frame: &mut Frame,
     ) -> Option<(Class, usize)> {
-        buffer.clear();
+        frame.clear();
         if let Some(range) = self.helps.pop() {
             let id = self.take_request_id();
             self.help_sent = Some((id, now));
             self.counters.helps += 1;
             let bitmap = self.received.zeros(range.first..range.first + range.count);
             let wanted = SegmentSetRepr::of(range, &bitmap);
-            return Some(self.emit_control(id, ControlBody::Help(wanted), buffer));
+            return Some(self.emit_control(id, ControlBody::Help(wanted), frame.control()));
         }
         if self.current?.resend > 0 {
-            self.emit_resends(vector, buffer);
+            self.emit_resends(vector, frame);
         } else {
-            self.emit_fresh(vector, buffer);
+            self.emit_fresh(now, vector, frame);
         }
-        (!buffer.is_empty()).then(|| (Class::Data, self.full_packet_len().min(buffer.len())))
+        (!frame.is_empty()).then(|| (Class::Data, self.full_packet_len().min(frame.len())))
     }
 
     /// Writes a control packet into `buffer`.
@@ -460,7 +505,6 @@ impl WorkerProtocol {
     }
 
     fn handle_result(&mut self, bytes: &[u8], sums: &mut [f32]) -> bool {
-        let Some(progress) = &mut self.current else { return false };
         let content = match &self.data_keys {
             None => bytes,
             Some(keys) => match keys.result.verify(bytes) {
@@ -469,22 +513,34 @@ impl WorkerProtocol {
             },
         };
         let Ok(packet) = DataPacket::new_checked(content) else { return false };
-        let Seg { index, round, contributions } = packet.seg();
-        let range = self.layout.range(index);
-        let is_expected = round == progress.round && range.len() == packet.float_count();
-        if !is_expected || self.received.get(index.get()) {
+        let seg = packet.seg();
+        let range = self.layout.range(seg.index);
+        if range.len() != packet.float_count() || !self.accepts(seg) {
             return false;
         }
         for (x, sum) in sums[range].iter_mut().zip(packet.floats()) {
             *x = sum;
         }
+        self.note_result(seg);
+        true
+    }
+
+    /// Whether that is a result that is waited for.
+    fn accepts(&self, seg: Seg) -> bool {
+        self.current.is_some_and(|progress| progress.round == seg.round)
+            && !self.received.get(seg.index.get())
+    }
+
+    /// The result is in the sums.
+    fn note_result(&mut self, seg: Seg) {
+        let Some(progress) = &mut self.current else { return };
         if progress.part == Part::Contributes {
             // From here on the caller's sums are those of this round.
             self.previous = 0;
         }
-        let index = index.get();
+        let index = seg.index.get();
         self.received.set(index);
-        self.contributions[index as usize] = contributions;
+        self.contributions[index as usize] = seg.contributions;
         progress.remaining -= 1;
         progress.frontier = progress.frontier.max(index + 1);
         progress.narrowed = false;
@@ -499,7 +555,6 @@ impl WorkerProtocol {
         if progress.remaining == 0 {
             self.finish();
         }
-        true
     }
 
     fn finish(&mut self) {
@@ -633,19 +688,14 @@ impl WorkerProtocol {
         }
     }
 
-    /// Losses narrow the window by half, once for each silence or gap.
+    /// Losses narrow the window once for each silence or gap.
     fn narrow(&mut self) {
         if let Some(progress) = &mut self.current
             && !progress.narrowed
         {
             progress.narrowed = true;
-            self.window = (self.window / 2).max(MIN_WINDOW).min(self.max_window);
+            self.window.narrow();
         }
-    }
-
-    /// Results widen it again, by an eighth of itself for each super-frame.
-    fn widen(&mut self) {
-        self.window = (self.window + self.window.div_ceil(8)).min(self.max_window);
     }
 
     /// A gap well below the highest result is a loss: results come in the order of the segments.
@@ -671,11 +721,11 @@ impl WorkerProtocol {
     }
 
     /// Writes segments that the switch misses.
-    fn emit_resends(&mut self, vector: &[f32], buffer: &mut Vec<u8>) {
+    fn emit_resends(&mut self, vector: &[f32], frame: &mut Frame) {
         let Some(mut progress) = self.current else { return };
         let mut from = 0;
         while let Some(index) = self.resend.next_one(from, progress.unsent) {
-            if !self.append(&progress, index, vector, buffer) {
+            if !self.append(&progress, index, vector, frame) {
                 break;
             }
             self.resend.unset(index);
@@ -687,30 +737,35 @@ impl WorkerProtocol {
     }
 
     /// Writes segments that were never sent, as many as the window allows.
-    fn emit_fresh(&mut self, vector: &[f32], buffer: &mut Vec<u8>) {
+    fn emit_fresh(&mut self, now: Instant, vector: &[f32], frame: &mut Frame) {
         let Some(mut progress) = self.current else { return };
-        while progress.in_flight < self.window {
+        let window = self.window.get();
+        let first = progress.unsent;
+        while progress.in_flight < window {
             let Some(index) = self.received.next_zero(progress.unsent, self.layout.segment_count()) else {
                 progress.unsent = self.layout.segment_count();
                 break;
             };
-            if !self.append(&progress, index, vector, buffer) {
+            if !self.append(&progress, index, vector, frame) {
                 break;
             }
             progress.unsent = index + 1;
             progress.in_flight += 1;
             self.counters.segments += 1;
         }
+        if progress.unsent > first {
+            self.window.note_sent(now, progress.unsent);
+        }
         self.current = Some(progress);
     }
 
     /// Appends a data packet. False if the super-frame is full: by bytes, by packets, or by a shorter packet.
-    fn append(&self, progress: &Progress, index: u32, vector: &[f32], buffer: &mut Vec<u8>) -> bool {
+    fn append(&self, progress: &Progress, index: u32, vector: &[f32], frame: &mut Frame) -> bool {
         let contributions =
             if progress.part == Part::Supplies { self.contributions[index as usize] } else { 1 };
         let index = SegmentIndex::new(index).expect("the layout has no more segments");
         let seg = Seg { index, round: progress.round, contributions };
         let tag_key = self.data_keys.as_ref().map(|keys| &keys.contribution);
-        push_segment(&self.layout, seg, vector, tag_key, buffer)
+        frame.push(&self.layout, seg, vector, tag_key)
     }
 }

@@ -6,6 +6,7 @@
 //! way is then done again, and the caller notices nothing but the time. If others have gone on meanwhile, the round
 //! ends with [`Failure::Missed`].
 
+use core::ops::Range;
 use core::time::Duration;
 
 use iswitch_protocol::wire::{
@@ -15,7 +16,9 @@ use iswitch_protocol::{Instant, Round, VectorLayout};
 
 use super::attempt::{Answer, Attempt, heartbeat_interval};
 use super::auth::Authenticator;
+use super::landing::Landed;
 use super::protocol::{Failure, Finished, Membership, WorkerCounters, WorkerProtocol};
+use super::superframe::Frame;
 
 /// What a session needs to know.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +82,8 @@ pub struct Session {
     key_refused: Option<bool>,
     /// Control packets that did not come from the switch.
     forged: u64,
+    /// What [`Self::poll_transmit`] puts together.
+    frame: Frame,
 }
 
 impl Session {
@@ -99,6 +104,7 @@ impl Session {
             request: None,
             key_refused: None,
             forged: 0,
+            frame: Frame::default(),
         };
         session.join(now);
         session
@@ -275,6 +281,34 @@ impl Session {
         }
     }
 
+    /// Where the floats of the next results are likely to belong: in the sums, segment after segment. Whoever receives
+    /// into them calls [`Self::handle_landed`] next.
+    pub fn landing(&mut self) -> Option<&mut [f32]> {
+        let places = self.landing_places()?;
+        self.sums.get_mut(places)
+    }
+
+    fn landing_places(&self) -> Option<Range<usize>> {
+        let Phase::Member = self.phase else { return None };
+        let landing = self.protocol.as_ref().and_then(WorkerProtocol::landing)?;
+        let size = usize::from(self.config.layout.segment_floats());
+        Some(landing.start as usize * size..(landing.end as usize * size).min(self.sums.len()))
+    }
+
+    /// Takes in what was received into [`Self::landing`], and into `rest` what did not fit there.
+    pub fn handle_landed(&mut self, now: Instant, class: Class, landed: &Landed, rest: &[u8]) {
+        let (Some(places), Some(protocol)) = (self.landing_places(), &mut self.protocol) else { return };
+        let (layout, stride) = (self.config.layout, landed.received.stride);
+        let segs = if class == Class::Data { landed.segs(layout.full_packet_len()) } else { &[] };
+        let taken = protocol.handle_landed(now, segs, stride, landed.last_len());
+        self.follow(now);
+        if taken * stride < landed.received.len {
+            let size = usize::from(layout.segment_floats());
+            let bytes = landed.gather(taken, &self.sums[places], size, rest);
+            self.handle_datagrams(now, class, &bytes, stride);
+        }
+    }
+
     /// Writes the next packets into `buffer` and returns their class and the bytes of each. `contribution`
     /// (`[gradient_len]`) must be the same until the round has ended.
     pub fn poll_transmit(
@@ -283,27 +317,49 @@ impl Session {
         contribution: &[f32],
         buffer: &mut Vec<u8>,
     ) -> Option<(Class, usize)> {
+        let mut frame = core::mem::take(&mut self.frame);
+        let transmit = self.poll_frame(now, contribution, &mut frame);
+        if transmit.is_some() {
+            frame.assemble(self.source(contribution), buffer);
+        }
+        self.frame = frame;
+        transmit
+    }
+
+    /// The vector that the segments of a frame are of.
+    pub(super) fn source<'a>(&'a self, contribution: &'a [f32]) -> &'a [f32] {
+        if matches!(self.phase, Phase::Supplying) { &self.sums } else { contribution }
+    }
+
+    /// As [`Self::poll_transmit`]; the floats may stay where they are: see [`Self::source`].
+    pub(super) fn poll_frame(
+        &mut self,
+        now: Instant,
+        contribution: &[f32],
+        frame: &mut Frame,
+    ) -> Option<(Class, usize)> {
+        frame.clear();
         if let Phase::Joining(attempt) = &mut self.phase {
             return attempt.take_due().map(|request| {
                 let nonce = self.authenticator.as_ref().map_or(0, Authenticator::session);
                 let join = JoinRepr { resume: self.resume(), nonce, ..self.config.join };
-                self.emit(request, ControlBody::Join(join), buffer)
+                self.emit(request, ControlBody::Join(join), frame.control())
             });
         }
         if self.sends_heartbeats() && self.heartbeat_at <= now {
             self.heartbeat_at = now.plus(self.heartbeat_interval());
-            return Some(self.emit(0, ControlBody::HEARTBEAT, buffer));
+            return Some(self.emit(0, ControlBody::HEARTBEAT, frame.control()));
         }
         let protocol = self.protocol.as_mut()?;
         let (class, stride) = match self.phase {
-            Phase::Supplying => protocol.poll_transmit(now, &self.sums, buffer),
-            Phase::Member => protocol.poll_transmit(now, contribution, buffer),
+            Phase::Supplying => protocol.poll_frame(now, &self.sums, frame),
+            Phase::Member => protocol.poll_frame(now, contribution, frame),
             Phase::Joining(_) | Phase::Refused(..) => None,
         }?;
         if class == Class::Control {
             // In rounds it asks for help and nothing else.
-            self.sign(Action::Help, buffer);
-            return Some((class, buffer.len()));
+            self.sign(Action::Help, frame.control());
+            return Some((class, frame.len()));
         }
         Some((class, stride))
     }

@@ -1,31 +1,35 @@
 //! The blocking worker: drives the protocol over a UDP socket.
 
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{SocketAddr, SocketAddrV4};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
-use iswitch_protocol::limits::MAX_SUPERFRAME_LEN_BYTES;
+use iswitch_protocol::limits::{MAX_SUPERFRAME_DATAGRAMS, MAX_SUPERFRAME_LEN_BYTES};
 use iswitch_protocol::wire::control::RangeRepr;
 use iswitch_protocol::wire::{
     AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, JoinRepr, Mode, Status,
 };
 use iswitch_protocol::{Instant, Round as WireRound, VectorLayout};
-use iswitch_socket::{Options, Spin, UdpSocket};
+use iswitch_socket::{Options, Received, Spin, UdpSocket};
 
 use super::attempt::heartbeat_interval;
 use super::auth::Authenticator;
 use super::join::{JoinError, JoinOptions};
+use super::landing::Landed;
 use super::protocol::{Failure, Finished, Membership, WorkerCounters};
 use super::session::{JoinProgress, Session, SessionConfig};
 use super::state::{ReadyPeer, StateServer};
+use super::superframe::Frame;
 use crate::aggregate::{AggregateError, AggregatorStats, GradientAggregator, Round, check_vector};
 
 const FIRST_RETRY: Duration = Duration::from_millis(20);
 const LAST_RETRY: Duration = Duration::from_millis(500);
 const CONTROL_RETRIES: u32 = 10;
+/// Longer than any wait within a round: if more time has passed since the last one, the process did not run.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// A worker that has joined a job.
 ///
@@ -46,7 +50,10 @@ pub struct Worker {
     session: Session,
     options: JoinOptions,
     send_buffer: Vec<u8>,
+    frame: Frame,
     spin: Spin,
+    /// When the round under way last waited.
+    looked: Instant,
     /// Where newcomers fetch the learner's state, if this worker shares it.
     state: Option<StateServer>,
     leaves_on_drop: bool,
@@ -109,13 +116,49 @@ impl Link {
         }
     }
 
+    /// A full send buffer is a loss like any other: the protocol repairs it.
+    fn send_frame(&self, class: Class, frame: &Frame, vector: &[f32], stride: usize) -> io::Result<()> {
+        if let Some(bytes) = frame.complete_bytes() {
+            return self.send(class, bytes, stride);
+        }
+        let mut packets = [[IoSlice::new(&[]); 2]; MAX_SUPERFRAME_DATAGRAMS];
+        let count = packets.iter_mut().zip(frame.packets(vector)).map(|(to, packet)| *to = packet).count();
+        match self.socket.send_gathered(self.classifier.tos_of(class), &packets[..count]) {
+            Err(error) if !is_transient(&error) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// What is there, if anything: class, bytes in the buffer, and bytes of each datagram.
     pub(super) fn receive(&mut self) -> io::Result<Option<(Class, usize, usize)>> {
-        match self.socket.recv(&mut self.recv_buffer) {
-            Ok(received) => {
+        let outcome = self.socket.recv(&mut self.recv_buffer);
+        Ok(self
+            .heard(outcome, |received| *received)?
+            .map(|(class, received)| (class, received.len, received.stride)))
+    }
+
+    /// The same with floats of results in their places, see [`Landed::receive`].
+    fn receive_into(
+        &mut self,
+        places: &mut [f32],
+        segment_floats: usize,
+    ) -> io::Result<Option<(Class, Landed)>> {
+        let receive = |parts: &mut [IoSliceMut<'_>]| self.socket.recv_scattered(parts);
+        let outcome = Landed::receive(places, segment_floats, &mut self.recv_buffer, receive);
+        self.heard(outcome, |landed| landed.received)
+    }
+
+    /// Notes that something has come, and of which class it is; `None` if nothing of use has.
+    fn heard<T>(
+        &mut self,
+        outcome: io::Result<T>,
+        of: impl Fn(&T) -> Received,
+    ) -> io::Result<Option<(Class, T)>> {
+        match outcome {
+            Ok(arrived) => {
                 self.last_heard = self.now();
-                let class = received.tos.and_then(|tos| self.classifier.class_of(tos));
-                Ok(class.map(|class| (class, received.len, received.stride)))
+                let class = of(&arrived).tos.and_then(|tos| self.classifier.class_of(tos));
+                Ok(class.map(|class| (class, arrived)))
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock || is_transient(&error) => Ok(None),
             Err(error) => Err(error),
@@ -199,7 +242,9 @@ impl Worker {
             session,
             options,
             send_buffer,
+            frame: Frame::default(),
             spin,
+            looked: Instant::default(),
             state,
             leaves_on_drop: true,
             _heartbeat: heartbeat,
@@ -295,7 +340,7 @@ impl Worker {
 
     fn run_round(&mut self, contribution: &[f32]) -> Result<Finished, AggregateError> {
         let begin = self.link.now();
-        self.link.last_heard = begin;
+        (self.link.last_heard, self.looked) = (begin, begin);
         self.session.begin_round(begin);
         let mut idle_since = begin;
         loop {
@@ -303,33 +348,46 @@ impl Worker {
             if let Some(outcome) = self.session.take_outcome() {
                 return outcome.map_err(|failure| round_error(self.session.round(), failure));
             }
-            match self.link.receive()? {
-                Some((class, len, stride)) => {
-                    let now = self.link.now();
-                    let payload = &self.link.recv_buffer[..len];
-                    self.session.handle_datagrams(now, class, payload, stride);
-                    self.spin.note(now.since(idle_since));
-                    idle_since = self.link.now();
-                }
+            if self.receive()? {
+                self.spin.note(self.link.last_heard.since(idle_since));
+                idle_since = self.link.now();
+            } else if self.spin.goes_on(self.link.now().since(idle_since)) {
                 // Those whose contributions it waits for may wait for this core.
-                None if self.spin.goes_on(self.link.now().since(idle_since)) => std::thread::yield_now(),
-                None => self.wait(begin)?,
+                std::thread::yield_now();
+            } else {
+                self.wait(begin)?;
             }
         }
     }
 
     fn flush(&mut self, contribution: &[f32]) -> Result<(), AggregateError> {
         let now = self.link.now();
-        let buffer = &mut self.send_buffer;
-        while let Some((class, stride)) = self.session.poll_transmit(now, contribution, buffer) {
-            self.link.send(class, buffer, stride)?;
+        while let Some((class, stride)) = self.session.poll_frame(now, contribution, &mut self.frame) {
+            self.link.send_frame(class, &self.frame, self.session.source(contribution), stride)?;
         }
         Ok(())
+    }
+
+    /// Takes in what has arrived, and tells whether anything has.
+    fn receive(&mut self) -> io::Result<bool> {
+        let segment_floats = usize::from(self.session.layout().segment_floats());
+        let Some(places) = self.session.landing() else {
+            let Some((class, len, stride)) = self.link.receive()? else { return Ok(false) };
+            let payload = &self.link.recv_buffer[..len];
+            self.session.handle_datagrams(self.link.last_heard, class, payload, stride);
+            return Ok(true);
+        };
+        let Some((class, landed)) = self.link.receive_into(places, segment_floats)? else { return Ok(false) };
+        self.session.handle_landed(self.link.last_heard, class, &landed, &self.link.recv_buffer);
+        Ok(true)
     }
 
     /// Sleeps until a datagram arrives or the protocol wants to be called, within the caller's patience.
     fn wait(&mut self, begin: Instant) -> Result<(), AggregateError> {
         let now = self.link.now();
+        let paused = now.since(self.looked.max(self.link.last_heard)).saturating_sub(LONGEST_WAIT);
+        // A process that was suspended could not have heard the switch.
+        self.link.last_heard = self.link.last_heard.plus(paused);
         if now.since(self.link.last_heard) > self.options.switch_timeout {
             self.session.abandon_round();
             return Err(self.silence());
@@ -342,8 +400,10 @@ impl Worker {
             return Err(AggregateError::Stalled { round, waited, missing, parent_lost });
         }
         let deadline = self.session.poll_timeout().unwrap_or(now);
-        if !self.link.wait(deadline)? {
-            self.session.handle_timeout(self.link.now());
+        let is_readable = self.link.wait(deadline)?;
+        self.looked = self.link.now();
+        if !is_readable {
+            self.session.handle_timeout(self.looked);
         }
         Ok(())
     }

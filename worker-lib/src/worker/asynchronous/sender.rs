@@ -16,9 +16,10 @@ use iswitch_protocol::{Instant, Round, Seg, SegmentIndex, VectorLayout};
 use super::{AsyncCounters, Requests};
 use crate::worker::auth::DataKeys;
 use crate::worker::bitmap::Bitmap;
-use crate::worker::protocol::{MAX_HELPS_AT_ONCE, MIN_WINDOW};
+use crate::worker::protocol::MAX_HELPS_AT_ONCE;
 use crate::worker::superframe::push_segment;
 use crate::worker::timer::RetryTimer;
+use crate::worker::window::MIN_WINDOW;
 
 #[derive(Debug)]
 pub(super) struct Sender {

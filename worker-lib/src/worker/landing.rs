@@ -1,0 +1,145 @@
+//! Receiving results where they belong.
+//!
+//! Results mostly come in the order of the segments, so their places in the sum are known before they arrive. The
+//! kernel puts their floats there at once; what turns out to be something else is put together again.
+
+use std::io::{self, IoSliceMut};
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use iswitch_protocol::limits::{MAX_SUPERFRAME_DATAGRAMS, SEG_LEN_BYTES};
+use iswitch_socket::Received;
+
+/// A Seg and floats for each datagram, and what does not fit.
+const MAX_PARTS: usize = 2 * MAX_SUPERFRAME_DATAGRAMS + 1;
+
+/// What has arrived: Segs here, floats elsewhere.
+#[derive(Debug)]
+pub struct Landed {
+    segs: [[u8; SEG_LEN_BYTES]; MAX_SUPERFRAME_DATAGRAMS],
+    /// What the socket told.
+    pub(super) received: Received,
+}
+
+impl Landed {
+    /// Lets `receive` fill a place for a Seg and floats of each segment, one after the other: `places` are those of the
+    /// floats, `segment_floats` for each segment but the last, which may have fewer. What does not fit goes into
+    /// `rest`.
+    ///
+    /// # Errors
+    /// Those of `receive`.
+    pub fn receive(
+        places: &mut [f32],
+        segment_floats: usize,
+        rest: &mut [u8],
+        receive: impl FnOnce(&mut [IoSliceMut<'_>]) -> io::Result<Received>,
+    ) -> io::Result<Self> {
+        let mut segs = [[0; SEG_LEN_BYTES]; MAX_SUPERFRAME_DATAGRAMS];
+        let mut parts: [IoSliceMut<'_>; MAX_PARTS] = std::array::from_fn(|_| IoSliceMut::new(&mut []));
+        let mut count = 0;
+        for (seg, floats) in segs.iter_mut().zip(places.chunks_mut(segment_floats)) {
+            parts[count] = IoSliceMut::new(seg);
+            parts[count + 1] = IoSliceMut::new(bytemuck::cast_slice_mut(floats));
+            count += 2;
+        }
+        parts[count] = IoSliceMut::new(rest);
+        let received = receive(&mut parts[..=count])?;
+        Ok(Self { segs, received })
+    }
+
+    /// As [`Self::receive`] of bytes that are already here, datagrams of `stride` bytes.
+    pub fn scatter(
+        places: &mut [f32],
+        segment_floats: usize,
+        rest: &mut [u8],
+        bytes: &[u8],
+        stride: usize,
+    ) -> Self {
+        let nobody = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
+        let landed = Self::receive(places, segment_floats, rest, |parts| {
+            let mut left = bytes;
+            for part in parts {
+                let (here, beyond) = left.split_at(left.len().min(part.len()));
+                part[..here.len()].copy_from_slice(here);
+                left = beyond;
+            }
+            Ok(Received {
+                len: bytes.len() - left.len(),
+                stride: stride.max(1),
+                tos: None,
+                source: nobody,
+                destination: *nobody.ip(),
+                truncated: !left.is_empty(),
+            })
+        });
+        landed.expect("copying does not fail")
+    }
+
+    /// Datagrams that have arrived.
+    fn count(&self) -> usize {
+        self.received.len.div_ceil(self.received.stride)
+    }
+
+    /// Bytes of the last of them.
+    pub(super) fn last_len(&self) -> usize {
+        self.received.len - self.received.stride * self.count().saturating_sub(1)
+    }
+
+    /// Their Segs, if they are packets of full segments, and so all parts are where they belong.
+    pub(super) fn segs(&self, full_packet_len: usize) -> &[[u8; SEG_LEN_BYTES]] {
+        let is_laid_out = match self.count() {
+            0 => false,
+            1 => self.received.len <= full_packet_len,
+            count => count <= MAX_SUPERFRAME_DATAGRAMS && self.received.stride == full_packet_len,
+        };
+        if is_laid_out { &self.segs[..self.count()] } else { &[] }
+    }
+
+    /// Puts the bytes from the datagram of this number on together.
+    pub(super) fn gather(&self, from: usize, places: &[f32], segment_floats: usize, rest: &[u8]) -> Vec<u8> {
+        let floats = places.chunks(segment_floats).map(bytemuck::cast_slice);
+        let parts = self.segs.iter().zip(floats).flat_map(|(seg, floats)| [&seg[..], floats]);
+        let mut bytes = Vec::with_capacity(self.received.len + segment_floats * size_of::<f32>());
+        for part in parts.chain([rest]) {
+            if bytes.len() >= self.received.len {
+                break;
+            }
+            bytes.extend_from_slice(part);
+        }
+        bytes.truncate(self.received.len);
+        bytes.drain(..(from * self.received.stride).min(bytes.len()));
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn whatever_arrives_can_be_put_together_again(
+            floats in 1usize..400, segment_floats in 1usize..20, stride in 1usize..100,
+            bytes in proptest::collection::vec(any::<u8>(), 0..2000), from in 0usize..5,
+        ) {
+            let (mut places, mut rest) = (vec![0.0; floats], vec![0; 2000]);
+            let landed = Landed::scatter(&mut places, segment_floats, &mut rest, &bytes, stride);
+            prop_assert_eq!(landed.received.len, bytes.len());
+            let from = from.min(bytes.len() / stride);
+            let gathered = landed.gather(from, &places, segment_floats, &rest);
+            prop_assert_eq!(&gathered, &bytes[from * stride..]);
+        }
+    }
+
+    #[test]
+    fn only_packets_of_full_segments_are_where_they_belong() {
+        let (mut places, mut rest) = (vec![0.0; 10], vec![0; 2000]);
+        // Packets of 8 + 3 * 4 bytes.
+        let mut segs = |len: usize, stride: usize| {
+            Landed::scatter(&mut places, 3, &mut rest, &vec![7; len], stride).segs(20).len()
+        };
+        assert_eq!([segs(60, 20), segs(56, 20), segs(20, 20), segs(12, 12)], [3, 3, 1, 1]);
+        assert_eq!([segs(0, 1), segs(24, 24), segs(36, 12), segs(42, 21)], [0; 4]);
+    }
+}

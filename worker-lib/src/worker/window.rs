@@ -1,0 +1,183 @@
+//! How many segments may be in flight.
+//!
+//! Too few leave the path idle; more than it holds wait in queues and caches, and are lost where those are full. So the
+//! window follows what the path was seen to carry: twice the product of the highest rate and the shortest round trip
+//! of the last rounds, as BBR does (Cardwell et al., ACM Queue 14(5), 2016), but never less than a path within a rack
+//! needs. Losses narrow it by half, and results widen it again.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use iswitch_protocol::Instant;
+use iswitch_protocol::limits::MAX_SUPERFRAME_DATAGRAMS;
+
+/// Segments that may be in flight after many losses.
+pub(crate) const MIN_WINDOW: u32 = 4;
+/// Segments that may be in flight on any path that does not lose them: eight super-frames. On paths within a machine
+/// or a rack that keeps everybody busy, and stays within their caches.
+const SHORT_PATH_WINDOW: u32 = 8 * MAX_SUPERFRAME_DATAGRAMS as u32;
+/// Rounds of which the highest rate and the shortest round trip count.
+const ROUNDS: usize = 8;
+/// So many times what the path holds: while the window is what limits the rate, it doubles from round to round.
+const GAIN: f64 = 2.0;
+
+/// What a round has shown.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    segments_per_s: f64,
+    round_trip: Duration,
+}
+
+/// Controls the window of one member.
+#[derive(Debug)]
+pub(crate) struct Window {
+    /// What switch and receive buffer allow.
+    granted: u32,
+    /// What the path carries.
+    path: u32,
+    /// What losses allow.
+    after_losses: u32,
+    seen: VecDeque<Seen>,
+    /// Sends that have no result yet: so many segments had been sent, and when.
+    marks: VecDeque<(u32, Instant)>,
+    shortest: Option<Duration>,
+    /// When the first results of the round came, and how many.
+    first: Option<(Instant, u32)>,
+}
+
+impl Window {
+    /// Of a member that may have `granted` segments in flight at most.
+    pub(crate) fn new(granted: u32) -> Self {
+        Self {
+            granted,
+            path: SHORT_PATH_WINDOW,
+            after_losses: granted,
+            seen: VecDeque::with_capacity(ROUNDS),
+            marks: VecDeque::new(),
+            shortest: None,
+            first: None,
+        }
+    }
+
+    /// Segments that may be in flight now.
+    pub(crate) fn get(&self) -> u32 {
+        self.granted.min(self.path).min(self.after_losses)
+    }
+
+    /// Another switch, or the same one again, allows so many.
+    pub(crate) fn grant(&mut self, granted: u32) {
+        self.granted = granted;
+        self.after_losses = self.after_losses.min(granted);
+    }
+
+    /// A round begins.
+    pub(crate) fn begin_round(&mut self) {
+        self.marks.clear();
+        (self.shortest, self.first) = (None, None);
+    }
+
+    /// So many segments of the round have been sent.
+    pub(crate) fn note_sent(&mut self, now: Instant, segments: u32) {
+        self.marks.push_back((segments, now));
+    }
+
+    /// So many of them have a result.
+    pub(crate) fn note_results(&mut self, now: Instant, results: u32) {
+        while let Some((_, sent)) = self.marks.front().copied().filter(|(segments, _)| *segments <= results) {
+            self.marks.pop_front();
+            let round_trip = now.since(sent);
+            self.shortest = Some(self.shortest.map_or(round_trip, |shortest| shortest.min(round_trip)));
+        }
+        self.first.get_or_insert((now, results));
+        self.after_losses = (self.after_losses + self.after_losses.div_ceil(8)).min(self.granted);
+    }
+
+    /// All the segments of the round have a result.
+    pub(crate) fn end_round(&mut self, now: Instant, segments: u32) {
+        let (Some(round_trip), Some((begin, results))) = (self.shortest, self.first) else { return };
+        let seconds = now.since(begin).as_secs_f64();
+        // A vector that fits into the window says nothing of the path.
+        if segments <= self.get() || seconds <= 0.0 {
+            return;
+        }
+        if self.seen.len() == ROUNDS {
+            self.seen.pop_front();
+        }
+        let segments_per_s = f64::from(segments - results) / seconds;
+        self.seen.push_back(Seen { segments_per_s, round_trip });
+        let rate = self.seen.iter().map(|seen| seen.segments_per_s).fold(0.0, f64::max);
+        let round_trip = self.seen.iter().map(|seen| seen.round_trip).min().unwrap_or_default();
+        let held = GAIN * rate * round_trip.as_secs_f64();
+        self.path = (held as u32).max(SHORT_PATH_WINDOW);
+    }
+
+    /// Segments were lost.
+    pub(crate) fn narrow(&mut self) {
+        self.after_losses = (self.get() / 2).max(MIN_WINDOW).min(self.granted);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEGMENTS: u32 = 4610;
+
+    /// A round over a path of a rate and a round trip, in sends of 44 segments.
+    fn run_round(window: &mut Window, now: &mut Instant, segments_per_s: f64, round_trip: Duration) {
+        window.begin_round();
+        let (mut sent, mut results, mut free) = (0, 0, *now);
+        let mut flying: VecDeque<(u32, Instant)> = VecDeque::new();
+        while results < SEGMENTS {
+            while sent < SEGMENTS && sent - results < window.get() {
+                let count = (SEGMENTS - sent).min(44).min(window.get() - (sent - results));
+                sent += count;
+                window.note_sent(*now, sent);
+                let begin = if free < *now { *now } else { free };
+                free = begin.plus(Duration::from_secs_f64(f64::from(count) / segments_per_s));
+                flying.push_back((sent, free.plus(round_trip)));
+            }
+            (results, *now) = flying.pop_front().unwrap();
+            window.note_results(*now, results);
+        }
+        window.end_round(*now, SEGMENTS);
+    }
+
+    fn window_after(segments_per_s: f64, round_trip: Duration, granted: u32) -> u32 {
+        let (mut window, mut now) = (Window::new(granted), Instant::default());
+        for _ in 0..20 {
+            run_round(&mut window, &mut now, segments_per_s, round_trip);
+        }
+        window.get()
+    }
+
+    #[test]
+    fn it_grows_to_what_a_long_path_holds_and_not_much_further() {
+        // 10 Gbit/s carry 850,000 segments a second, in 2 ms 1,700.
+        let window = window_after(850_000.0, Duration::from_millis(2), 60_000);
+        assert!((1700..=4000).contains(&window), "{window}");
+        assert_eq!(
+            window_after(850_000.0, Duration::from_millis(2), 1000),
+            1000,
+            "never more than is granted"
+        );
+    }
+
+    #[test]
+    fn it_stays_small_on_a_short_path() {
+        assert_eq!(window_after(85_000.0, Duration::from_millis(1), 60_000), SHORT_PATH_WINDOW);
+    }
+
+    #[test]
+    fn losses_halve_it_and_results_bring_it_back() {
+        let mut window = Window::new(60_000);
+        window.narrow();
+        assert_eq!(window.get(), SHORT_PATH_WINDOW / 2);
+        (0..20).for_each(|_| window.narrow());
+        assert_eq!(window.get(), MIN_WINDOW);
+        (0..100).for_each(|_| window.note_results(Instant::default(), 1));
+        assert_eq!(window.get(), SHORT_PATH_WINDOW);
+        window.grant(2);
+        assert_eq!(window.get(), 2);
+    }
+}
