@@ -108,9 +108,10 @@ fn guarded(call: impl FnOnce() -> IswitchStatus) -> IswitchStatus {
 
 fn join_status(error: &JoinError) -> IswitchStatus {
     match error {
-        JoinError::Layout(_) | JoinError::PathMtu { .. } | JoinError::TagsWithoutKey => {
-            IswitchStatus::InvalidArgument
-        }
+        JoinError::Layout(_)
+        | JoinError::PathMtu { .. }
+        | JoinError::NoSwitch
+        | JoinError::TagsWithoutKey => IswitchStatus::InvalidArgument,
         JoinError::NoAnswer { .. } => IswitchStatus::SwitchLost,
         JoinError::Refused { .. } | JoinError::KeyRefused { .. } => IswitchStatus::Refused,
         JoinError::WorkersMissing { .. } | JoinError::State(_) => IswitchStatus::Stalled,

@@ -23,4 +23,4 @@ pub mod nn;
 pub use aggregate::{AggregateError, AggregatorStats, GradientAggregator, Loopback, Round};
 pub use iswitch_protocol::{Key, key_file};
 pub use worker::asynchronous::AsyncWorker;
-pub use worker::{JoinError, JoinOptions, Worker};
+pub use worker::{JoinError, JoinOptions, ShardedWorker, Worker};

@@ -157,6 +157,9 @@ pub enum JoinError {
     /// The vector cannot be cut up like that.
     #[error("{0}")]
     Layout(#[from] LayoutError),
+    /// The list of switches is empty.
+    #[error("no switch is named, expected at least one")]
+    NoSwitch,
     /// Nobody answered.
     #[error("no answer from the switch {switch} within {waited:?} (is iswitchd running there?){detail}")]
     NoAnswer {

@@ -11,6 +11,7 @@ mod join;
 pub mod landing;
 pub mod protocol;
 pub mod session;
+mod sharded;
 pub mod state;
 mod superframe;
 mod timer;
@@ -18,6 +19,7 @@ mod udp;
 mod window;
 
 pub use join::{JoinError, JoinOptions};
+pub use sharded::ShardedWorker;
 pub use state::StateError;
 pub use timer::MIN_TIMEOUT;
 pub use udp::Worker;

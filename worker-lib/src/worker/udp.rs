@@ -409,7 +409,7 @@ impl Worker {
     }
 
     /// Divides each segment by the number of gradients that it holds.
-    fn scale_segments(&self, vector: &mut [f32]) {
+    pub(super) fn scale_segments(&self, vector: &mut [f32]) {
         let size = usize::from(self.session.layout().segment_floats());
         for (segment, contributions) in vector.chunks_mut(size).zip(self.session.contributions()) {
             let scale = 1.0 / f32::from((*contributions).max(1));
