@@ -190,6 +190,10 @@ struct Progress {
     asked: u32,
     /// Whether this silence has already narrowed the window.
     narrowed: bool,
+    /// Timers that ran out since the last result.
+    silences: u32,
+    /// Segments without a result when one of them was asked for, to learn what has become of all.
+    probed: Option<u32>,
 }
 
 impl WorkerProtocol {
@@ -358,6 +362,8 @@ impl WorkerProtocol {
             frontier: 0,
             asked: 0,
             narrowed: false,
+            silences: 0,
+            probed: None,
         });
         round
     }
@@ -449,12 +455,29 @@ impl WorkerProtocol {
         self.ask_for_gaps();
     }
 
-    /// Asks for everything in flight after a silence.
+    /// Asks what has become of what is in flight after a silence.
     pub fn handle_timeout(&mut self, now: Instant) {
-        let Some(progress) = self.current else { return };
+        let Some(progress) = &mut self.current else { return };
         if !self.timer.expire(now) || progress.in_flight == 0 {
             return;
         }
+        progress.silences += 1;
+        if progress.silences > 1 {
+            return self.ask_for_all();
+        }
+        // Perhaps results wait in a queue, and asking for all of them would double that. The Ack waits in the same queue:
+        // what the switch has sent and what has not come before it was lost.
+        let (round, unsent) = (progress.round, progress.unsent);
+        progress.probed = Some(progress.remaining);
+        self.helps.clear();
+        if let Some(first) = self.received.next_zero(0, unsent) {
+            self.push_help(round, first, first + 1);
+        }
+    }
+
+    /// Asks for everything in flight.
+    fn ask_for_all(&mut self) {
+        let Some(progress) = self.current else { return };
         self.helps.clear();
         let mut next = 0;
         while self.helps.len() < MAX_HELPS_AT_ONCE
@@ -544,6 +567,7 @@ impl WorkerProtocol {
         progress.remaining -= 1;
         progress.frontier = progress.frontier.max(index + 1);
         progress.narrowed = false;
+        progress.silences = 0;
         // A result may come for a segment that was never sent: others were enough.
         if index < progress.unsent {
             progress.in_flight -= 1;
@@ -670,6 +694,7 @@ impl WorkerProtocol {
         {
             self.help_sent = None;
             self.timer.measure(now.since(sent));
+            self.end_probe();
         }
         let (Some(progress), Some(missing)) = (&mut self.current, &ack.missing) else { return };
         if missing.range.round != progress.round {
@@ -685,6 +710,14 @@ impl WorkerProtocol {
         progress.resend += lost;
         if lost > 0 {
             self.narrow();
+        }
+    }
+
+    /// The switch has answered: nothing has come meanwhile, so something is lost or others are late.
+    fn end_probe(&mut self) {
+        let Some(progress) = &mut self.current else { return };
+        if progress.probed.take() == Some(progress.remaining) {
+            self.ask_for_all();
         }
     }
 
