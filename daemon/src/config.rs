@@ -16,6 +16,7 @@ use iswitch_protocol::limits::{
 use iswitch_protocol::wire::Classifier;
 use serde::{Deserialize, Serialize};
 
+use crate::port::PortSpec;
 use crate::switch::{self, StrangerLimits};
 
 const DEFAULT_LEASE_MS: u32 = 10_000;
@@ -72,8 +73,9 @@ struct Settings {
     /// Serve workers on this UDP address; needs no privilege. Repeatable
     #[arg(long, value_name = "ADDR:PORT")]
     udp: Vec<SocketAddrV4>,
-    /// Serve this network interface with raw frames; needs root. Repeatable
-    #[arg(long, value_name = "IFACE")]
+    /// Serve this network interface with raw frames; needs root. Repeatable. With xdp: before it through AF_XDP, in
+    /// the fastest way that its driver knows; after a comma may stand which: driver or generic, zerocopy or copy
+    #[arg(long, value_name = "[xdp:]IFACE[,MODE]")]
     port: Vec<String>,
     /// Switch above this one, to which the sums of its members go; needs no privilege. Of several the one with
     /// the lowest address that answers. Repeatable
@@ -233,8 +235,8 @@ pub enum LogLevel {
 pub struct Config {
     /// UDP addresses to serve.
     pub udp: Vec<SocketAddrV4>,
-    /// Interfaces to serve with raw frames.
-    pub interfaces: Vec<String>,
+    /// Interfaces to serve with frames.
+    pub interfaces: Vec<PortSpec>,
     /// Switches above this one, of which one is the parent.
     pub parents: Vec<SocketAddrV4>,
     /// UDP ports from which it is reached: the first, and how many. None without parents.
@@ -373,18 +375,7 @@ impl Settings {
                 return Err(bad(place(key), format!("{tos:#04x}"), "a multiple of 4 from 0x04 to 0xfc"));
             }
         }
-        for (position, name) in self.port.iter().enumerate() {
-            // What Linux allows, less the quote that the rule's text could not hold.
-            let is_name = !name.is_empty()
-                && name.len() < libc::IFNAMSIZ
-                && name.bytes().all(|byte| byte.is_ascii_graphic() && !b"/\"\\".contains(&byte));
-            if !is_name {
-                return Err(bad(place("port"), format!("{name:?}"), "the name of a network interface"));
-            }
-            if self.port[..position].contains(name) {
-                return Err(bad(place("port"), format!("{name:?} twice"), "each interface once"));
-            }
-        }
+        self.ports(|text, expected| bad(place("port"), text, expected))?;
         for (position, file) in self.key_files.iter().enumerate() {
             if self.key_files[..position].iter().any(|other| other.job == file.job) {
                 let whose = file.job.map_or("all jobs".to_owned(), |job| format!("job {job}"));
@@ -392,6 +383,19 @@ impl Settings {
             }
         }
         Ok(())
+    }
+
+    /// The interfaces to serve; `bad` makes an error of a value and what was expected.
+    fn ports(&self, bad: impl Fn(String, String) -> ConfigError) -> Result<Vec<PortSpec>, ConfigError> {
+        let mut ports: Vec<PortSpec> = Vec::new();
+        for text in &self.port {
+            let port: PortSpec = text.parse().map_err(|expected| bad(format!("{text:?}"), expected))?;
+            if ports.iter().any(|other| other.interface == port.interface) {
+                return Err(bad(format!("{:?} twice", port.interface), "each interface once".to_owned()));
+            }
+            ports.push(port);
+        }
+        Ok(ports)
     }
 
     /// These settings where given, otherwise the others. Lists are not mixed.
@@ -468,6 +472,7 @@ impl Settings {
             let tos = format!("{:#04x} like control_tos", classifier.data_tos);
             return Err(bad("data_tos", tos, "another value"));
         }
+        let interfaces = self.ports(|text, expected| bad("port", text, expected))?;
         let job_keys = self.key_files.iter().map(|KeyFile { job, path }| match key_file::read(path) {
             Ok(key) => Ok((*job, key)),
             Err(source) => Err(ConfigError::KeyFile { path: path.clone(), source }),
@@ -478,7 +483,7 @@ impl Settings {
             udp: self.udp,
             parents: self.parent,
             uplink_ports,
-            interfaces: self.port,
+            interfaces,
             classifier,
             buffer_bytes: self.recv_buffer_bytes.unwrap_or(DEFAULT_RECV_BUFFER_BYTES),
             offload: self.offload.unwrap_or(true),
@@ -598,7 +603,8 @@ mod tests {
     #[test]
     fn lists_of_the_command_line_replace_those_of_the_file() {
         let config = resolve(&["--config", "FILE", "--port", "b", "--port", "c"], "port = ['a']").unwrap();
-        assert_eq!(config.interfaces, ["b", "c"]);
+        let names: Vec<_> = config.interfaces.iter().map(ToString::to_string).collect();
+        assert_eq!(names, ["b", "c"]);
     }
 
     #[test]
@@ -625,8 +631,19 @@ mod tests {
             ("udp_port = 0", "FILE: udp_port is 0, expected 1 to 65535"),
             ("control_tos = 0x0d", "FILE: control_tos is 0x0d, expected a multiple of 4 from 0x04 to 0xfc"),
             ("data_tos = 0", "FILE: data_tos is 0x00, expected a multiple of 4 from 0x04 to 0xfc"),
-            ("port = ['a/b']", "FILE: port is \"a/b\", expected the name of a network interface"),
-            ("port = ['']", "FILE: port is \"\", expected the name of a network interface"),
+            (
+                "port = ['a/b']",
+                "FILE: port is \"a/b\", expected the name of a network interface, or xdp: and the name of one",
+            ),
+            (
+                "port = ['']",
+                "FILE: port is \"\", expected the name of a network interface, or xdp: and the name of one",
+            ),
+            (
+                "port = ['xdp:a,fast']",
+                "FILE: port is \"xdp:a,fast\", expected driver or generic, and zerocopy or copy, after the comma",
+            ),
+            ("port = ['a', 'xdp:a']", "FILE: port is \"a\" twice, expected each interface once"),
             ("port = ['a', 'a']", "FILE: port is \"a\" twice, expected each interface once"),
         ];
         for (text, expected) in cases {

@@ -99,6 +99,7 @@ fn status(snapshot: &Snapshot) -> Value {
     let ports = snapshot.ports.iter().map(|port| {
         json!({
             "name": port.name,
+            "mode": port.mode,
             "recv_buffer_bytes": port.recv_buffer_bytes,
             "received_datagrams": port.counters.get("received_datagrams"),
             "sent_datagrams": port.counters.get("sent_datagrams"),

@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::control_socket::ControlListener;
 use crate::embedded::{random_boot, random_secret};
 use crate::monitor::Monitor;
-use crate::port::{PacketOptions, PacketPort, Port, UdpPort, remove_orphans};
+use crate::port::{PacketOptions, PacketPort, Port, PortSpec, UdpPort, XdpOptions, XdpPort, remove_orphans};
 use crate::runtime::{Handle, Runtime};
 use crate::sandbox::{self, Account};
 use crate::service_manager;
@@ -34,25 +34,47 @@ pub fn run(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A port that is an interface.
+enum InterfacePort {
+    Raw(PacketPort),
+    Xdp(XdpPort),
+}
+
+impl InterfacePort {
+    fn boxed(self) -> Box<dyn Port> {
+        match self {
+            Self::Raw(port) => Box::new(port),
+            Self::Xdp(port) => Box::new(port),
+        }
+    }
+}
+
 /// Everything that takes privilege to open.
 struct Opened {
     udp: Vec<UdpPort>,
-    raw: Vec<PacketPort>,
+    interfaces: Vec<InterfacePort>,
     uplinks: Vec<UdpPort>,
     control: Option<ControlListener>,
 }
 
 impl Opened {
     fn open(config: &Config) -> anyhow::Result<Self> {
-        let (udp, raw) = open_ports(config)?;
-        let uplinks = open_uplinks(config, udp.len() + raw.len())?;
+        let udp = open_udp(config)?;
+        let interfaces = open_interfaces(config, udp.len())?;
+        let uplinks = open_uplinks(config, udp.len() + interfaces.len())?;
         let control = config.control_socket.as_deref().map(ControlListener::bind).transpose()?;
-        Ok(Self { udp, raw, uplinks, control })
+        Ok(Self { udp, interfaces, uplinks, control })
     }
 
     /// Starts the monitor, if anything will have to be removed.
     fn entrust(&mut self, config: &Config) -> anyhow::Result<Option<Monitor>> {
-        let rules: Vec<_> = self.raw.iter_mut().filter_map(PacketPort::rule_mut).collect();
+        let mut rules = Vec::new();
+        for port in &mut self.interfaces {
+            match port {
+                InterfacePort::Raw(port) => rules.extend(port.rule_mut()),
+                InterfacePort::Xdp(port) => port.seal(),
+            }
+        }
         if rules.is_empty() && self.control.is_none() {
             return Ok(None);
         }
@@ -68,10 +90,10 @@ impl Opened {
 
     /// Gives up what is no longer needed and sums packets until a signal comes.
     fn serve(self, config: &Config, account: Option<&Account>, signals: Signals) -> anyhow::Result<Snapshot> {
-        let Self { udp, raw, uplinks, control } = self;
+        let Self { udp, interfaces, uplinks, control } = self;
         let mut ports: Vec<Box<dyn Port>> = Vec::new();
         ports.extend(udp.into_iter().map(|port| Box::new(port) as Box<dyn Port>));
-        ports.extend(raw.into_iter().map(|port| Box::new(port) as Box<dyn Port>));
+        ports.extend(interfaces.into_iter().map(InterfacePort::boxed));
         let names: Vec<_> = ports.iter().map(|port| port.name().to_owned()).collect();
         let first_uplink = PortId(ports.len() as u8);
         ports.extend(uplinks.into_iter().map(|port| Box::new(port) as Box<dyn Port>));
@@ -121,16 +143,19 @@ fn open_uplinks(config: &Config, ports_before: usize) -> anyhow::Result<Vec<UdpP
     (0..count).map(open).collect()
 }
 
-fn open_ports(config: &Config) -> anyhow::Result<(Vec<UdpPort>, Vec<PacketPort>)> {
+fn open_udp(config: &Config) -> anyhow::Result<Vec<UdpPort>> {
     let socket = socket_options(config);
-    let mut udp = Vec::new();
-    for address in &config.udp {
-        let port = UdpPort::bind(PortId(udp.len() as u8), *address, config.classifier, &socket)
+    let open = |(at, address): (usize, &SocketAddrV4)| {
+        let port = UdpPort::bind(PortId(at as u8), *address, config.classifier, &socket)
             .with_context(|| format!("cannot serve udp address {address}"))?;
         check_buffer(&port, config);
-        udp.push(port);
-    }
-    if !config.interfaces.is_empty() {
+        Ok(port)
+    };
+    config.udp.iter().enumerate().map(open).collect()
+}
+
+fn open_interfaces(config: &Config, ports_before: usize) -> anyhow::Result<Vec<InterfacePort>> {
+    if config.interfaces.iter().any(|spec| spec.xdp.is_none()) {
         clean_up(config.ingress_rule)?;
     }
     let packet = PacketOptions {
@@ -139,19 +164,31 @@ fn open_ports(config: &Config) -> anyhow::Result<(Vec<UdpPort>, Vec<PacketPort>)
         offload: config.offload,
         ingress_rule: config.ingress_rule,
     };
-    let mut raw = Vec::new();
-    for name in &config.interfaces {
-        let id = PortId((udp.len() + raw.len()) as u8);
+    let open = |(at, spec): (usize, &PortSpec)| {
+        let (id, name) = (PortId((ports_before + at) as u8), &spec.interface);
+        if let Some(modes) = spec.xdp {
+            let buffer_bytes = config.buffer_bytes;
+            let options =
+                XdpOptions { modes, recv_buffer_bytes: buffer_bytes, send_buffer_bytes: buffer_bytes };
+            let port = XdpPort::open(id, name, config.classifier, &options)?;
+            log_open(&port);
+            return Ok(InterfacePort::Xdp(port));
+        }
         let port = PacketPort::open(id, name, config.classifier, &packet)?;
         check_buffer(&port, config);
-        raw.push(port);
-    }
-    Ok((udp, raw))
+        Ok(InterfacePort::Raw(port))
+    };
+    config.interfaces.iter().enumerate().map(open).collect()
+}
+
+fn log_open(port: &dyn Port) {
+    let recv_buffer_bytes = port.recv_buffer_bytes();
+    tracing::info!(port = port.name(), mode = port.mode(), recv_buffer_bytes, "port open");
 }
 
 fn check_buffer(port: &dyn Port, config: &Config) {
+    log_open(port);
     let (port, recv_buffer_bytes) = (port.name(), port.recv_buffer_bytes());
-    tracing::info!(port, recv_buffer_bytes, "port open");
     if recv_buffer_bytes < config.buffer_bytes {
         tracing::warn!(port, recv_buffer_bytes, "net.core.rmem_max limits the receive buffer: small windows");
     }

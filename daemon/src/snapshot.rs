@@ -29,6 +29,8 @@ pub struct Snapshot {
 pub struct PortSnapshot {
     /// Address or interface.
     pub name: String,
+    /// How datagrams pass it: `udp`, `raw`, or `xdp` with its modes and queues.
+    pub mode: String,
     /// Receive buffer that the kernel gave, in the kernel's own bytes.
     pub recv_buffer_bytes: usize,
     /// What the port counted.
@@ -72,6 +74,7 @@ impl PortSnapshot {
     pub(crate) fn of(port: &dyn Port) -> Self {
         Self {
             name: port.name().to_owned(),
+            mode: port.mode().to_owned(),
             recv_buffer_bytes: port.recv_buffer_bytes(),
             counters: port.counters().iter().collect(),
         }

@@ -24,10 +24,14 @@ pub enum PortKind {
     Raw,
     /// A UDP socket at the bridge's address.
     Udp,
+    /// The ports of the bridge, through AF_XDP in their driver.
+    Xdp,
+    /// The same in the kernel's receive path, as with a driver that knows no XDP: workers must send plain frames.
+    XdpGeneric,
 }
 
 impl PortKind {
-    /// Both.
+    /// Those that need nothing of the kernel.
     pub const ALL: [Self; 2] = [Self::Raw, Self::Udp];
 }
 
@@ -73,9 +77,9 @@ impl Daemon {
         let address = SocketAddrV4::new(address, DEFAULT_PORT);
         let mut command = namespace.command(binaries::iswitchd());
         match kind {
-            PortKind::Raw => interfaces.iter().for_each(|interface| {
-                command.arg("--port").arg(interface);
-            }),
+            PortKind::Raw => serve(&mut command, interfaces, "", ""),
+            PortKind::Xdp => serve(&mut command, interfaces, "xdp:", ",driver"),
+            PortKind::XdpGeneric => serve(&mut command, interfaces, "xdp:", ",generic"),
             PortKind::Udp => {
                 command.arg("--udp").arg(address.to_string());
             }
@@ -229,6 +233,12 @@ impl Daemon {
         assert!(finished.status.success(), "iswitchd: {}\n{}", finished.status, finished.stderr);
         assert!(!self.directory.path().join("control").exists(), "the control socket is left behind");
         finished
+    }
+}
+
+fn serve(command: &mut std::process::Command, interfaces: &[String], before: &str, after: &str) {
+    for interface in interfaces {
+        command.arg("--port").arg(format!("{before}{interface}{after}"));
     }
 }
 

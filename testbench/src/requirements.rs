@@ -28,6 +28,21 @@ pub fn programs(test: &str, programs: &[&str]) -> bool {
     with_programs(test, None, programs)
 }
 
+/// Whether the test may run: as [`root_and`], with a kernel that has AF_XDP sockets.
+///
+/// # Panics
+/// If something is missing, and [`REQUIRE_VARIABLE`] is set.
+pub fn root_xdp_and(test: &str, programs: &[&str]) -> bool {
+    let namespaces = namespaces().clone().err();
+    let missing = namespaces.or_else(|| (!has_xdp()).then(|| "a kernel with AF_XDP sockets".to_owned()));
+    with_programs(test, missing, programs)
+}
+
+/// Whether the kernel has AF_XDP sockets, and we may use them.
+pub fn has_xdp() -> bool {
+    rustix::net::socket(rustix::net::AddressFamily::XDP, rustix::net::SocketType::RAW, None).is_ok()
+}
+
 fn with_programs(test: &str, missing: Option<String>, programs: &[&str]) -> bool {
     let programs = programs.iter().filter(|name| find_program(name).is_none());
     let missing: Vec<_> =

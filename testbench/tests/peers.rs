@@ -5,7 +5,7 @@ use std::path::Path;
 
 use iswitch_testbench::peers::table::Table;
 use iswitch_testbench::peers::{Contender, Load, Network, Tools};
-use iswitch_testbench::requirements::{alone, report, root_and};
+use iswitch_testbench::requirements::{alone, has_xdp, report, root_and};
 
 #[test]
 fn every_contender_sums_and_is_measured() {
@@ -21,7 +21,8 @@ fn every_contender_sums_and_is_measured() {
         let network = Network::new(3, rate);
         let runs = Contender::all(&tools).into_iter().map(|it| (it, vec![it.run(&network, &tools, load)]));
         let table = Table { load, rate, rows: runs.collect() };
-        assert_eq!(table.rows.len(), 13, "switch, server and ring twice each, and seven of Open MPI");
+        let xdp = usize::from(has_xdp());
+        assert_eq!(table.rows.len(), 13 + xdp, "switch, server and ring twice each, and seven of Open MPI");
         for (contender, runs) in &table.rows {
             let run = runs[0];
             assert!(run.us_p50 > 0.0 && run.us_p99 >= run.us_p50, "{contender}: {run:?}");

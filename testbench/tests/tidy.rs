@@ -8,9 +8,11 @@ const LINE_COLUMNS: usize = 120;
 const FUNCTION_LINES: usize = 70;
 
 /// The only places that may contain `unsafe`, and what for.
-const UNSAFE_PLACES: [&str; 6] = [
+const UNSAFE_PLACES: [&str; 8] = [
     "socket/src/",                     // sendmsg, recvmsg, ppoll
     "daemon/src/port/packet_ring.rs",  // AF_PACKET
+    "daemon/src/port/interface.rs",    // ioctl
+    "daemon/src/port/xdp/",            // AF_XDP, bpf
     "daemon/src/sandbox/violation.rs", // the handler of SIGSYS
     "worker-lib/src/capi.rs",          // pointers from C
     "worker-lib/src/nn/matmul.rs",     // the interface of the gemm crate

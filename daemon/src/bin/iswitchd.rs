@@ -20,8 +20,8 @@ fn main() -> ExitCode {
         Ok(config) => config,
         Err(error) => return fail(&error, BAD_CONFIGURATION),
     };
-    for name in &config.interfaces {
-        if let Err(error) = port::check_interface(name) {
+    for port in &config.interfaces {
+        if let Err(error) = port::check_interface(&port.interface) {
             return fail(&error, BAD_CONFIGURATION);
         }
     }

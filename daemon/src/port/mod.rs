@@ -12,8 +12,14 @@ mod filter;
 #[cfg(feature = "daemon")]
 mod ingress_rule;
 #[cfg(feature = "daemon")]
+mod interface;
+#[cfg(feature = "daemon")]
 mod packet_ring;
+#[cfg(feature = "daemon")]
+mod spec;
 mod udp;
+#[cfg(feature = "daemon")]
+mod xdp;
 
 use std::os::fd::BorrowedFd;
 
@@ -25,8 +31,14 @@ pub use counters::PortCounters;
 #[cfg(feature = "daemon")]
 pub use ingress_rule::{IngressRule, RuleError, RuleKeeper, RuleScript, remove_orphans};
 #[cfg(feature = "daemon")]
-pub use packet_ring::{PacketOptions, PacketPort, PacketPortError, check_interface};
+pub use interface::{PortError, check_interface};
+#[cfg(feature = "daemon")]
+pub use packet_ring::{PacketOptions, PacketPort};
+#[cfg(feature = "daemon")]
+pub use spec::{AttachMode, CopyMode, PortSpec, XdpModes};
 pub use udp::UdpPort;
+#[cfg(feature = "daemon")]
+pub use xdp::{XdpOptions, XdpPort};
 
 use crate::switch::Endpoint;
 
@@ -50,6 +62,9 @@ pub type Arrival<'a> = Result<Datagrams<'a>, WireError>;
 pub trait Port: Send {
     /// Name for logs: an address or an interface.
     fn name(&self) -> &str;
+
+    /// How datagrams pass it, such as `udp`, for people.
+    fn mode(&self) -> &str;
 
     /// The descriptor to wait on until [`Self::recv`] has something.
     fn as_fd(&self) -> BorrowedFd<'_>;

@@ -7,7 +7,6 @@
 
 use std::io;
 use std::mem::size_of;
-use std::net::SocketAddrV4;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
@@ -23,7 +22,8 @@ use libc::{c_int, iovec, socklen_t};
 use super::claim::InterfaceClaim;
 use super::counters::{Faults, PortCounters, datagrams};
 use super::filter::{FILTER_LEN, program};
-use super::ingress_rule::{IngressRule, RuleError};
+use super::ingress_rule::IngressRule;
+use super::interface::{Interface, Link, PortError, claim_interface, frame_addresses, system};
 use super::{Arrival, Datagrams, Port};
 use crate::switch::{Endpoint, PortId};
 
@@ -60,43 +60,6 @@ pub struct PacketOptions {
     pub ingress_rule: bool,
 }
 
-/// Why an interface cannot be a port.
-#[derive(Debug, thiserror::Error)]
-pub enum PacketPortError {
-    /// There is no such interface.
-    #[error("there is no interface {name:?}; there are: {existing}")]
-    NoInterface {
-        /// The name given.
-        name: String,
-        /// The names of those that exist.
-        existing: String,
-    },
-    /// The interface does not carry Ethernet frames.
-    #[error("interface {0:?} is not Ethernet; tunnels and the like can be served with --udp")]
-    NotEthernet(String),
-    /// Another process serves the interface.
-    #[error("interface {0:?} is already served by another iswitchd")]
-    Taken(String),
-    /// The ingress rule could not be installed.
-    #[error("interface {name:?}: {source}")]
-    Rule {
-        /// The interface.
-        name: String,
-        /// Why.
-        source: RuleError,
-    },
-    /// A system call failed.
-    #[error("interface {name:?}: cannot {call}: {source}")]
-    System {
-        /// The interface.
-        name: String,
-        /// What was tried.
-        call: &'static str,
-        /// Why.
-        source: io::Error,
-    },
-}
-
 /// A network interface as a port. Dropping it removes its ingress rule, unless somebody else keeps that.
 #[derive(Debug)]
 pub struct PacketPort {
@@ -119,23 +82,6 @@ pub struct PacketPort {
     faults: Faults,
 }
 
-/// State of an interface when it was last looked at.
-#[derive(Clone, Debug)]
-struct Interface {
-    name: String,
-    index: c_int,
-    mac: [u8; 6],
-    mtu_bytes: usize,
-    link: Link,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Link {
-    Up,
-    Down,
-    Gone,
-}
-
 /// A frame that was received and taken apart; the payload lies in the port's buffer.
 struct Parsed {
     class: Class,
@@ -151,27 +97,16 @@ impl PacketPort {
         name: &str,
         classifier: Classifier,
         options: &PacketOptions,
-    ) -> Result<Self, PacketPortError> {
-        check_interface(name)?;
-        let claim = InterfaceClaim::acquire(name).map_err(|source| match source.kind() {
-            io::ErrorKind::AddrInUse => PacketPortError::Taken(name.to_owned()),
-            _ => system(name, "claim it")(source),
-        })?;
+    ) -> Result<Self, PortError> {
+        let claim = claim_interface(name)?;
         let socket = open_socket(&classifier, options)
             .map_err(system(name, "open a packet socket, which needs CAP_NET_RAW"))?;
-        let mut interface =
-            Interface { name: name.to_owned(), index: 0, mac: [0; 6], mtu_bytes: 0, link: Link::Up };
-        if !interface.refresh(socket.as_fd()).map_err(system(name, "read its state"))? {
-            return Err(PacketPortError::NotEthernet(name.to_owned()));
-        }
+        let interface = Interface::find(name, socket.as_fd())?;
         bind(&socket, interface.index).map_err(system(name, "bind to it"))?;
         let recv_buffer_bytes =
             option::recv_buffer_bytes(socket.as_fd()).map_err(system(name, "read SO_RCVBUF"))?;
         let rule = options.ingress_rule.then(|| IngressRule::install(name, &classifier)).transpose();
-        let rule = rule.map_err(|source| PacketPortError::Rule { name: name.to_owned(), source })?;
-        if interface.link == Link::Down {
-            tracing::warn!(port = name, "interface is down");
-        }
+        let rule = rule.map_err(|source| PortError::Rule { name: name.to_owned(), source })?;
         Ok(Self {
             id,
             interface,
@@ -254,18 +189,6 @@ impl PacketPort {
             payload: start..start + view.payload.len(),
             stride: stride.max(1),
         }))
-    }
-
-    fn endpoint(&self, addresses: &FrameAddresses) -> Endpoint {
-        // A frame to a group must not be answered from the group's address.
-        let to_group = addresses.destination_mac[0] & 1 == 1;
-        Endpoint {
-            port: self.id,
-            peer: addresses.source,
-            local: addresses.destination,
-            peer_mac: addresses.source_mac,
-            local_mac: if to_group { self.interface.mac } else { addresses.destination_mac },
-        }
     }
 
     /// Sends as many datagrams as one call takes, and returns their bytes.
@@ -383,6 +306,10 @@ impl Port for PacketPort {
         &self.interface.name
     }
 
+    fn mode(&self) -> &'static str {
+        "raw"
+    }
+
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -402,7 +329,7 @@ impl Port for PacketPort {
         };
         self.counters.received(parsed.payload.len(), parsed.stride);
         Some(Ok(Datagrams {
-            from: self.endpoint(&parsed.addresses),
+            from: self.interface.endpoint(self.id, &parsed.addresses),
             class: parsed.class,
             payload: &self.buffer[parsed.payload],
             stride: parsed.stride,
@@ -410,12 +337,7 @@ impl Port for PacketPort {
     }
 
     fn send(&mut self, to: &Endpoint, class: Class, payload: &[u8], stride: usize) {
-        let addresses = FrameAddresses {
-            source_mac: to.local_mac,
-            destination_mac: to.peer_mac,
-            source: SocketAddrV4::new(*to.local.ip(), self.classifier.udp_port),
-            destination: to.peer,
-        };
+        let addresses = frame_addresses(to, &self.classifier);
         let mut rest = payload;
         loop {
             match self.send_some(class, &addresses, rest, stride) {
@@ -451,68 +373,6 @@ impl Port for PacketPort {
     fn counters(&self) -> &PortCounters {
         &self.counters
     }
-}
-
-impl Interface {
-    /// Reads everything and tells whether it is Ethernet; `ENODEV` if there is no interface of that name now.
-    fn refresh(&mut self, socket: BorrowedFd<'_>) -> io::Result<bool> {
-        let request = self.query(socket, libc::SIOCGIFINDEX)?;
-        // SAFETY: SIOCGIFINDEX fills in this member.
-        self.index = unsafe { request.ifr_ifru.ifru_ifindex };
-        let request = self.query(socket, libc::SIOCGIFMTU)?;
-        // SAFETY: SIOCGIFMTU fills in this member.
-        let mtu_bytes = usize::try_from(unsafe { request.ifr_ifru.ifru_mtu }).unwrap_or(0);
-        if self.mtu_bytes != 0 && self.mtu_bytes != mtu_bytes {
-            tracing::info!(port = self.name, from = self.mtu_bytes, to = mtu_bytes, "MTU changed");
-        }
-        self.mtu_bytes = mtu_bytes;
-        let request = self.query(socket, libc::SIOCGIFFLAGS)?;
-        // SAFETY: SIOCGIFFLAGS fills in this member.
-        let flags = c_int::from(unsafe { request.ifr_ifru.ifru_flags });
-        self.set_link(if flags & libc::IFF_UP == 0 { Link::Down } else { Link::Up });
-        let request = self.query(socket, libc::SIOCGIFHWADDR)?;
-        // SAFETY: SIOCGIFHWADDR fills in this member.
-        let hardware = unsafe { request.ifr_ifru.ifru_hwaddr };
-        for (to, from) in self.mac.iter_mut().zip(hardware.sa_data) {
-            *to = from as u8;
-        }
-        Ok(matches!(hardware.sa_family, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK))
-    }
-
-    fn query(&self, socket: BorrowedFd<'_>, call: libc::Ioctl) -> io::Result<libc::ifreq> {
-        // SAFETY: an ifreq is numbers and arrays of them, for which zero is a valid value.
-        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        // One byte stays zero: the name is a C string.
-        let room = request.ifr_name.len() - 1;
-        for (to, from) in request.ifr_name[..room].iter_mut().zip(self.name.bytes()) {
-            *to = from as libc::c_char;
-        }
-        // SAFETY: the request is a live ifreq, which is what the SIOCGIF* calls read and write.
-        let outcome = unsafe { libc::ioctl(socket.as_raw_fd(), call, &raw mut request) };
-        if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(request) }
-    }
-
-    /// Logs a change of the link.
-    fn set_link(&mut self, link: Link) {
-        if self.link != link {
-            let port = &self.name;
-            match link {
-                Link::Up => tracing::info!(port, "interface is up"),
-                Link::Down => tracing::warn!(port, "interface is down"),
-                Link::Gone => tracing::warn!(port, "interface is gone, waiting for another of its name"),
-            }
-            self.link = link;
-        }
-    }
-}
-
-/// Whether there is such an interface; the error lists those that there are.
-pub fn check_interface(name: &str) -> Result<(), PacketPortError> {
-    let existing: Vec<_> = pnet_datalink::interfaces().into_iter().map(|interface| interface.name).collect();
-    if existing.iter().any(|existing| existing == name) {
-        return Ok(());
-    }
-    Err(PacketPortError::NoInterface { name: name.to_owned(), existing: existing.join(", ") })
 }
 
 /// A packet socket that receives nothing until it is bound.
@@ -565,9 +425,4 @@ fn bind(socket: &OwnedFd, interface_index: c_int) -> io::Result<()> {
     // SAFETY: the pointer is to a live sockaddr_ll, and its length is given.
     let outcome = unsafe { libc::bind(socket.as_raw_fd(), ptr::from_ref(&address).cast(), len) };
     if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-fn system(name: &str, call: &'static str) -> impl FnOnce(io::Error) -> PacketPortError {
-    let name = name.to_owned();
-    move |source| PacketPortError::System { name, call, source }
 }

@@ -74,6 +74,10 @@ impl Port for UdpPort {
         &self.name
     }
 
+    fn mode(&self) -> &'static str {
+        "udp"
+    }
+
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

@@ -193,6 +193,14 @@ impl FrameView<'_> {
             + ones_complement_sum(self.udp);
         if stored != 0 && fold(sum) == 0xffff { Ok(()) } else { Err(WireError::BadChecksum) }
     }
+
+    /// Whether the checksum field holds the sum of the pseudo-header alone: the sender left the rest to a device, and
+    /// none has seen the frame yet. Only frames that have not left the machine may be like that.
+    pub fn has_unfinished_checksum(&self) -> bool {
+        let stored = u16::from_be_bytes([self.udp[6], self.udp[7]]);
+        let (source, destination) = (self.addresses.source, self.addresses.destination);
+        stored == fold(pseudo_header_sum(*source.ip(), *destination.ip(), self.udp.len() as u16))
+    }
 }
 
 /// Fills in the UDP checksum of a frame made with [`Classifier::emit_headers`].
@@ -275,6 +283,19 @@ mod tests {
             prop_assert_eq!(view.addresses, addresses());
             prop_assert_eq!(view.payload, &payload[..]);
             prop_assert_eq!(view.verify_checksum(), Ok(()));
+        }
+
+        #[test]
+        fn unfinished_checksums_are_told_apart(payload in proptest::collection::vec(any::<u8>(), 1..200)) {
+            let headers = Classifier::default().emit_headers(Class::Data, &addresses(), payload.len());
+            let mut frame = [&headers[..], &payload].concat();
+            let view = Classifier::default().classify(&frame).unwrap().unwrap();
+            prop_assert!(view.has_unfinished_checksum());
+            complete_udp_checksum(&mut frame);
+            let view = Classifier::default().classify(&frame).unwrap().unwrap();
+            // Of 65,536 finished checksums one looks like an unfinished one.
+            let stored = u16::from_be_bytes([frame[40], frame[41]]);
+            prop_assert_eq!(view.has_unfinished_checksum(), [frame[40], frame[41]] == headers[40..42], "{}", stored);
         }
 
         #[test]

@@ -14,6 +14,7 @@ use crate::binaries;
 use crate::cluster::{Daemon, PortKind, SOON};
 use crate::netns::{Star, WORKER_INTERFACE};
 use crate::process::Process;
+use crate::requirements::has_xdp;
 
 const TIMEOUT: Duration = Duration::from_secs(120);
 const SERVER_PORT: u16 = 7800;
@@ -54,6 +55,8 @@ impl fmt::Display for Contender {
         match self {
             Self::Switch(PortKind::Raw) => f.write_str("iswitchd, raw ports"),
             Self::Switch(PortKind::Udp) => f.write_str("iswitchd, UDP port"),
+            Self::Switch(PortKind::Xdp) => f.write_str("iswitchd, AF_XDP ports"),
+            Self::Switch(PortKind::XdpGeneric) => f.write_str("iswitchd, AF_XDP ports, generic"),
             Self::Mpi(None) => f.write_str("Open MPI, its choice"),
             Self::Mpi(Some(algorithm)) => {
                 let name = MPI_ALGORITHMS
@@ -78,7 +81,9 @@ impl Contender {
         });
         let gloo = tools.python.iter().map(|_| Self::Gloo);
         let own = styles.map(Self::ParameterServer).into_iter().chain(styles.map(Self::Ring));
-        PortKind::ALL.map(Self::Switch).into_iter().chain(own).chain(mpi).chain(gloo).collect()
+        let xdp = has_xdp().then_some(PortKind::Xdp);
+        let switches = PortKind::ALL.into_iter().chain(xdp).map(Self::Switch);
+        switches.chain(own).chain(mpi).chain(gloo).collect()
     }
 
     /// Whether it is one of the others' programs.

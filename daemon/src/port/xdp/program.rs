@@ -1,0 +1,182 @@
+//! The eBPF program that hands our frames to AF_XDP sockets and leaves all others to the kernel.
+//!
+//! Assembled here, because it is 38 instructions long and a compiler for eBPF is more than a Rust toolchain.
+
+use std::os::fd::RawFd;
+
+use iswitch_protocol::limits::TOS_MASK;
+use iswitch_protocol::wire::Classifier;
+
+/// What becomes of a frame (`enum xdp_action`): nothing; the kernel has it.
+pub(super) const XDP_DROP: u32 = 1;
+pub(super) const XDP_PASS: u32 = 2;
+
+// Registers. The first holds what a function returns, the next its arguments.
+const R0: u8 = 0;
+const R1: u8 = 1;
+const R2: u8 = 2;
+const R3: u8 = 3;
+const R4: u8 = 4;
+const R5: u8 = 5;
+
+// Opcodes of linux/bpf.h, composed.
+const LOAD_WORD: u8 = 0x61; // BPF_LDX | BPF_MEM | BPF_W
+const LOAD_HALF: u8 = 0x69; // BPF_LDX | BPF_MEM | BPF_H
+const LOAD_BYTE: u8 = 0x71; // BPF_LDX | BPF_MEM | BPF_B
+const LOAD_MAP: u8 = 0x18; // BPF_LD | BPF_IMM | BPF_DW, two instructions long
+const MOVE: u8 = 0xbf; // BPF_ALU64 | BPF_MOV | BPF_X
+const MOVE_CONSTANT: u8 = 0xb7; // BPF_ALU64 | BPF_MOV | BPF_K
+const ADD: u8 = 0x0f; // BPF_ALU64 | BPF_ADD | BPF_X
+const ADD_CONSTANT: u8 = 0x07; // BPF_ALU64 | BPF_ADD | BPF_K
+const AND_CONSTANT: u8 = 0x57; // BPF_ALU64 | BPF_AND | BPF_K
+const SHIFT_LEFT: u8 = 0x67; // BPF_ALU64 | BPF_LSH | BPF_K
+const JUMP_GREATER: u8 = 0x2d; // BPF_JMP | BPF_JGT | BPF_X
+const JUMP_EQUAL: u8 = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
+const JUMP_NOT_EQUAL: u8 = 0x55; // BPF_JMP | BPF_JNE | BPF_K
+const CALL: u8 = 0x85; // BPF_JMP | BPF_CALL
+const EXIT: u8 = 0x95; // BPF_JMP | BPF_EXIT
+
+/// In the source register of [`LOAD_MAP`]: the constant is a descriptor of a map (`BPF_PSEUDO_MAP_FD`).
+const MAP_DESCRIPTOR: u8 = 1;
+/// The function `bpf_redirect_map`.
+const REDIRECT_MAP: i32 = 51;
+
+// Positions in struct xdp_md.
+const DATA: i16 = 0;
+const DATA_END: i16 = 4;
+const QUEUE: i16 = 16;
+
+// Positions in a frame.
+const ETHERTYPE_AT: i16 = 12;
+const IP_AT: i16 = 14;
+const TOS_AT: i16 = IP_AT + 1;
+const FRAGMENT_AT: i16 = IP_AT + 6;
+const PROTOCOL_AT: i16 = IP_AT + 9;
+/// Of the UDP destination port, in addition to the length of the IPv4 header.
+const PORT_AT: i16 = IP_AT + 2;
+
+const ETHERTYPE_IPV4: u16 = 0x0800;
+const PROTOCOL_UDP: i32 = 17;
+/// More-fragments flag and fragment offset.
+const FRAGMENT_BITS: u16 = 0x3fff;
+
+/// One instruction, as `struct bpf_insn` has it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Instruction {
+    code: u8,
+    /// Destination in the low four bits, source in the high ones; the other way round on big-endian machines.
+    registers: u8,
+    offset: i16,
+    constant: i32,
+}
+
+/// Where a jump goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Label {
+    TosIsOurs,
+    Take,
+    Pass,
+}
+
+/// A program under construction.
+#[derive(Default)]
+struct Assembly {
+    instructions: Vec<Instruction>,
+    jumps: Vec<(usize, Label)>,
+    labels: Vec<(Label, usize)>,
+}
+
+impl Assembly {
+    fn emit(&mut self, code: u8, destination: u8, source: u8, offset: i16, constant: i32) {
+        let registers = if cfg!(target_endian = "little") {
+            source << 4 | destination
+        } else {
+            destination << 4 | source
+        };
+        self.instructions.push(Instruction { code, registers, offset, constant });
+    }
+
+    fn load(&mut self, code: u8, destination: u8, source: u8, offset: i16) {
+        self.emit(code, destination, source, offset, 0);
+    }
+
+    fn copy(&mut self, code: u8, destination: u8, source: u8) {
+        self.emit(code, destination, source, 0, 0);
+    }
+
+    fn constant(&mut self, code: u8, destination: u8, constant: i32) {
+        self.emit(code, destination, 0, 0, constant);
+    }
+
+    fn jump(&mut self, code: u8, left: u8, constant: i32, to: Label) {
+        self.jumps.push((self.instructions.len(), to));
+        self.constant(code, left, constant);
+    }
+
+    /// Passes the frame if it has no `len` bytes after the position in a register.
+    fn pass_if_shorter(&mut self, from: u8, len: i16) {
+        self.copy(MOVE, R4, from);
+        self.constant(ADD_CONSTANT, R4, len.into());
+        self.jumps.push((self.instructions.len(), Label::Pass));
+        self.copy(JUMP_GREATER, R4, R3);
+    }
+
+    fn label(&mut self, label: Label) {
+        self.labels.push((label, self.instructions.len()));
+    }
+
+    fn finish(mut self) -> Vec<Instruction> {
+        for (at, label) in self.jumps {
+            let to = self.labels.iter().find(|(other, _)| *other == label).map_or(at, |(_, to)| *to);
+            // Jumps count from the next instruction, and all go forward.
+            self.instructions[at].offset = (to - at - 1) as i16;
+        }
+        self.instructions
+    }
+}
+
+/// Redirects to the sockets of `map`, by receive queue, the frames that
+/// [the classic filter](super::super::filter) takes; one of a queue that has no socket is dropped.
+///
+/// XDP sees frames before VLAN tags are looked at, but not a tag that the device has taken off.
+pub(super) fn program(classifier: &Classifier, map: RawFd) -> Vec<Instruction> {
+    // The program loads half-words as they lie in the frame.
+    let network = |value: u16| i32::from(value.to_be());
+    let mut it = Assembly::default();
+    it.load(LOAD_WORD, R2, R1, DATA);
+    it.load(LOAD_WORD, R3, R1, DATA_END);
+    it.pass_if_shorter(R2, PROTOCOL_AT + 1);
+    it.load(LOAD_HALF, R5, R2, ETHERTYPE_AT);
+    it.jump(JUMP_NOT_EQUAL, R5, network(ETHERTYPE_IPV4), Label::Pass);
+    it.load(LOAD_BYTE, R5, R2, PROTOCOL_AT);
+    it.jump(JUMP_NOT_EQUAL, R5, PROTOCOL_UDP, Label::Pass);
+    it.load(LOAD_BYTE, R5, R2, TOS_AT);
+    it.constant(AND_CONSTANT, R5, TOS_MASK.into());
+    it.jump(JUMP_EQUAL, R5, classifier.control_tos.into(), Label::TosIsOurs);
+    it.jump(JUMP_NOT_EQUAL, R5, classifier.data_tos.into(), Label::Pass);
+    it.label(Label::TosIsOurs);
+    it.load(LOAD_HALF, R5, R2, FRAGMENT_AT);
+    it.constant(AND_CONSTANT, R5, network(FRAGMENT_BITS));
+    it.jump(JUMP_NOT_EQUAL, R5, 0, Label::Take);
+    // The length of the IPv4 header, in words.
+    it.load(LOAD_BYTE, R5, R2, IP_AT);
+    it.constant(AND_CONSTANT, R5, 15);
+    it.constant(SHIFT_LEFT, R5, 2);
+    it.copy(ADD, R2, R5);
+    it.pass_if_shorter(R2, PORT_AT + 2);
+    it.load(LOAD_HALF, R5, R2, PORT_AT);
+    it.jump(JUMP_EQUAL, R5, network(classifier.udp_port), Label::Take);
+    it.label(Label::Pass);
+    it.constant(MOVE_CONSTANT, R0, XDP_PASS as i32);
+    it.emit(EXIT, 0, 0, 0, 0);
+    it.label(Label::Take);
+    it.load(LOAD_WORD, R2, R1, QUEUE);
+    it.emit(LOAD_MAP, R1, MAP_DESCRIPTOR, 0, map);
+    it.emit(0, 0, 0, 0, 0);
+    // What is returned where the map has no socket.
+    it.constant(MOVE_CONSTANT, R3, XDP_DROP as i32);
+    it.constant(CALL, 0, REDIRECT_MAP);
+    it.emit(EXIT, 0, 0, 0, 0);
+    it.finish()
+}
