@@ -83,7 +83,7 @@ pub(super) fn program(classifier: &Classifier) -> [Instruction; FILTER_LEN] {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::net::{Ipv4Addr, SocketAddrV4};
 
     use iswitch_protocol::wire::frame::HEADERS_LEN_BYTES;
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     /// What the kernel would do with the frame: the BPF machine of the instructions used.
-    fn accepts(frame: &[u8], vlan_tag_present: bool) -> bool {
+    pub(in crate::port) fn accepts(frame: &[u8], vlan_tag_present: bool) -> bool {
         let program = program(&Classifier::default());
         let byte = |at: u32| frame.get(at as usize).map(|byte| u32::from(*byte));
         let half = |at: u32| Some(byte(at)? << 8 | byte(at + 1)?);
@@ -126,7 +126,7 @@ mod tests {
         }
     }
 
-    fn frame(class: Class) -> Vec<u8> {
+    pub(in crate::port) fn frame(class: Class) -> Vec<u8> {
         let addresses = FrameAddresses {
             source_mac: [2; 6],
             destination_mac: [4; 6],

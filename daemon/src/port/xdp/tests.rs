@@ -1,1 +1,59 @@
-//! The program in the kernel's own hands, and rings without a device. Needs root; elsewhere it says so.
+//! The program in the kernel's own hands. Needs root; elsewhere it says so.
+
+use std::io::Write;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use iswitch_protocol::wire::{Class, Classifier};
+use proptest::prelude::*;
+
+use super::super::filter::tests::{accepts, frame};
+use super::bpf;
+use super::program::{XDP_DROP, XDP_PASS, program};
+
+/// Shortest frame that the kernel runs a program on.
+const ETHERNET_HEADER: usize = 14;
+
+/// The loaded program, with a map without sockets: it drops what it would redirect.
+fn load() -> Option<OwnedFd> {
+    let map = match bpf::create_socket_map(1) {
+        Ok(map) => map,
+        Err(error) => {
+            let line = format!("SKIPPED a test of the XDP program: needs root and bpf(2) ({error})\n");
+            assert!(std::env::var_os("ISWITCH_REQUIRE_ALL_TESTS").is_none(), "{line}");
+            let _ = std::io::stderr().write_all(line.as_bytes());
+            return None;
+        }
+    };
+    Some(bpf::load(&program(&Classifier::default(), map.as_raw_fd())).expect("the kernel takes the program"))
+}
+
+fn takes(program: &OwnedFd, frame: &[u8]) -> bool {
+    match bpf::test_run(program.as_fd(), frame).expect("the kernel runs the program") {
+        XDP_DROP => true,
+        XDP_PASS => false,
+        other => panic!("the program returns {other}"),
+    }
+}
+
+#[test]
+fn frames_of_a_queue_without_socket_are_dropped_and_ordinary_ones_are_not() {
+    let Some(program) = load() else { return };
+    assert!(takes(&program, &frame(Class::Control)) && takes(&program, &frame(Class::Data)));
+    let mut other_port = frame(Class::Data);
+    other_port[37] ^= 1;
+    assert!(!takes(&program, &other_port));
+}
+
+#[test]
+fn it_takes_what_the_classic_filter_takes() {
+    let Some(program) = load() else { return };
+    let bytes = proptest::collection::vec((12_usize..38, any::<u8>()), 0..4);
+    proptest!(|(is_data: bool, bytes in bytes, options in 0_usize..11, len in ETHERNET_HEADER..100)| {
+        let mut frame = frame(if is_data { Class::Data } else { Class::Control });
+        frame[14] += options as u8;
+        frame.splice(34..34, vec![1; 4 * options]);
+        bytes.iter().for_each(|(at, value)| frame[*at] = *value);
+        frame.truncate(len);
+        prop_assert_eq!(takes(&program, &frame), accepts(&frame, false), "{:02x?}", frame);
+    });
+}
