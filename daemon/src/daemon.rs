@@ -66,23 +66,28 @@ impl Opened {
         Ok(Self { udp, interfaces, uplinks, control })
     }
 
-    /// Starts the monitor, if anything will have to be removed.
+    /// Starts the monitor, if anything will have to be removed or made again.
     fn entrust(&mut self, config: &Config) -> anyhow::Result<Option<Monitor>> {
-        let mut rules = Vec::new();
+        let (mut rules, mut xdp) = (Vec::new(), Vec::new());
         for port in &mut self.interfaces {
             match port {
                 InterfacePort::Raw(port) => rules.extend(port.rule_mut()),
-                InterfacePort::Xdp(port) => port.seal(),
+                InterfacePort::Xdp(port) => xdp.push(port),
             }
         }
-        if rules.is_empty() && self.control.is_none() {
+        if rules.is_empty() && xdp.is_empty() && self.control.is_none() {
             return Ok(None);
         }
-        let scripts = rules.iter().map(|rule| rule.script().clone()).collect();
+        let rule_scripts = rules.iter().map(|rule| rule.script().clone()).collect();
+        let xdp_scripts = xdp.iter().map(|port| port.script().clone()).collect();
         let control_socket = config.control_socket.as_deref();
-        let monitor = Monitor::start(scripts, control_socket, config.log_format, config.log_level)?;
+        let monitor =
+            Monitor::start(rule_scripts, xdp_scripts, control_socket, config.log_format, config.log_level)?;
         for (number, rule) in rules.into_iter().enumerate() {
             rule.entrust(monitor.keeper(number)?);
+        }
+        for (number, port) in xdp.into_iter().enumerate() {
+            port.entrust(monitor.xdp_keeper(number)?);
         }
         self.control.iter_mut().for_each(ControlListener::entrust_file);
         Ok(Some(monitor))

@@ -2,12 +2,13 @@
 //!
 //! It is the privileged monitor of privilege separation (Provos, Friedl and Honeyman, "Preventing Privilege
 //! Escalation", USENIX Security 2003) with next to nothing to do: it removes ingress rules and control socket
-//! when the daemon has ended, however that ended, and installs a rule again when its interface was made anew.
-//! It learns at its start, before the daemon has received a packet, what that is; all that it accepts
-//! afterwards is the number of a rule, and the end of its input.
+//! when the daemon has ended, however that ended; and when an interface was made anew it installs its rule again, or
+//! attaches its XDP program and opens sockets that it hands over. It learns at its start, before the daemon has received
+//! a packet, what that is; all that it accepts afterwards is the number of a rule or of an interface, and the end of
+//! its input.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use crate::config::{LogFormat, LogLevel};
 use crate::control_socket;
 use crate::log;
-use crate::port::{RuleKeeper, RuleScript};
+use crate::port::{RuleKeeper, RuleScript, XdpKeeper, XdpScript};
 
 /// The program's name for itself (`argv[0]`) when it is to be the monitor.
 const MONITOR_NAME: &str = "iswitchd-monitor";
@@ -34,7 +35,9 @@ const ESTATE_LEN_MAX_BYTES: u64 = 1 << 20;
 /// What a daemon leaves behind.
 #[derive(Debug, Deserialize, Serialize)]
 struct Estate {
+    /// Requests are numbered: first the rules, then these.
     rules: Vec<RuleScript>,
+    xdp: Vec<XdpScript>,
     control_socket: Option<PathBuf>,
     log_format: LogFormat,
     log_level: LogLevel,
@@ -45,18 +48,21 @@ struct Estate {
 pub struct Monitor {
     child: Child,
     requests: UnixStream,
+    rule_count: usize,
 }
 
 impl Monitor {
-    /// Starts the monitor of a daemon with these ingress rules and this control socket.
+    /// Starts the monitor of a daemon with these ingress rules, these AF_XDP ports and this control socket.
     pub fn start(
         rules: Vec<RuleScript>,
+        xdp: Vec<XdpScript>,
         control_socket: Option<&Path>,
         log_format: LogFormat,
         log_level: LogLevel,
     ) -> anyhow::Result<Self> {
         let control_socket = control_socket.map(std::path::absolute).transpose()?;
-        let estate = Estate { rules, control_socket, log_format, log_level };
+        let rule_count = rules.len();
+        let estate = Estate { rules, xdp, control_socket, log_format, log_level };
         let (mut requests, input) = UnixStream::pair()?;
         let path = std::env::var_os("PATH").unwrap_or_default();
         // The running program, even if its file was replaced by another version.
@@ -74,7 +80,13 @@ impl Monitor {
         let output = child.stdout.take().context("the monitor has no output")?;
         BufReader::new(output).read_line(&mut answer)?;
         anyhow::ensure!(answer == READY, "the monitor did not start, see above");
-        Ok(Self { child, requests })
+        Ok(Self { child, requests, rule_count })
+    }
+
+    /// What prepares the interface of the AF_XDP port of that position again.
+    pub fn xdp_keeper(&self, port: usize) -> io::Result<XdpKeeper> {
+        let number = u8::try_from(self.rule_count + port).map_err(io::Error::other)?;
+        XdpKeeper::new(self.requests.try_clone()?, number)
     }
 
     /// What installs the rule of that position again.
@@ -132,10 +144,20 @@ impl Estate {
     fn serve(&self, requests: impl BufRead) {
         // An error is an end like another.
         for request in requests.bytes().map_while(Result::ok) {
-            if let Some(rule) = self.rules.get(usize::from(request))
-                && let Err(error) = rule.install()
-            {
-                tracing::error!(%error, rule = request, "cannot install the ingress rule again");
+            let at = usize::from(request);
+            let outcome = match (self.rules.get(at), self.xdp.get(at.wrapping_sub(self.rules.len()))) {
+                (Some(rule), _) => rule.install().map_err(anyhow::Error::from),
+                (None, Some(xdp)) => {
+                    xdp.prepare_for(request, io::stdin().as_fd()).map_err(anyhow::Error::from)
+                }
+                (None, None) => continue,
+            };
+            if let Err(error) = outcome {
+                tracing::error!(
+                    error = format!("{error:#}"),
+                    request,
+                    "cannot carry out a request of the daemon"
+                );
             }
         }
     }

@@ -38,7 +38,7 @@ pub use packet_ring::{PacketOptions, PacketPort};
 pub use spec::{AttachMode, CopyMode, PortSpec, XdpModes};
 pub use udp::UdpPort;
 #[cfg(feature = "daemon")]
-pub use xdp::{XdpOptions, XdpPort};
+pub use xdp::{XdpKeeper, XdpOptions, XdpPort, XdpScript};
 
 use crate::switch::Endpoint;
 

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// What stands before the name of an interface that is to be served through AF_XDP.
 const XDP_PREFIX: &str = "xdp:";
 
@@ -16,7 +18,7 @@ pub struct PortSpec {
 }
 
 /// What is asked of an AF_XDP port. What is left open is tried, the faster one first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct XdpModes {
     /// Where the program runs.
     pub attach: Option<AttachMode>,
@@ -25,7 +27,7 @@ pub struct XdpModes {
 }
 
 /// Where an XDP program runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub enum AttachMode {
     /// In the interface's driver, before the kernel has made anything of a frame.
     Driver,
@@ -34,7 +36,7 @@ pub enum AttachMode {
 }
 
 /// How frames get to and from the memory of an AF_XDP socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub enum CopyMode {
     /// The device reads and writes it.
     ZeroCopy,

@@ -4,11 +4,11 @@
 //! A program in the driver, or in the kernel's receive path, picks our frames out; all others go their way as if it
 //! were not there. What it takes reaches neither bridge nor IP stack, so that no ingress rule is needed.
 
-mod attachment;
 mod batch;
 mod bpf;
 mod device;
 mod memory;
+mod prepared;
 mod program;
 mod queue;
 #[cfg(test)]
@@ -22,16 +22,16 @@ use std::os::unix::net::UnixDatagram;
 use iswitch_protocol::limits::{DATAGRAM_OVERHEAD_BYTES, MAX_SUPERFRAME_LEN_BYTES};
 use iswitch_protocol::wire::frame::{ETHERNET_HEADER_LEN_BYTES, HEADERS_LEN_BYTES, complete_udp_checksum};
 use iswitch_protocol::wire::{Class, Classifier, WireError};
-use rustix::event::epoll;
 
 use super::claim::InterfaceClaim;
 use super::counters::{Faults, PortCounters, datagrams};
 use super::interface::{Interface, Link, PortError, claim_interface, frame_addresses, system};
-use super::spec::{AttachMode, CopyMode, XdpModes};
+use super::spec::{AttachMode, XdpModes};
 use super::{Arrival, Datagrams, Port};
 use crate::switch::{Endpoint, PortId};
-use attachment::Attachment;
 use batch::{BATCH_FRAMES, Waiting, take_run};
+use prepared::Prepared;
+pub use prepared::{XdpKeeper, XdpScript};
 use queue::{Queue, QueueSize};
 
 /// Most receive queues of an interface: each takes memory, and the packet loop is one thread.
@@ -54,14 +54,18 @@ pub struct XdpPort {
     id: PortId,
     interface: Interface,
     classifier: Classifier,
-    options: XdpOptions,
+    script: XdpScript,
+    /// Memory for received frames, in bytes, of all queues together.
+    recv_buffer_bytes: usize,
     // Fields are dropped in this order: frames are no longer redirected when their sockets go, and the claim goes last.
     served: Served,
     _claim: InterfaceClaim,
     /// What interfaces are asked about through.
     query: UnixDatagram,
-    /// Whether privileges are given up: then no other interface can be served.
-    is_sealed: bool,
+    /// What has the privileges that are given up here.
+    keeper: Option<XdpKeeper>,
+    /// Why an interface that has taken the place of the one served is not served yet.
+    unserved: Option<String>,
     batch: Batch,
     /// Payloads of the datagrams that were received last.
     buffer: Box<[u8]>,
@@ -74,10 +78,12 @@ pub struct XdpPort {
 /// An interface with our program and sockets.
 #[derive(Debug)]
 struct Served {
-    _attachment: Attachment,
+    _link: OwnedFd,
     queues: Vec<Queue>,
     /// Ready when one of the queues is.
     epoll: OwnedFd,
+    /// Index of the interface.
+    index: libc::c_int,
     size: QueueSize,
     /// Whether frames come from this machine's memory, with checksums that nobody has filled in yet.
     is_software: bool,
@@ -111,16 +117,23 @@ impl XdpPort {
         let claim = claim_interface(name)?;
         let query = UnixDatagram::unbound().map_err(system(name, "open a socket"))?;
         let interface = Interface::find(name, query.as_fd())?;
-        let served = Served::new(&interface, query.as_fd(), &classifier, options)?;
+        let XdpOptions { modes, recv_buffer_bytes, send_buffer_bytes } = *options;
+        let tags = (classifier.control_tos, classifier.data_tos, classifier.udp_port);
+        let script = XdpScript { interface: name.to_owned(), modes, tags, send_buffer_bytes };
+        check_mtu(&interface)?;
+        let prepared = script.prepare(&interface, query.as_fd())?;
+        let served = Served::new(&interface, prepared, modes, recv_buffer_bytes)?;
         Ok(Self {
             id,
             interface,
             classifier,
-            options: *options,
+            script,
+            recv_buffer_bytes,
             served,
             _claim: claim,
             query,
-            is_sealed: false,
+            keeper: None,
+            unserved: None,
             batch: Batch::default(),
             buffer: vec![0; MAX_SUPERFRAME_LEN_BYTES].into(),
             counters: PortCounters::default(),
@@ -129,9 +142,14 @@ impl XdpPort {
         })
     }
 
-    /// From now on there are no privileges to serve another interface with.
-    pub fn seal(&mut self) {
-        self.is_sealed = true;
+    /// What whoever is to prepare other interfaces of that name has to know.
+    pub fn script(&self) -> &XdpScript {
+        &self.script
+    }
+
+    /// From now on somebody else has the privileges that it takes to serve another interface of that name.
+    pub fn entrust(&mut self, keeper: XdpKeeper) {
+        self.keeper = Some(keeper);
     }
 
     /// Looks at what has arrived on the next queue that has something. `false`: nothing has.
@@ -173,9 +191,8 @@ impl XdpPort {
     }
 
     fn refresh(&mut self) {
-        let index = self.interface.index;
         match self.interface.refresh(self.query.as_fd()) {
-            Ok(_) if self.interface.index != index => self.serve_again(),
+            Ok(_) if self.interface.index != self.served.index => self.serve_again(),
             Ok(_) => {}
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => self.interface.set_link(Link::Gone),
             Err(error) => self.faults.receive(error),
@@ -184,60 +201,80 @@ impl XdpPort {
 
     /// The interface was deleted, and another of its name has appeared.
     fn serve_again(&mut self) {
-        let name = &self.interface.name;
-        if self.is_sealed {
-            tracing::error!(
-                port = name,
-                "a new interface of that name needs privileges that are given up: restart iswitchd to serve it"
-            );
-            return;
-        }
-        match Served::new(&self.interface, self.query.as_fd(), &self.classifier, &self.options) {
+        match self.prepare_again() {
             Ok(served) => {
                 self.batch = Batch::default();
                 self.drops_before += self.served.drops();
                 self.served = served;
+                self.unserved = None;
                 tracing::info!(port = self.interface.name, "serving the new interface of that name");
             }
-            Err(error) => tracing::error!(%error, "cannot serve the new interface of that name"),
+            Err(error) => {
+                // Tried again and again: it may still be in the making.
+                let error = Some(error.to_string());
+                if self.unserved != error {
+                    let error = error.as_deref();
+                    tracing::error!(port = self.interface.name, error, "cannot serve the new interface");
+                }
+                self.unserved = error;
+            }
         }
+    }
+
+    fn prepare_again(&self) -> Result<Served, PortError> {
+        let name = &self.interface.name;
+        check_mtu(&self.interface)?;
+        let prepared = match &self.keeper {
+            Some(keeper) => keeper.ask().map_err(system(name, "have the monitor prepare it"))?,
+            None => self.script.prepare(&self.interface, self.query.as_fd())?,
+        };
+        Served::new(&self.interface, prepared, self.script.modes, self.recv_buffer_bytes)
     }
 }
 
+fn check_mtu(interface: &Interface) -> Result<(), PortError> {
+    let most_bytes = QueueSize::MAX_FRAME_LEN_BYTES - ETHERNET_HEADER_LEN_BYTES;
+    if interface.mtu_bytes > most_bytes {
+        let (name, mtu_bytes) = (interface.name.clone(), interface.mtu_bytes);
+        return Err(PortError::Mtu { name, mtu_bytes, most_bytes });
+    }
+    Ok(())
+}
+
 impl Served {
+    /// Makes sockets that have been prepared receive. Takes no privileges.
     fn new(
         interface: &Interface,
-        query: BorrowedFd<'_>,
-        classifier: &Classifier,
-        options: &XdpOptions,
+        prepared: Prepared,
+        modes: XdpModes,
+        recv_buffer_bytes: usize,
     ) -> Result<Self, PortError> {
         let name = &interface.name;
+        let Prepared { link, epoll, sockets, facts } = prepared;
+        let count = sockets.len();
         let longest = interface.mtu_bytes + ETHERNET_HEADER_LEN_BYTES;
-        if longest > QueueSize::MAX_FRAME_LEN_BYTES {
-            let most_bytes = QueueSize::MAX_FRAME_LEN_BYTES - ETHERNET_HEADER_LEN_BYTES;
-            return Err(PortError::Mtu { name: name.clone(), mtu_bytes: interface.mtu_bytes, most_bytes });
+        let size = QueueSize::new(longest, recv_buffer_bytes / count.max(1));
+        let mut copy_modes = modes.copy_modes(facts.attach);
+        let mut queues = Vec::new();
+        for (number, socket) in sockets.into_iter().enumerate() {
+            let mut queue = Queue::new(socket, size).map_err(|error| cannot_share(name, error))?;
+            let index = facts.index as u32;
+            let mode = queue.bind(index, number as u32, &copy_modes).map_err(system(name, "bind to it"))?;
+            // One way for all queues.
+            copy_modes = vec![mode];
+            queues.push(queue);
         }
-        let count = device::receive_queues(interface, query);
-        if count > MAX_QUEUES {
-            return Err(PortError::Queues { name: name.clone(), queues: count, most: MAX_QUEUES });
-        }
-        let attachment = Attachment::new(interface, classifier, options.modes, count)?;
-        let size = QueueSize::new(longest, options.recv_buffer_bytes / count);
-        let (queues, copy) = open_queues(interface, &attachment, options, count, size)?;
-        let epoll = watch(&queues).map_err(system(name, "watch its sockets"))?;
-        for (number, queue) in queues.iter().enumerate() {
-            attachment.redirect(number as u32, queue.socket()).map_err(system(name, "redirect frames"))?;
-        }
-        let is_software = device::is_software(interface, query);
-        let mode = format!("xdp {} {}, queues: {count}", attachment.mode.name(), copy.name());
-        if is_software && attachment.mode == AttachMode::Generic {
+        let copy = copy_modes.first().map_or("", |mode| mode.name());
+        let mode = format!("xdp {} {copy}, queues: {count}", facts.attach.name());
+        if facts.is_software && facts.attach == AttachMode::Generic {
             tracing::warn!(
                 port = name,
                 "generic mode sees super-frames of this machine's senders as one frame and drops them: \
                  `ethtool -K ... tx-udp-segmentation off` at the other end of the cable"
             );
         }
-        Ok(Self { _attachment: attachment, queues, epoll, size, is_software, mode })
+        let (index, is_software) = (facts.index, facts.is_software);
+        Ok(Self { _link: link, queues, epoll, index, size, is_software, mode })
     }
 
     fn drops(&self) -> u64 {
@@ -246,42 +283,15 @@ impl Served {
     }
 }
 
-/// Opens sockets on all queues, in the first mode that the first of them takes.
-fn open_queues(
-    interface: &Interface,
-    attachment: &Attachment,
-    options: &XdpOptions,
-    count: usize,
-    size: QueueSize,
-) -> Result<(Vec<Queue>, CopyMode), PortError> {
-    let open = |number: u32, mode| {
-        Queue::open(interface.index as u32, number, size, options.send_buffer_bytes, mode)
-            .map_err(system(&interface.name, "open an AF_XDP socket, which needs CAP_NET_RAW"))
-    };
-    let modes = options.modes.copy_modes(attachment.mode);
-    let (last, first) = modes.split_last().expect("there is a mode to try");
-    for mode in first {
-        match open(0, *mode) {
-            Ok(queue) => {
-                let rest = (1..count as u32).map(|number| open(number, *mode));
-                let queues = std::iter::once(Ok(queue)).chain(rest).collect::<Result<_, _>>()?;
-                return Ok((queues, *mode));
-            }
-            Err(error) => tracing::debug!(%error, mode = mode.name(), "no socket in this mode"),
+/// Memory that the kernel does not take is the usual failure of those who are not root.
+fn cannot_share(name: &str, error: io::Error) -> PortError {
+    let call = match error.raw_os_error() {
+        Some(libc::ENOBUFS) => {
+            "lock memory for frames: raise the limit (ulimit -l, LimitMEMLOCK), or lower --recv-buffer-bytes"
         }
-    }
-    let queues = (0..count as u32).map(|number| open(number, *last)).collect::<Result<_, _>>()?;
-    Ok((queues, *last))
-}
-
-/// One descriptor for all sockets.
-fn watch(queues: &[Queue]) -> io::Result<OwnedFd> {
-    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-    for (number, queue) in queues.iter().enumerate() {
-        let data = epoll::EventData::new_u64(number as u64);
-        epoll::add(&epoll, queue.socket(), data, epoll::EventFlags::IN)?;
-    }
-    Ok(epoll)
+        _ => "share memory with an AF_XDP socket",
+    };
+    system(name, call)(error)
 }
 
 /// Takes a frame apart. `None`: not ours.

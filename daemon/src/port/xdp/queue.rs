@@ -4,9 +4,8 @@
 //! device, completion ring. No frame changes from one circle to the other.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
-use iswitch_socket::option;
 use rustix::io::Errno;
 use rustix::net::sockopt::{
     set_xdp_rx_ring_size, set_xdp_tx_ring_size, set_xdp_umem_completion_ring_size,
@@ -16,9 +15,7 @@ use rustix::net::xdp::{
     SocketAddrXdp, SocketAddrXdpFlags, XDP_PGOFF_RX_RING, XDP_PGOFF_TX_RING, XDP_UMEM_PGOFF_COMPLETION_RING,
     XDP_UMEM_PGOFF_FILL_RING, XdpDesc, XdpDescOptions, XdpMmapOffsets, XdpUmemReg, XdpUmemRegFlags,
 };
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with,
-};
+use rustix::net::{RecvFlags, SendFlags, bind, recv, send};
 
 use super::super::spec::CopyMode;
 use super::memory::{Consumer, Producer, Umem};
@@ -78,17 +75,8 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Binds a socket to a queue of an interface. Needs `CAP_NET_RAW`.
-    pub(super) fn open(
-        interface_index: u32,
-        number: u32,
-        size: QueueSize,
-        send_buffer_bytes: usize,
-        mode: CopyMode,
-    ) -> io::Result<Self> {
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let socket = socket_with(AddressFamily::XDP, SocketType::RAW, flags, None)?;
-        option::set_send_buffer(socket.as_fd(), send_buffer_bytes)?;
+    /// Gives a fresh socket its frames and rings.
+    pub(super) fn new(socket: OwnedFd, size: QueueSize) -> io::Result<Self> {
         let frames = size.recv_frames + SEND_FRAMES;
         let umem = Umem::new(frames as usize, size.frame_len_bytes)?;
         let (addr, len) = umem.place();
@@ -117,18 +105,29 @@ impl Queue {
             queue.fill.push(u64::from(frame) * u64::from(chunk_size));
         }
         queue.fill.submit();
-        let mode = match mode {
-            CopyMode::ZeroCopy => SocketAddrXdpFlags::XDP_ZEROCOPY,
-            CopyMode::Copy => SocketAddrXdpFlags::XDP_COPY,
-        };
-        let flags = mode | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
-        bind(&queue.socket, &SocketAddrXdp::new(flags, interface_index, number))?;
         Ok(queue)
     }
 
-    /// The socket.
-    pub(super) fn socket(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+    /// Binds the socket to a queue of an interface, in the first of the modes that its driver takes.
+    pub(super) fn bind(
+        &mut self,
+        interface_index: u32,
+        number: u32,
+        modes: &[CopyMode],
+    ) -> io::Result<CopyMode> {
+        let mut refusal = io::Error::from(io::ErrorKind::Unsupported);
+        for mode in modes {
+            let flag = match mode {
+                CopyMode::ZeroCopy => SocketAddrXdpFlags::XDP_ZEROCOPY,
+                CopyMode::Copy => SocketAddrXdpFlags::XDP_COPY,
+            };
+            let flags = flag | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
+            match bind(&self.socket, &SocketAddrXdp::new(flags, interface_index, number)) {
+                Ok(()) => return Ok(*mode),
+                Err(error) => refusal = error.into(),
+            }
+        }
+        Err(refusal)
     }
 
     /// Frames that were received and not released.

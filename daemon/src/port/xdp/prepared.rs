@@ -1,0 +1,223 @@
+//! What it takes privileges to make, and how a process that has none gets it: from its monitor.
+
+use std::io::{self, IoSlice, IoSliceMut, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::time::Duration;
+
+use iswitch_protocol::wire::Classifier;
+use iswitch_socket::option;
+use rustix::event::epoll;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socket_with,
+};
+use serde::{Deserialize, Serialize};
+
+use super::super::interface::{Interface, PortError, system};
+use super::super::spec::{AttachMode, XdpModes};
+use super::program::program;
+use super::{MAX_QUEUES, bpf, device};
+
+/// How long the packet loop waits for the monitor, which has little else to do.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+/// Longest answer of a monitor, in bytes.
+const ANSWER_LEN_MAX_BYTES: usize = 4096;
+/// Descriptors beside the sockets: the link and the epoll instance.
+const OTHER_DESCRIPTORS: usize = 2;
+
+/// A program on an interface and the sockets that it redirects to, which are not bound yet.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    /// Attaches the program for as long as it is open.
+    pub(super) link: OwnedFd,
+    /// Ready when one of the sockets is.
+    pub(super) epoll: OwnedFd,
+    /// One for each receive queue.
+    pub(super) sockets: Vec<OwnedFd>,
+    pub(super) facts: Facts,
+}
+
+/// What is known about an interface that is to be served.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub(super) struct Facts {
+    /// Index of the interface.
+    pub(super) index: libc::c_int,
+    /// Where the program runs.
+    pub(super) attach: AttachMode,
+    /// Whether frames come from this machine's memory, with checksums that nobody has filled in yet.
+    pub(super) is_software: bool,
+}
+
+/// A monitor's answer.
+#[derive(Debug, Deserialize, Serialize)]
+struct Answer {
+    /// What the question was about.
+    number: u8,
+    /// Whether there are descriptors, or why not.
+    outcome: Result<Facts, String>,
+}
+
+/// What prepares one interface, now or later and in another process.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct XdpScript {
+    pub(super) interface: String,
+    pub(super) modes: XdpModes,
+    /// ToS of control and of data packets, and the UDP port.
+    pub(super) tags: (u8, u8, u16),
+    pub(super) send_buffer_bytes: usize,
+}
+
+impl XdpScript {
+    /// Attaches the program in the first of the modes that the interface's driver takes, and opens sockets. Needs
+    /// `CAP_NET_RAW`, `CAP_NET_ADMIN` and `CAP_BPF`.
+    ///
+    /// Our frames are dropped until the sockets are bound.
+    pub(super) fn prepare(
+        &self,
+        interface: &Interface,
+        query: BorrowedFd<'_>,
+    ) -> Result<Prepared, PortError> {
+        let name = &interface.name;
+        let queues = device::receive_queues(interface, query);
+        if queues > MAX_QUEUES {
+            return Err(PortError::Queues { name: name.clone(), queues, most: MAX_QUEUES });
+        }
+        let map = bpf::create_socket_map(queues)
+            .map_err(system(name, "make a map of sockets, which needs CAP_BPF"))?;
+        let (link, attach) = self.attach(interface, map.as_fd())?;
+        let sockets = self.open_sockets(queues, map.as_fd()).map_err(system(name, "open AF_XDP sockets"))?;
+        let epoll = watch(&sockets).map_err(system(name, "watch its sockets"))?;
+        let is_software = device::is_software(interface, query);
+        Ok(Prepared { link, epoll, sockets, facts: Facts { index: interface.index, attach, is_software } })
+    }
+
+    fn attach(&self, interface: &Interface, map: BorrowedFd<'_>) -> Result<(OwnedFd, AttachMode), PortError> {
+        let name = &interface.name;
+        let (control_tos, data_tos, udp_port) = self.tags;
+        let classifier = Classifier { control_tos, data_tos, udp_port };
+        let program = bpf::load(&program(&classifier, map.as_raw_fd()))
+            .map_err(system(name, "load an XDP program, which needs CAP_BPF and CAP_NET_ADMIN"))?;
+        let mut refusal = io::Error::from(io::ErrorKind::Unsupported);
+        for mode in self.modes.attach_modes() {
+            match bpf::attach(program.as_fd(), interface.index, mode) {
+                Ok(link) => return Ok((link, mode)),
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EBUSY | libc::EEXIST)) => {
+                    return Err(PortError::ProgramAttached(name.clone()));
+                }
+                Err(error) => {
+                    tracing::info!(port = name, mode = mode.name(), %error, "no XDP program in this mode");
+                    refusal = error;
+                }
+            }
+        }
+        Err(system(name, "attach an XDP program")(refusal))
+    }
+
+    fn open_sockets(&self, queues: usize, map: BorrowedFd<'_>) -> io::Result<Vec<OwnedFd>> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let open = |queue| {
+            let socket = socket_with(AddressFamily::XDP, SocketType::RAW, flags, None)?;
+            option::set_send_buffer(socket.as_fd(), self.send_buffer_bytes)?;
+            bpf::set_socket(map, queue, socket.as_fd())?;
+            Ok(socket)
+        };
+        (0..queues as u32).map(open).collect()
+    }
+
+    /// Prepares the interface of that name for another process, and hands everything over.
+    ///
+    /// # Errors
+    /// If the other process cannot be answered.
+    pub fn prepare_for(&self, number: u8, to: BorrowedFd<'_>) -> io::Result<()> {
+        let prepare = || {
+            let query = UnixDatagram::unbound().map_err(system(&self.interface, "open a socket"))?;
+            let interface = Interface::find(&self.interface, query.as_fd())?;
+            self.prepare(&interface, query.as_fd())
+        };
+        let (outcome, descriptors) = match prepare() {
+            Ok(Prepared { link, epoll, sockets, facts }) => {
+                (Ok(facts), [link, epoll].into_iter().chain(sockets).collect())
+            }
+            Err(error) => (Err(error.to_string()), Vec::new()),
+        };
+        send_answer(to, &Answer { number, outcome }, &descriptors)
+    }
+}
+
+fn send_answer(to: BorrowedFd<'_>, answer: &Answer, descriptors: &[OwnedFd]) -> io::Result<()> {
+    let text = serde_json::to_vec(answer)?;
+    let borrowed: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_QUEUES + OTHER_DESCRIPTORS))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !borrowed.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(&borrowed)) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    sendmsg(to, &[IoSlice::new(&text)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// One descriptor for all sockets.
+fn watch(sockets: &[OwnedFd]) -> io::Result<OwnedFd> {
+    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    for (number, socket) in sockets.iter().enumerate() {
+        let data = epoll::EventData::new_u64(number as u64);
+        epoll::add(&epoll, socket, data, epoll::EventFlags::IN)?;
+    }
+    Ok(epoll)
+}
+
+/// Has a process that may do that prepare an interface.
+#[derive(Debug)]
+pub struct XdpKeeper {
+    requests: UnixStream,
+    /// What the other process calls the interface.
+    number: u8,
+}
+
+impl XdpKeeper {
+    /// Asks through that stream, where the interface has that number.
+    ///
+    /// # Errors
+    /// If the stream takes no timeout.
+    pub fn new(requests: UnixStream, number: u8) -> io::Result<Self> {
+        requests.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+        Ok(Self { requests, number })
+    }
+
+    pub(super) fn ask(&self) -> io::Result<Prepared> {
+        (&self.requests).write_all(&[self.number])?;
+        loop {
+            let (answer, mut descriptors) = self.receive()?;
+            // Another one is to a question that was given up.
+            if answer.number == self.number {
+                let facts = answer.outcome.map_err(io::Error::other)?;
+                let mut next = || descriptors.pop_front().ok_or(io::ErrorKind::UnexpectedEof);
+                let (link, epoll) = (next()?, next()?);
+                return Ok(Prepared { link, epoll, sockets: descriptors.into(), facts });
+            }
+        }
+    }
+
+    fn receive(&self) -> io::Result<(Answer, std::collections::VecDeque<OwnedFd>)> {
+        let mut text = [0; ANSWER_LEN_MAX_BYTES];
+        let mut space =
+            [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_QUEUES + OTHER_DESCRIPTORS))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let len = recvmsg(
+            &self.requests,
+            &mut [IoSliceMut::new(&mut text)],
+            &mut ancillary,
+            RecvFlags::CMSG_CLOEXEC,
+        )?
+        .bytes;
+        let mut descriptors = std::collections::VecDeque::new();
+        for message in ancillary.drain() {
+            if let RecvAncillaryMessage::ScmRights(rights) = message {
+                descriptors.extend(rights);
+            }
+        }
+        Ok((serde_json::from_slice(&text[..len])?, descriptors))
+    }
+}

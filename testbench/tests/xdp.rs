@@ -1,0 +1,332 @@
+//! The daemon on AF_XDP ports, between workers in network namespaces: in the driver of veth, and in the kernel's generic
+//! receive path. Needs root and a kernel with AF_XDP sockets.
+
+use std::time::{Duration, Instant};
+
+use iswitch_testbench::binaries;
+use iswitch_testbench::cluster::{Daemon, Group, PortKind, SOON, costs, times, total};
+use iswitch_testbench::faults::{Faults, complete_checksums, hits};
+use iswitch_testbench::netns::{Namespace, SWITCH_ADDRESS, Star, StarOptions, WORKER_INTERFACE};
+use iswitch_testbench::process::{Finished, Process, Signal};
+use iswitch_testbench::requirements::{alone, report, root_xdp_and};
+use iswitch_testbench::scratch;
+use iswitch_testbench::simulation::network::{LinkCounters, LinkModel, Loss};
+use iswitch_testbench::tree::{Tree, TreeJob};
+use iswitch_testbench::wire_relay::{Relayed, WireRelay};
+
+/// 6.4 MB, the largest model of the paper.
+const LARGE: u32 = 1_687_206;
+const WORKERS: u64 = 4;
+
+/// Both kinds, and what their workers need: the generic path sees super-frames of veth whole.
+const KINDS: [(PortKind, &str, &str); 2] = [
+    (PortKind::Xdp, "", "xdp driver copy, queues: 1"),
+    (PortKind::XdpGeneric, "--no-offload", "xdp generic copy, queues: 1"),
+];
+
+/// Whether an interface of a namespace has an XDP program.
+fn has_program(namespace: &Namespace, interface: &str) -> bool {
+    let text = namespace.run(["ip", "-json", "-details", "link", "show", "dev", interface]);
+    let links: serde_json::Value = serde_json::from_str(&text).expect("ip prints JSON");
+    links[0].get("xdp").is_some()
+}
+
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !condition() {
+        assert!(begin.elapsed() < SOON, "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Runs a daemon that is to end at once, and returns what it says.
+fn refused(namespace: &Namespace, port: &str) -> Finished {
+    let mut command = namespace.command(binaries::iswitchd());
+    let directory = scratch::directory();
+    command.args(["--port", port, "--control-socket"]).arg(directory.path().join("control"));
+    let finished = Process::spawn("refused iswitchd", &mut command).wait(SOON);
+    assert!(!finished.status.success(), "{finished:?}");
+    finished
+}
+
+#[test]
+fn vectors_are_exact_in_both_modes() {
+    if !root_xdp_and("vectors_are_exact_in_both_modes", &[]) {
+        return;
+    }
+    let _alone = alone();
+    for (kind, plain, mode) in KINDS {
+        let star = Star::new(StarOptions::default());
+        let daemon = Daemon::in_star(&star, kind, &[]);
+        assert_eq!(daemon.status()["ports"][0]["mode"], mode);
+        assert_eq!(star.tables(), 0, "no ingress rule is needed");
+        for (floats, rounds) in [(10_119, 200), (LARGE, 10)] {
+            let arguments = format!("--floats {floats} --rounds {rounds} {plain}");
+            let results = Group::in_star(&star, daemon.address(), &arguments).results(3 * SOON);
+            assert_eq!(total(&results, "rounds"), WORKERS * rounds);
+            report(&format!("{mode}: 4 workers, {floats} floats: {}", times(&results)));
+        }
+        assert_eq!(daemon.drops("bad_checksum"), 0);
+        daemon.stop();
+    }
+}
+
+#[test]
+fn several_queues_are_served() {
+    if !root_xdp_and("several_queues_are_served", &["ethtool"]) {
+        return;
+    }
+    let _alone = alone();
+    let star = Star::new(StarOptions::default());
+    for (worker, namespace) in star.workers.iter().enumerate() {
+        // As many to receive on as the other end has to send to.
+        for (namespace, interface) in [(&star.switch, Star::port(worker)), (namespace, "e0".to_owned())] {
+            namespace.run(["ethtool", "-L", &interface, "rx", "2", "tx", "2"]);
+        }
+    }
+    let daemon = Daemon::in_star(&star, PortKind::Xdp, &[]);
+    assert_eq!(daemon.status()["ports"][0]["mode"], "xdp driver copy, queues: 2");
+    let results = Group::in_star(&star, daemon.address(), "--rounds 200").results(SOON);
+    assert_eq!(total(&results, "rounds"), WORKERS * 200);
+    daemon.stop();
+}
+
+#[test]
+fn loss_and_corruption_change_no_sum() {
+    if !root_xdp_and("loss_and_corruption_change_no_sum", &["ethtool"]) {
+        return;
+    }
+    let _alone = alone();
+    for (kind, _, mode) in KINDS {
+        let star = Star::new(StarOptions::default());
+        let daemon = Daemon::in_star(&star, kind, &[]);
+        let faults = Faults { loss_permille: 10, duplication_permille: 20, corruption_permille: 20 };
+        for worker in &star.workers {
+            complete_checksums(worker);
+            faults.inject(worker);
+        }
+        let results = Group::in_star(&star, daemon.address(), "--rounds 200 --no-offload").results(2 * SOON);
+        assert_eq!(total(&results, "rounds"), WORKERS * 200);
+        let corrupted: u64 = star.workers.iter().map(|worker| hits(worker).corrupted).sum();
+        let bad_checksums = daemon.drops("bad_checksum");
+        assert!(corrupted > 0 && bad_checksums > 0, "{corrupted} changed, {bad_checksums} dropped");
+        report(&format!("{mode}, loss and corruption: {}", times(&results)));
+        daemon.stop();
+    }
+}
+
+#[test]
+fn a_bad_network_changes_no_sum() {
+    if !root_xdp_and("a_bad_network_changes_no_sum", &["ethtool"]) {
+        return;
+    }
+    let _alone = alone();
+    let model = LinkModel {
+        delay: Duration::from_micros(100),
+        jitter: Duration::from_millis(2),
+        fifo: false,
+        loss: Some(Loss::Bernoulli { probability: 0.05 }),
+        duplication: 0.05,
+        corruption: 0.05,
+        ..LinkModel::PERFECT
+    };
+    let star = Star::new(StarOptions::default());
+    let relays: Vec<_> =
+        (0..star.workers.len()).map(|at| WireRelay::insert(&star.cable(at), model, at as u64 + 1)).collect();
+    let daemon = Daemon::in_star(&star, PortKind::Xdp, &[]);
+    let results = Group::in_star(&star, daemon.address(), "--rounds 50").results(2 * SOON);
+    assert_eq!(total(&results, "rounds"), WORKERS * 50);
+    let relayed: Vec<Relayed> = relays.iter().flat_map(|relay| [relay.to_switch(), relay.to_end()]).collect();
+    let is_hit = |relayed: &Relayed| {
+        let LinkCounters { lost, duplicated, corrupted, .. } = relayed.link;
+        [lost, duplicated, corrupted, relayed.overtaken].into_iter().all(|count| count > 0)
+    };
+    assert!(relayed.iter().all(is_hit), "{relayed:?}");
+    report(&format!("AF_XDP, 5 % each lost, twice, corrupted, 0.1 to 2.1 ms: {}", times(&results)));
+    daemon.stop();
+}
+
+#[test]
+fn nine_workers_below_two_levels_of_switches_get_exact_sums() {
+    if !root_xdp_and("nine_workers_below_two_levels_of_switches_get_exact_sums", &[]) {
+        return;
+    }
+    let _alone = alone();
+    let tree = Tree::new(&[4, 5]);
+    let job = TreeJob::start(&tree, PortKind::Xdp, &[], "--floats 100000 --rounds 30");
+    let results = job.workers.results(3 * SOON);
+    assert_eq!(total(&results, "rounds"), 9 * 30);
+    report(&format!("two levels, AF_XDP: {}", times(&results)));
+    job.racks.into_iter().for_each(|rack| drop(rack.stop()));
+    job.root.stop();
+}
+
+/// Counts tagged packets that reach the bridge, or the IP stack behind it.
+const LEAKS: &str = "
+table bridge leaks { chain all { type filter hook prerouting priority -300; ip dscp { 3, 7 } counter } }
+table ip leaks { chain all { type filter hook prerouting priority -300; ip dscp { 3, 7 } counter } }
+";
+
+#[test]
+fn ordinary_traffic_goes_on_and_tagged_frames_go_nowhere_else() {
+    if !root_xdp_and("ordinary_traffic_goes_on_and_tagged_frames_go_nowhere_else", &["iperf3"]) {
+        return;
+    }
+    let _alone = alone();
+    for (kind, plain, mode) in KINDS {
+        let star = Star::new(StarOptions::default());
+        star.switch.nft(LEAKS);
+        let daemon = Daemon::in_star(&star, kind, &[]);
+        let arguments = format!("--rounds 1000000 --seconds 4 {plain}");
+        let group = Group::in_star(&star, daemon.address(), &arguments);
+        let peer = Star::worker_address(3).to_string();
+        let ping = star.workers[2].spawn(["ping", "-q", "-i", "0.02", "-c", "100", "-W", "5", &peer]);
+        let mut server = star.workers[0].spawn(["iperf3", "--server", "--one-off", "--forceflush"]);
+        server.wait_for("Server listening", SOON);
+        let address = Star::worker_address(0).to_string();
+        let text = star.workers[1].run(["iperf3", "--json", "--client", &address, "--time", "2"]);
+        server.wait_success(SOON);
+        let result: serde_json::Value = serde_json::from_str(&text).expect("iperf3 prints JSON");
+        let megabits = result["end"]["sum_received"]["bits_per_second"].as_f64().expect("a throughput") / 1e6;
+        assert!(megabits > 0.0, "nothing came through: {text}");
+        let pings = ping.wait_success(SOON);
+        assert!(pings.contains(" 0% packet loss"), "{pings}");
+        let results = group.results(SOON);
+        let counters = star.switch.run(["nft", "list", "ruleset"]);
+        assert_eq!(counters.matches("counter packets 0 bytes 0").count(), 2, "{counters}");
+        report(&format!("{mode}: beside aggregation TCP {megabits:.0} Mbit/s; {}", times(&results)));
+        daemon.stop();
+    }
+}
+
+#[test]
+fn nothing_is_left_of_a_daemon_that_was_killed_and_another_resumes() {
+    if !root_xdp_and("nothing_is_left_of_a_daemon_that_was_killed_and_another_resumes", &[]) {
+        return;
+    }
+    let _alone = alone();
+    let star = Star::new(StarOptions::default());
+    let mut daemon = Daemon::in_star(&star, PortKind::Xdp, &[]);
+    let mut group = Group::in_star(&star, daemon.address(), "--rounds 1000000 --floats 100000");
+    for _ in 0..3 {
+        daemon.wait_for_results();
+        assert!(has_program(&star.switch, "s1"));
+        daemon.process.kill(SOON);
+        wait_until("a program is left behind", || {
+            (0..star.workers.len()).all(|worker| !has_program(&star.switch, &Star::port(worker)))
+        });
+        daemon = Daemon::in_star(&star, PortKind::Xdp, &[]);
+    }
+    daemon.wait_for_results();
+    group.end();
+    let results = group.results(SOON);
+    assert_eq!((total(&results, "partial_rounds"), total(&results, "missed_rounds")), (0, 0));
+    assert_eq!(total(&results, "rejoins"), WORKERS * 3);
+    report(&format!("AF_XDP, the switch killed 3 times: {}", costs(&results)));
+    daemon.stop();
+    assert!(!has_program(&star.switch, "s1"));
+}
+
+#[test]
+fn interfaces_that_cannot_be_served_are_refused_by_name() {
+    if !root_xdp_and("interfaces_that_cannot_be_served_are_refused_by_name", &[]) {
+        return;
+    }
+    let _alone = alone();
+    let star = Star::new(StarOptions { workers: 1, ..StarOptions::default() });
+    let missing = refused(&star.switch, "xdp:s9");
+    assert!(missing.stderr.contains("there is no interface \"s9\"; there are: "), "{missing:?}");
+    let tunnel = refused(&star.switch, "xdp:s1,driver,zerocopy");
+    assert!(tunnel.stderr.contains("\"s1\"") && tunnel.stderr.contains("not supported"), "{tunnel:?}");
+
+    let mut daemon = Daemon::in_star(&star, PortKind::Xdp, &[]);
+    for port in ["xdp:s1", "s1"] {
+        let second = refused(&star.switch, port);
+        assert!(second.stderr.contains("\"s1\" is already served by another iswitchd"), "{second:?}");
+    }
+    // In another namespace the interface is nobody's, but it still has its program.
+    let elsewhere = Namespace::new("other");
+    star.switch.ip(&format!("link set s1 netns {}\n", elsewhere.name()));
+    assert!(has_program(&elsewhere, "s1"));
+    let foreign = refused(&elsewhere, "xdp:s1");
+    assert!(foreign.stderr.contains("\"s1\" has an XDP program of somebody else"), "{foreign:?}");
+    daemon.process.wait_for("interface is gone", SOON);
+    daemon.stop();
+
+    let star = Star::new(StarOptions { workers: 1, mtu_bytes: 9000 });
+    let jumbo = refused(&star.switch, "xdp:s1");
+    assert!(jumbo.stderr.contains("\"s1\" has an MTU of 9000 bytes, expected at most 3826"), "{jumbo:?}");
+}
+
+#[test]
+fn a_cut_cable_costs_time_only() {
+    if !root_xdp_and("a_cut_cable_costs_time_only", &[]) {
+        return;
+    }
+    let _alone = alone();
+    let star = Star::new(StarOptions::default());
+    let daemon = Daemon::in_star(&star, PortKind::Xdp, &[]);
+    let mut group = Group::in_star(&star, daemon.address(), "--rounds 1000000");
+    daemon.wait_for_results();
+    for (namespace, interface) in [(&star.switch, "s1"), (&star.workers[0], WORKER_INTERFACE)] {
+        namespace.ip(&format!("link set {interface} down\n"));
+        std::thread::sleep(Duration::from_millis(500));
+        namespace.ip(&format!("link set {interface} up\n"));
+        daemon.wait_for_results();
+    }
+    group.end();
+    let results = group.results(SOON);
+    assert_eq!((total(&results, "partial_rounds"), total(&results, "missed_rounds")), (0, 0));
+    assert_eq!(daemon.traffic("expelled"), 0);
+    daemon.stop();
+}
+
+#[test]
+fn a_new_interface_of_the_old_name_is_served() {
+    if !root_xdp_and("a_new_interface_of_the_old_name_is_served", &[]) {
+        return;
+    }
+    let _alone = alone();
+    let options = StarOptions { workers: 2, ..StarOptions::default() };
+    let star = Star::new(options);
+    let mut daemon = Daemon::in_star(&star, PortKind::Xdp, &["--no-sandbox"]);
+    Group::in_star(&star, daemon.address(), "--rounds 5").results(SOON);
+    star.replug(0, options);
+    daemon.process.wait_for("serving the new interface of that name", SOON);
+    Group::in_star(&star, daemon.address(), "--rounds 5").results(SOON);
+    daemon.stop();
+}
+
+#[test]
+fn three_capabilities_suffice() {
+    if !root_xdp_and("three_capabilities_suffice", &[]) {
+        return;
+    }
+    let _alone = alone();
+    let star = Star::new(StarOptions { workers: 1, ..StarOptions::default() });
+    let directory = scratch::directory();
+    let program = directory.path().join("iswitchd");
+    std::fs::copy(binaries::iswitchd(), &program).expect("room for the program");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(directory.path(), open).expect("its own directory");
+    let capabilities = "-all,+net_raw,+net_admin,+bpf";
+    let script = format!(
+        "ulimit -l unlimited; exec setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs \
+         --inh-caps {capabilities} --ambient-caps {capabilities} --bounding-set {capabilities} \
+         --pdeathsig KILL {} --port xdp:s1 --control-socket {}",
+        program.display(),
+        directory.path().join("control").display()
+    );
+    let mut daemon = star.switch.spawn(["sh", "-c", &script]);
+    daemon.wait_for(" ready: ", SOON);
+    assert!(has_program(&star.switch, "s1"));
+    let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.id())).expect("a live process");
+    for line in ["CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "Uid:\t65534", "Seccomp:\t2"] {
+        assert!(status.contains(line), "{line} is not in {status}");
+    }
+    let address = std::net::SocketAddrV4::new(SWITCH_ADDRESS, iswitch_protocol::limits::DEFAULT_PORT);
+    Group::in_star(&star, address, "--rounds 20").results(SOON);
+    daemon.signal(Signal::TERM);
+    daemon.wait_success(SOON);
+    assert!(!has_program(&star.switch, "s1"));
+}
