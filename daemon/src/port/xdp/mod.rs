@@ -22,6 +22,7 @@ use std::os::unix::net::UnixDatagram;
 use iswitch_protocol::limits::{DATAGRAM_OVERHEAD_BYTES, MAX_SUPERFRAME_LEN_BYTES};
 use iswitch_protocol::wire::frame::{ETHERNET_HEADER_LEN_BYTES, HEADERS_LEN_BYTES, complete_udp_checksum};
 use iswitch_protocol::wire::{Class, Classifier, WireError};
+use rustix::process::{Resource, Rlimit, setrlimit};
 
 use super::claim::InterfaceClaim;
 use super::counters::{Faults, PortCounters, datagrams};
@@ -121,6 +122,7 @@ impl XdpPort {
         let tags = (classifier.control_tos, classifier.data_tos, classifier.udp_port);
         let script = XdpScript { interface: name.to_owned(), modes, tags, send_buffer_bytes };
         check_mtu(&interface)?;
+        lift_memory_limit();
         let prepared = script.prepare(&interface, query.as_fd())?;
         let served = Served::new(&interface, prepared, modes, recv_buffer_bytes)?;
         Ok(Self {
@@ -280,6 +282,14 @@ impl Served {
     fn drops(&self) -> u64 {
         // Of an interface that is gone there is nothing to add.
         self.queues.iter().map(|queue| queue.drops().unwrap_or(0)).sum()
+    }
+}
+
+/// Lets this process lock any memory, also later without privileges. Who may not do that has the limit that was set.
+fn lift_memory_limit() {
+    let any = Rlimit { current: None, maximum: None };
+    if let Err(error) = setrlimit(Resource::Memlock, any) {
+        tracing::debug!(%error, "the limit of locked memory stays");
     }
 }
 

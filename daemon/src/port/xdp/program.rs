@@ -1,6 +1,6 @@
 //! The eBPF program that hands our frames to AF_XDP sockets and leaves all others to the kernel.
 //!
-//! Assembled here, because it is 38 instructions long and a compiler for eBPF is more than a Rust toolchain.
+//! Assembled here, because it is short and a compiler for eBPF is more than a Rust toolchain.
 
 use std::os::fd::RawFd;
 
@@ -26,10 +26,9 @@ const LOAD_BYTE: u8 = 0x71; // BPF_LDX | BPF_MEM | BPF_B
 const LOAD_MAP: u8 = 0x18; // BPF_LD | BPF_IMM | BPF_DW, two instructions long
 const MOVE: u8 = 0xbf; // BPF_ALU64 | BPF_MOV | BPF_X
 const MOVE_CONSTANT: u8 = 0xb7; // BPF_ALU64 | BPF_MOV | BPF_K
-const ADD: u8 = 0x0f; // BPF_ALU64 | BPF_ADD | BPF_X
 const ADD_CONSTANT: u8 = 0x07; // BPF_ALU64 | BPF_ADD | BPF_K
 const AND_CONSTANT: u8 = 0x57; // BPF_ALU64 | BPF_AND | BPF_K
-const SHIFT_LEFT: u8 = 0x67; // BPF_ALU64 | BPF_LSH | BPF_K
+const JUMP: u8 = 0x05; // BPF_JMP | BPF_JA
 const JUMP_GREATER: u8 = 0x2d; // BPF_JMP | BPF_JGT | BPF_X
 const JUMP_EQUAL: u8 = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
 const JUMP_NOT_EQUAL: u8 = 0x55; // BPF_JMP | BPF_JNE | BPF_K
@@ -75,6 +74,8 @@ pub(super) struct Instruction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Label {
     TosIsOurs,
+    /// Where header lengths after this one, in words, are looked at.
+    LongerThan(i16),
     Take,
     Pass,
 }
@@ -162,11 +163,16 @@ pub(super) fn program(classifier: &Classifier, map: RawFd) -> Vec<Instruction> {
     // The length of the IPv4 header, in words.
     it.load(LOAD_BYTE, R5, R2, IP_AT);
     it.constant(AND_CONSTANT, R5, 15);
-    it.constant(SHIFT_LEFT, R5, 2);
-    it.copy(ADD, R2, R5);
-    it.pass_if_shorter(R2, PORT_AT + 2);
-    it.load(LOAD_HALF, R5, R2, PORT_AT);
-    it.jump(JUMP_EQUAL, R5, network(classifier.udp_port), Label::Take);
+    // One by one, with the usual length first: only programs of those who have CAP_PERFMON may calculate addresses.
+    for words in [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4] {
+        let port_at = PORT_AT + 4 * words;
+        it.jump(JUMP_NOT_EQUAL, R5, words.into(), Label::LongerThan(words));
+        it.pass_if_shorter(R2, port_at + 2);
+        it.load(LOAD_HALF, R5, R2, port_at);
+        it.jump(JUMP_EQUAL, R5, network(classifier.udp_port), Label::Take);
+        it.jump(JUMP, 0, 0, Label::Pass);
+        it.label(Label::LongerThan(words));
+    }
     it.label(Label::Pass);
     it.constant(MOVE_CONSTANT, R0, XDP_PASS as i32);
     it.emit(EXIT, 0, 0, 0, 0);
