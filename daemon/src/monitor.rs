@@ -3,9 +3,9 @@
 //! It is the privileged monitor of privilege separation (Provos, Friedl and Honeyman, "Preventing Privilege
 //! Escalation", USENIX Security 2003) with next to nothing to do: it removes ingress rules and control socket
 //! when the daemon has ended, however that ended; and when an interface was made anew it installs its rule again, or
-//! attaches its XDP program and opens sockets that it hands over. It learns at its start, before the daemon has received
-//! a packet, what that is; all that it accepts afterwards is the number of a rule or of an interface, and the end of
-//! its input.
+//! attaches its XDP program and opens sockets that it hands over. It learns at its start, before the daemon has
+//! received a packet, what that is; all that it accepts afterwards is the number of a rule or of an interface, and the
+//! end of its input.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};

@@ -1,5 +1,5 @@
-//! The daemon on AF_XDP ports, between workers in network namespaces: in the driver of veth, and in the kernel's generic
-//! receive path. Needs root and a kernel with AF_XDP sockets.
+//! The daemon on AF_XDP ports, between workers in network namespaces: in the driver of veth, and in the kernel's
+//! generic receive path. Needs root and a kernel with AF_XDP sockets.
 
 use std::time::{Duration, Instant};
 
@@ -165,8 +165,18 @@ fn nine_workers_below_two_levels_of_switches_get_exact_sums() {
 
 /// Counts tagged packets that reach the bridge, or the IP stack behind it.
 const LEAKS: &str = "
-table bridge leaks { chain seen { type filter hook prerouting priority -300; ip dscp { 3, 7 } counter; } }
-table ip leaks { chain seen { type filter hook prerouting priority -300; ip dscp { 3, 7 } counter; } }
+table bridge leaks {
+    chain seen {
+        type filter hook prerouting priority -300
+        ip dscp { 3, 7 } counter
+    }
+}
+table ip leaks {
+    chain seen {
+        type filter hook prerouting priority -300
+        ip dscp { 3, 7 } counter
+    }
+}
 ";
 
 #[test]

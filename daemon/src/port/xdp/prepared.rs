@@ -195,6 +195,9 @@ impl XdpKeeper {
                 let facts = answer.outcome.map_err(io::Error::other)?;
                 let mut next = || descriptors.pop_front().ok_or(io::ErrorKind::UnexpectedEof);
                 let (link, epoll) = (next()?, next()?);
+                if descriptors.is_empty() {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
                 return Ok(Prepared { link, epoll, sockets: descriptors.into(), facts });
             }
         }
