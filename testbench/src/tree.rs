@@ -14,10 +14,10 @@ pub const ROOT_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 254);
 pub const TOP_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 7, 0, 254);
 /// Interface of a switch that leads to the one above.
 pub const UPLINK_INTERFACE: &str = "u0";
-const MTU_BYTES: u32 = 1500;
+pub(crate) const MTU_BYTES: u32 = 1500;
 
 /// A namespace with a bridge.
-fn bridge(role: &str, address: Ipv4Addr, mac: &str) -> Namespace {
+pub(crate) fn bridge(role: &str, address: Ipv4Addr, mac: &str) -> Namespace {
     let namespace = Namespace::new(role);
     namespace.ip(&format!(
         "link add br0 address {mac} type bridge stp_state 0 forward_delay 0\n\
@@ -27,18 +27,23 @@ fn bridge(role: &str, address: Ipv4Addr, mac: &str) -> Namespace {
 }
 
 /// Name of the bridge port of a switch's n-th child (from 0).
-fn port(child: usize) -> String {
+pub(crate) fn port(child: usize) -> String {
     format!("r{}", child + 1)
 }
 
 /// The n-th address (from 0) of the network in which a bridge has its own.
-fn neighbour(bridge: Ipv4Addr, number: usize) -> Ipv4Addr {
+pub(crate) fn neighbour(bridge: Ipv4Addr, number: usize) -> Ipv4Addr {
     let [a, b, c, _] = bridge.octets();
     Ipv4Addr::new(a, b, c, number as u8 + 1)
 }
 
 /// The cable between a switch and the bridge of the one above it.
-fn uplink<'a>(above: &'a Namespace, address: Ipv4Addr, below: &'a Namespace, child: usize) -> Cable<'a> {
+pub(crate) fn uplink<'a>(
+    above: &'a Namespace,
+    address: Ipv4Addr,
+    below: &'a Namespace,
+    child: usize,
+) -> Cable<'a> {
     Cable {
         switch: above,
         port: port(child),
@@ -50,7 +55,7 @@ fn uplink<'a>(above: &'a Namespace, address: Ipv4Addr, below: &'a Namespace, chi
     }
 }
 
-fn plug_in(cable: &Cable<'_>) {
+pub(crate) fn plug_in(cable: &Cable<'_>) {
     cable.lay();
     cable.configure();
     cable.await_frames();

@@ -2,10 +2,19 @@
 //! Open MPI.
 
 use std::path::Path;
+use std::time::Duration;
 
-use iswitch_testbench::peers::table::Table;
-use iswitch_testbench::peers::{Contender, Load, Network, Tools};
+use iswitch_testbench::cluster::PortKind;
+use iswitch_testbench::peers::racks::racks_of;
+use iswitch_testbench::peers::{Axis, Contender, Links, Load, Network, Series, Tools, measure, plot};
 use iswitch_testbench::requirements::{alone, has_xdp, report, root_and};
+
+const LOAD: Load = Load { floats: 1_003, rounds: 20, warm_up: 2 };
+
+/// Without Gloo, whose PyTorch is larger than everything else together.
+fn tools() -> Tools {
+    Tools::find(Path::new("/nonexistent"))
+}
 
 #[test]
 fn every_contender_sums_and_is_measured() {
@@ -13,14 +22,11 @@ fn every_contender_sums_and_is_measured() {
         return;
     }
     let _alone = alone();
-    // Without Gloo, whose PyTorch is larger than everything else together.
-    let tools = Tools::find(Path::new("/nonexistent"));
-    let load = Load { floats: 1_003, rounds: 20, warm_up: 2 };
+    let tools = tools();
     let rate = Some("1gbit".parse().unwrap());
-    for rate in [None, rate] {
-        let network = Network::new(3, rate);
-        let runs = Contender::all(&tools).into_iter().map(|it| (it, vec![it.run(&network, &tools, load)]));
-        let table = Table { load, rate, rows: runs.collect() };
+    for links in [Links::default(), Links { rate, delay: None }] {
+        let network = Network::star(3, links);
+        let table = measure(&network, &tools, &Contender::all(&tools), LOAD, 1, &|_| ());
         let xdp = usize::from(has_xdp());
         assert_eq!(table.rows.len(), 13 + xdp, "switch, server and ring twice each, and seven of Open MPI");
         for (contender, runs) in &table.rows {
@@ -34,6 +40,50 @@ fn every_contender_sums_and_is_measured() {
         let json = table.json();
         assert_eq!(json["rows"][0]["contender"], "iswitchd, raw ports");
         assert_eq!(json["rows"][0]["ratio"]["median"], 1.0);
-        assert_eq!(json["rows"][0]["share_of_wire"].is_number(), rate.is_some());
+        assert_eq!(json["rows"][0]["share_of_wire"].is_number(), links.rate.is_some());
+        let figure = plot::bars(&table);
+        assert_eq!(figure.contains("wire limit"), links.rate.is_some());
+        assert!(table.rows.iter().all(|(contender, _)| figure.contains(&contender.to_string())));
     }
+}
+
+#[test]
+fn every_contender_sums_over_racks() {
+    if !root_and("every_contender_sums_over_racks", &["mpicc", "mpirun", "tc"]) {
+        return;
+    }
+    let _alone = alone();
+    let tools = tools();
+    let rate = Some("10gbit".parse().unwrap());
+    let tables = [4, 6].map(|workers| {
+        let network = Network::racks(&racks_of(workers), Links { rate, delay: None });
+        assert_eq!((network.worker_count(), network.rack_count()), (workers, Some(2)));
+        measure(&network, &tools, &Contender::all(&tools), LOAD, 1, &|_| ())
+    });
+    assert!(tables.iter().all(|table| table.rows.len() == 13 && table.json()["racks"] == 2));
+    let series = Series { axis: Axis::Workers, tables: tables.to_vec() };
+    let text = series.text();
+    report(&text);
+    assert!(text.contains("| 4 in 2 racks | 6 in 2 racks |"), "{text}");
+    assert!(plot::lines(&series).contains("6 workers"));
+}
+
+#[test]
+fn delayed_links_delay_each_contender() {
+    if !root_and("delayed_links_delay_each_contender", &["ethtool", "tc"]) {
+        return;
+    }
+    let _alone = alone();
+    let delay = Duration::from_millis(2);
+    let network = Network::star(2, Links { rate: None, delay: Some(delay) });
+    let round_trip = network.round_trip();
+    assert!(round_trip >= 2 * delay, "{round_trip:?}");
+    let contenders =
+        [Contender::Switch(PortKind::Raw), Contender::Ring(iswitch::aggregate::Style::Pipelined)];
+    let table = measure(&network, &tools(), &contenders, LOAD, 1, &|_| ());
+    // To the switch and back; in the ring of two twice to the other worker, over two cables.
+    for ((_, runs), links) in table.rows.iter().zip([2, 4]) {
+        assert!(runs[0].us_p50 >= f64::from(links) * delay.as_secs_f64() * 1e6, "{:?}", runs[0]);
+    }
+    report(&format!("{round_trip:?} from a worker to the switch and back\n{}", table.text()));
 }

@@ -11,15 +11,17 @@ use serde_json::Value;
 use super::network::Network;
 use super::{Load, Run, Tools};
 use crate::binaries;
-use crate::cluster::{Daemon, PortKind, SOON};
-use crate::netns::{Star, WORKER_INTERFACE};
+use crate::cluster::{PortKind, SOON};
+use crate::netns::WORKER_INTERFACE;
 use crate::process::Process;
 use crate::requirements::has_xdp;
 
-const TIMEOUT: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(300);
 const SERVER_PORT: u16 = 7800;
 const RING_PORT: u16 = 7801;
 const GLOO_PORT: u16 = 7802;
+/// Where all workers are.
+const SUBNET: &str = "10.9.0.0/16";
 
 /// Something that sums vectors over workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,13 +109,15 @@ impl Contender {
 }
 
 fn run_switch(network: &Network, kind: PortKind, load: Load) -> Run {
-    let daemon = Daemon::in_star(&network.star, kind, &[]);
-    let before = cpu_seconds(daemon.process.id());
-    let arguments = format!("--through switch --at {}", daemon.address());
-    let workers = own_workers(network, load, &arguments);
-    let cpu = cpu_seconds(daemon.process.id()) - before;
-    let peak = daemon.process.peak_rss_kib();
-    daemon.stop();
+    let daemons = network.start_switches(kind);
+    let cpu = || daemons.iter().map(|daemon| cpu_seconds(daemon.process.id())).sum::<f64>();
+    let before = cpu();
+    let workers =
+        own_workers(network, load, |rank| format!("--through switch --at {}", network.switch_of(rank)));
+    let cpu = cpu() - before;
+    let peak = daemons.iter().map(|daemon| daemon.process.peak_rss_kib()).max().unwrap_or_default();
+    // Those below first: a switch that loses its parent would say so.
+    daemons.into_iter().rev().for_each(|daemon| drop(daemon.stop()));
     let run = Run::of(load, &workers);
     Run { switch_cpu_s_per_gb: cpu / load.gigabytes(), switch_peak_kib: peak, ..run }
 }
@@ -135,7 +139,7 @@ fn run_parameter_server(network: &Network, style: Style, load: Load) -> Run {
     command.args(own_arguments(network, load, &arguments)).arg("--serve");
     let mut server = Process::spawn("parameter server", &mut command);
     server.wait_for("ready: ", SOON);
-    let workers = own_workers(network, load, &arguments);
+    let workers = own_workers(network, load, |_| arguments.clone());
     let served = server.wait_success(TIMEOUT);
     let served: Value = serde_json::from_str(served.lines().last().unwrap_or_default()).expect("a JSON line");
     let run = Run::of(load, &workers);
@@ -147,10 +151,10 @@ fn run_parameter_server(network: &Network, style: Style, load: Load) -> Run {
 }
 
 fn run_ring(network: &Network, style: Style, load: Load) -> Run {
-    let member = |rank| format!("{}:{RING_PORT}", Star::worker_address(rank));
+    let member = |rank| format!("{}:{RING_PORT}", network.worker_address(rank));
     let members: Vec<_> = (0..network.worker_count()).map(member).collect();
     let arguments = format!("--through ring --members {} --style {}", members.join(","), style_word(style));
-    Run::of(load, &own_workers(network, load, &arguments))
+    Run::of(load, &own_workers(network, load, |_| arguments.clone()))
 }
 
 fn own_arguments(network: &Network, load: Load, arguments: &str) -> Vec<String> {
@@ -162,10 +166,10 @@ fn own_arguments(network: &Network, load: Load, arguments: &str) -> Vec<String> 
 }
 
 /// Runs `reduce_times` in each worker namespace.
-fn own_workers(network: &Network, load: Load, arguments: &str) -> Vec<Value> {
+fn own_workers(network: &Network, load: Load, arguments: impl Fn(usize) -> String) -> Vec<Value> {
     let spawn = |rank: usize| {
         let mut command = network.workers()[rank].command(binaries::reduce_times());
-        command.args(own_arguments(network, load, arguments)).args(["--rank", &rank.to_string()]);
+        command.args(own_arguments(network, load, &arguments(rank))).args(["--rank", &rank.to_string()]);
         Process::spawn(&format!("worker {rank}"), &mut command)
     };
     let processes: Vec<_> = (0..network.worker_count()).map(spawn).collect();
@@ -187,10 +191,9 @@ fn run_mpi(network: &Network, tools: &Tools, algorithm: Option<u8>, load: Load) 
         .workers()
         .iter()
         .enumerate()
-        .map(|(rank, namespace)| (Star::worker_address(rank).to_string(), namespace.name().to_owned()))
+        .map(|(rank, namespace)| (network.worker_address(rank).to_string(), namespace.name().to_owned()))
         .collect();
     let hosts: Vec<_> = machines.iter().map(|(address, _)| format!("{address}:1")).collect();
-    let subnet = format!("{}/24", Star::worker_address(0));
     let mut command = network.workers()[0].command(Path::new("mpirun"));
     command.args(["--allow-run-as-root", "-np", &machines.len().to_string(), "--host", &hosts.join(",")]);
     command.arg("--mca").arg("plm_rsh_agent").arg(tools.remote_shell(&machines));
@@ -201,8 +204,8 @@ fn run_mpi(network: &Network, tools: &Tools, algorithm: Option<u8>, load: Load) 
     for (name, value) in [
         ("pml", "ob1"),
         ("btl", "tcp,self"),
-        ("btl_tcp_if_include", subnet.as_str()),
-        ("oob_tcp_if_include", subnet.as_str()),
+        ("btl_tcp_if_include", SUBNET),
+        ("oob_tcp_if_include", SUBNET),
         ("mpi_yield_when_idle", "1"),
         // Helpers that start at the same time on one machine write it to the same file, and crash.
         ("rtc_hwloc_vmhole", "none"),
@@ -220,7 +223,7 @@ fn run_mpi(network: &Network, tools: &Tools, algorithm: Option<u8>, load: Load) 
 
 fn run_gloo(network: &Network, tools: &Tools, load: Load) -> Run {
     let python = tools.python.as_ref().expect("it is not a contender without PyTorch");
-    let first = format!("{}:{GLOO_PORT}", Star::worker_address(0));
+    let first = format!("{}:{GLOO_PORT}", network.worker_address(0));
     let Load { floats, rounds, warm_up } = load;
     let spawn = |rank: usize| {
         let mut command = network.workers()[rank].command(python);

@@ -2,12 +2,19 @@
 //! turns.
 
 pub mod contender;
+pub mod links;
 pub mod network;
+pub mod plot;
+pub mod racks;
+pub mod series;
 pub mod table;
 pub mod tools;
 
 pub use contender::Contender;
-pub use network::{Network, Rate};
+pub use links::{Links, Rate};
+pub use network::Network;
+pub use series::{Axis, Series};
+pub use table::Table;
 pub use tools::Tools;
 
 /// What one run of one contender has taken.
@@ -41,16 +48,16 @@ pub struct Load {
 /// Bytes that a run sums in about a second on a link without a limit.
 const BYTES_IN_A_RUN: f64 = 2e8;
 const ROUNDS: (usize, usize) = (5, 1000);
-/// The slowest contender takes so many times the wire limit.
-const SLOWEST: f64 = 8.0;
-const SECONDS_IN_A_RUN: f64 = 3.0;
+const SECONDS_IN_A_RUN: f64 = 6.0;
 
 impl Load {
     /// As many rounds as a run of a few seconds has.
-    pub fn of(floats: u32, rate: Option<Rate>) -> Self {
+    pub fn of(floats: u32, rate: Option<Rate>, workers: usize) -> Self {
         let bytes = f64::from(floats) * size_of::<f32>() as f64;
         let unlimited = BYTES_IN_A_RUN / bytes;
-        let limited = rate.map_or(f64::MAX, |rate| SECONDS_IN_A_RUN / (SLOWEST * rate.seconds_for(bytes)));
+        // What the slowest contender needs: over one link a parameter server gets and sends a vector for each worker.
+        let slowest_s = |rate: Rate| 2.0 * workers as f64 * rate.seconds_for(bytes);
+        let limited = rate.map_or(f64::MAX, |rate| SECONDS_IN_A_RUN / slowest_s(rate));
         let rounds = (unlimited.min(limited) as usize).clamp(ROUNDS.0, ROUNDS.1);
         Self { floats, rounds, warm_up: (rounds / 10).max(2) }
     }
@@ -64,4 +71,28 @@ impl Load {
     pub fn gigabytes(&self) -> f64 {
         self.bytes() * (self.rounds + self.warm_up + 1) as f64 / 1e9
     }
+}
+
+/// Sums with all contenders in turns, each time in another order, so that none has the machine at its best.
+///
+/// # Panics
+/// If a sum is wrong, or does not come.
+pub fn measure(
+    network: &Network,
+    tools: &Tools,
+    contenders: &[Contender],
+    load: Load,
+    turns: usize,
+    progress: &dyn Fn(&str),
+) -> Table {
+    let mut rows: Vec<_> = contenders.iter().map(|contender| (*contender, Vec::new())).collect();
+    for turn in 0..turns {
+        for place in 0..rows.len() {
+            let at = (place * if turn % 2 == 0 { 1 } else { rows.len() - 1 } + turn) % rows.len();
+            let (contender, runs) = &mut rows[at];
+            progress(&format!("{} floats, turn {} of {turns}: {contender}", load.floats, turn + 1));
+            runs.push(contender.run(network, tools, load));
+        }
+    }
+    Table { load, links: network.links(), workers: network.worker_count(), racks: network.rack_count(), rows }
 }

@@ -1,120 +1,165 @@
-//! The machines that all contenders run on: workers and a server, each behind its own cable to the switch.
+//! The machines that all contenders run on: workers and a server, each behind its own cable to a switch.
 
-use std::net::Ipv4Addr;
-use std::str::FromStr;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::time::Duration;
 
-use crate::netns::{Namespace, Star, StarOptions, WORKER_INTERFACE};
+use iswitch_protocol::limits::DEFAULT_PORT;
 
-/// Least bytes that a shaper lets through at once: a super-frame of 64 KiB with the headers of its 45 segments, all of
-/// which tbf counts: 68,130 bytes over TCP. A longer one is cut up by the kernel before it waits; with 68,000 here each
-/// contender over TCP sent single segments, at five times the processor time, which hid the rate. Vectors that are not
-/// much longer than this hide it too.
-const MIN_BURST_BYTES: f64 = 72_000.0;
-/// What a shaper lets through at once: less would be lost to the resolution of the kernel's timers.
-const BURST_SECONDS: f64 = 50e-6;
-/// Bytes that wait for a shaper: more than any contender has in flight, so that none is judged by its drops.
-const QUEUE_BYTES: u64 = 64 << 20;
+use super::links::{Links, choose_congestion_control, shape};
+use super::racks::Racks;
+use crate::cluster::{Daemon, PortKind};
+use crate::netns::{Cable, Namespace, SWITCH_ADDRESS, Star, StarOptions};
+use crate::simulation::network::LinkModel;
+use crate::wire_relay::WireRelay;
 
-/// Bits per second of each link, each way.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rate {
-    /// Bits per second.
-    pub bits_per_s: f64,
-}
-
-impl Rate {
-    /// How long so many bytes occupy a link, headers not counted.
-    pub fn seconds_for(self, bytes: f64) -> f64 {
-        bytes * 8.0 / self.bits_per_s
-    }
-
-    /// Such as `1 Gbit/s`.
-    pub fn text(self) -> String {
-        format!("{} Gbit/s", self.bits_per_s / 1e9)
-    }
-}
-
-impl FromStr for Rate {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let number = text.strip_suffix("gbit").and_then(|number| number.parse::<f64>().ok());
-        let gigabits = number.filter(|number| *number > 0.0 && number.is_finite());
-        gigabits
-            .map(|gigabits| Self { bits_per_s: gigabits * 1e9 })
-            .ok_or_else(|| format!("{text:?}, expected such as 1gbit"))
-    }
-}
-
-/// A star of workers and, behind the last cable, a server.
+/// Workers and a server, cabled to one switch or to those of racks.
 #[derive(Debug)]
 pub struct Network {
-    /// The machines.
-    pub star: Star,
-    /// How fast the links are, if not as fast as the machine.
-    pub rate: Option<Rate>,
+    /// Removed first: they hold ends of the cables.
+    relays: Vec<WireRelay>,
+    layout: Layout,
+    links: Links,
+}
+
+#[derive(Debug)]
+enum Layout {
+    /// The last cable is that of the server.
+    Star(Star),
+    Racks(Racks),
 }
 
 impl Network {
-    /// Makes it.
+    /// Workers around one switch.
     ///
     /// # Panics
-    /// If that fails: ask [`crate::requirements::root_and`] first.
-    pub fn new(workers: usize, rate: Option<Rate>) -> Self {
+    /// If something fails: ask [`crate::requirements::root_and`] first.
+    pub fn star(workers: usize, links: Links) -> Self {
         let star = Star::new(StarOptions { workers: workers + 1, ..StarOptions::default() });
-        let network = Self { star, rate };
-        if let Some(rate) = rate {
-            (0..=workers).for_each(|at| network.shape(at, rate));
+        Self { relays: Vec::new(), layout: Layout::Star(star), links }.linked()
+    }
+
+    /// Racks of so many workers each, whose switches are below another.
+    ///
+    /// # Panics
+    /// If something fails: ask [`crate::requirements::root_and`] first.
+    pub fn racks(workers: &[usize], links: Links) -> Self {
+        Self { relays: Vec::new(), layout: Layout::Racks(Racks::new(workers)), links }.linked()
+    }
+
+    /// Makes the cables what they are to be.
+    fn linked(mut self) -> Self {
+        if let Some(delay) = self.links.delay {
+            let model = LinkModel { delay, ..LinkModel::PERFECT };
+            self.relays = self
+                .cables()
+                .iter()
+                .zip(0..)
+                .map(|(cable, seed)| WireRelay::insert(cable, model, seed))
+                .collect();
         }
-        network
+        if let Layout::Racks(racks) = &self.layout {
+            racks.route();
+        }
+        for cable in self.cables() {
+            choose_congestion_control(cable.end);
+        }
+        if let Some(rate) = self.links.rate {
+            for cable in self.cables() {
+                shape(cable.switch, &cable.port, rate);
+                shape(cable.end, cable.interface, rate);
+            }
+        }
+        self
     }
 
-    fn shape(&self, at: usize, rate: Rate) {
-        let burst = (rate.bits_per_s / 8.0 * BURST_SECONDS).max(MIN_BURST_BYTES);
-        let limit = QUEUE_BYTES.to_string();
-        let (rate, burst) = (format!("{:.0}bit", rate.bits_per_s), format!("{burst:.0}"));
-        let shape = |namespace: &Namespace, interface: &str| {
-            namespace.run([
-                "tc", "qdisc", "add", "dev", interface, "root", "tbf", "rate", &rate, "burst", &burst,
-                "limit", &limit,
-            ]);
-        };
-        shape(&self.star.switch, &Star::port(at));
-        shape(&self.star.workers[at], WORKER_INTERFACE);
+    fn cables(&self) -> Vec<Cable<'_>> {
+        match &self.layout {
+            Layout::Star(star) => (0..star.workers.len()).map(|at| star.cable(at)).collect(),
+            Layout::Racks(racks) => racks.cables(),
+        }
     }
 
-    /// The workers.
-    pub fn workers(&self) -> &[Namespace] {
-        &self.star.workers[..self.worker_count()]
+    /// What the cables are like.
+    pub fn links(&self) -> Links {
+        self.links
+    }
+
+    /// The workers, by rank.
+    pub fn workers(&self) -> Vec<&Namespace> {
+        match &self.layout {
+            Layout::Star(star) => star.workers[..star.workers.len() - 1].iter().collect(),
+            Layout::Racks(racks) => racks.workers().collect(),
+        }
     }
 
     /// How many there are.
     pub fn worker_count(&self) -> usize {
-        self.star.workers.len() - 1
+        self.workers().len()
     }
 
-    /// The server.
+    /// How many racks they are in, if they are.
+    pub fn rack_count(&self) -> Option<usize> {
+        match &self.layout {
+            Layout::Star(_) => None,
+            Layout::Racks(racks) => Some(racks.count()),
+        }
+    }
+
+    /// Address of a worker: all of them are in 10.9.0.0/16.
+    pub fn worker_address(&self, rank: usize) -> Ipv4Addr {
+        match &self.layout {
+            Layout::Star(_) => Star::worker_address(rank),
+            Layout::Racks(racks) => racks.worker_address(rank),
+        }
+    }
+
+    /// The server, beside the workers or, if they are in racks, at the switch above these.
     pub fn server(&self) -> &Namespace {
-        &self.star.workers[self.worker_count()]
+        match &self.layout {
+            Layout::Star(star) => &star.workers[star.workers.len() - 1],
+            Layout::Racks(racks) => racks.server(),
+        }
     }
 
     /// Its address.
     pub fn server_address(&self) -> Ipv4Addr {
-        Star::worker_address(self.worker_count())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rates_are_read() {
-        assert_eq!("1gbit".parse(), Ok(Rate { bits_per_s: 1e9 }));
-        assert_eq!("2.5gbit".parse::<Rate>().unwrap().text(), "2.5 Gbit/s");
-        for bad in ["", "gbit", "0gbit", "-1gbit", "1mbit", "nangbit", "infgbit"] {
-            assert!(bad.parse::<Rate>().is_err(), "{bad:?}");
+        match &self.layout {
+            Layout::Star(_) => Star::worker_address(self.worker_count()),
+            Layout::Racks(racks) => racks.server_address(),
         }
-        assert!((Rate { bits_per_s: 1e9 }.seconds_for(125e6) - 1.0).abs() < 1e-12);
+    }
+
+    /// Starts a daemon on each switch.
+    ///
+    /// # Panics
+    /// If one does not become ready.
+    pub fn start_switches(&self, kind: PortKind) -> Vec<Daemon> {
+        match &self.layout {
+            Layout::Star(star) => vec![Daemon::in_star(star, kind, &[])],
+            Layout::Racks(racks) => racks.start_switches(kind),
+        }
+    }
+
+    /// The switch that a worker reaches over its cable.
+    pub fn switch_of(&self, rank: usize) -> SocketAddrV4 {
+        let address = match &self.layout {
+            Layout::Star(_) => SWITCH_ADDRESS,
+            Layout::Racks(racks) => racks.switch_address_of(rank),
+        };
+        SocketAddrV4::new(address, DEFAULT_PORT)
+    }
+
+    /// Median time in which a packet goes from the first worker to its switch and back, nothing else being under way:
+    /// twice the delay of a cable, and what the machine and the relays add.
+    ///
+    /// # Panics
+    /// If ping fails.
+    pub fn round_trip(&self) -> Duration {
+        let switch = self.switch_of(0).ip().to_string();
+        let output = self.workers()[0].run(["ping", "-c", "101", "-i", "0.002", &switch]);
+        let time = |line: &str| line.split_once("time=")?.1.split_whitespace().next()?.parse::<f64>().ok();
+        let mut times: Vec<_> = output.lines().filter_map(time).collect();
+        times.sort_by(f64::total_cmp);
+        Duration::from_secs_f64(times[times.len() / 2] / 1e3)
     }
 }

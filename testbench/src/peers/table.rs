@@ -4,8 +4,13 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Contender, Load, Rate, Run};
+use super::{Contender, Links, Load, Run};
 use crate::spread::Spread;
+
+/// Of the median times, in microseconds.
+pub(super) fn us_p50(runs: &[Run]) -> Spread {
+    spread(runs, |run| run.us_p50)
+}
 
 fn spread(runs: &[Run], value: fn(&Run) -> f64) -> Spread {
     Spread::of(runs.iter().map(value))
@@ -16,37 +21,56 @@ fn spread(runs: &[Run], value: fn(&Run) -> f64) -> Spread {
 pub struct Table {
     /// What was summed.
     pub load: Load,
-    /// How fast the links were.
-    pub rate: Option<Rate>,
+    /// What the links were like.
+    pub links: Links,
+    /// Between how many workers.
+    pub workers: usize,
+    /// In how many racks, if in any.
+    pub racks: Option<usize>,
     /// The runs.
     pub rows: Vec<(Contender, Vec<Run>)>,
 }
 
 impl Table {
     /// How many times as long a contender takes as the first one in the same turn.
-    fn ratio(&self, runs: &[Run]) -> Spread {
+    pub fn ratio(&self, runs: &[Run]) -> Spread {
         let (_, first) = &self.rows[0];
         Spread::of(runs.iter().zip(first).map(|(run, first)| run.us_p50 / first.us_p50))
     }
 
-    /// Which part of its time a contender would need at the rate of the links, which no sum can beat.
+    /// The time for which the vector occupies a link, headers not counted, in microseconds: no sum is faster.
+    pub fn wire_us(&self) -> Option<f64> {
+        Some(self.links.rate?.seconds_for(self.load.bytes()) * 1e6)
+    }
+
+    /// Which part of its time a contender would need at the rate of the links.
     fn share_of_wire(&self, runs: &[Run]) -> Option<f64> {
-        let limit = self.rate?.seconds_for(self.load.bytes()) * 1e6;
-        Some(limit / spread(runs, |run| run.us_p50).median)
+        Some(self.wire_us()? / us_p50(runs).median)
+    }
+
+    /// What was summed, between whom.
+    pub fn title(&self) -> String {
+        let racks = self.racks.map_or_else(String::new, |racks| format!(" in {racks} racks"));
+        format!("{} floats, {} workers{racks}, {}", self.load.floats, self.workers, self.links.text())
+    }
+
+    /// The same for the name of a file.
+    pub fn slug(&self) -> String {
+        let racks = self.racks.map_or_else(String::new, |racks| format!("-{racks}racks"));
+        let workers = if self.workers == 4 { String::new() } else { format!("-{}workers", self.workers) };
+        format!("{}-{}{workers}{racks}", self.load.floats, self.links.slug())
     }
 
     /// The fastest of the others' programs, and how many times as long as the first contender it takes.
     pub fn best_peer(&self) -> Option<(Contender, Spread)> {
         let peers = self.rows.iter().filter(|(contender, _)| contender.is_peer());
-        let median = |runs: &[Run]| spread(runs, |run| run.us_p50).median;
-        let best = peers.min_by(|(_, a), (_, b)| median(a).total_cmp(&median(b)))?;
+        let best = peers.min_by(|(_, a), (_, b)| us_p50(a).median.total_cmp(&us_p50(b).median))?;
         Some((best.0, self.ratio(&best.1)))
     }
 
     /// For people, as Markdown.
     pub fn text(&self) -> String {
-        let links = self.rate.map_or_else(|| "links as fast as the machine".to_owned(), Rate::text);
-        let mut text = format!("### {} floats, {links}\n\n", self.load.floats);
+        let mut text = format!("### {}\n\n", self.title());
         text += "| | p50, us | p99, us | of the first row's time | of the wire limit | CPU s/GB, worker \
                  | switch or server | peak MiB, worker | switch or server |\n";
         text += "|---|---|---|---|---|---|---|---|---|\n";
@@ -60,7 +84,7 @@ impl Table {
             let _ = writeln!(
                 text,
                 "| {contender} | {} | {:.0} | {} | {share} | {:.2} | {switch_cpu} | {} | {} |",
-                spread(runs, |run| run.us_p50).text(0),
+                us_p50(runs).text(0),
                 median(|run| run.us_p99),
                 self.ratio(runs).text(2),
                 median(|run| run.worker_cpu_s_per_gb),
@@ -93,7 +117,9 @@ impl Table {
             })
         };
         json!({
-            "floats": self.load.floats, "rounds": self.load.rounds, "bits_per_s": self.rate.map(|rate| rate.bits_per_s),
+            "floats": self.load.floats, "rounds": self.load.rounds, "workers": self.workers, "racks": self.racks,
+            "bits_per_s": self.links.rate.map(|rate| rate.bits_per_s),
+            "delay_us": self.links.delay.map(|delay| delay.as_secs_f64() * 1e6),
             "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
         })
     }

@@ -4,6 +4,7 @@
 mod compare;
 mod mutants;
 mod peers;
+mod scale;
 mod simulate;
 
 use std::process::ExitCode;
@@ -28,6 +29,8 @@ enum Command {
     Compare(compare::Options),
     /// Measure the switch beside Open MPI, Gloo, a parameter server and a ring; needs root
     Peers(peers::Options),
+    /// Measure them with racks of workers below a switch above their switches; needs root
+    Scale(scale::Options),
 }
 
 fn main() -> ExitCode {
@@ -36,5 +39,6 @@ fn main() -> ExitCode {
         Command::Mutants(options) => mutants::run(&options),
         Command::Compare(options) => compare::compare(&options),
         Command::Peers(options) => peers::run(&options),
+        Command::Scale(options) => scale::run(&options),
     }
 }

@@ -2,26 +2,43 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
-use iswitch_testbench::peers::table::Table;
-use iswitch_testbench::peers::{Contender, Load, Network, Rate, Tools};
+use iswitch_testbench::peers::{
+    Axis, Contender, Links, Load, Network, Rate, Series, Table, Tools, measure, plot,
+};
 use iswitch_testbench::requirements::root_and;
 
 /// The vectors of the paper's DQN, A2C, PPO and DDPG, smallest first.
-const PAPER_FLOATS: [u32; 4] = [10_119, 40_327, 866_439, 1_687_206];
+pub(crate) const PAPER_FLOATS: [u32; 4] = [10_119, 40_327, 866_439, 1_687_206];
+/// 4 KiB to 64 MiB.
+const SWEEP_FLOATS: [u32; 8] = [1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24];
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Floats in the vectors; by default those of the paper's four models
     #[arg(long, value_delimiter = ',', default_values_t = PAPER_FLOATS)]
     floats: Vec<u32>,
+    /// Vectors of 4 KiB to 64 MiB in powers of four instead, and one table of their times
+    #[arg(long, conflicts_with = "floats")]
+    sweep: bool,
+    /// Workers, each in a namespace of its own; for several numbers, one table of the times for each vector
+    #[arg(long, value_delimiter = ',', default_value = "4", value_parser = clap::value_parser!(u16).range(1..=64))]
+    workers: Vec<u16>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// What `peers` and `scale` have in common.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
     /// Rate of each link, such as 1gbit; repeatable. Without it links are as fast as the machine
     #[arg(long)]
-    rate: Vec<Rate>,
-    /// Workers, each in a namespace of its own
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
-    workers: u16,
+    pub(crate) rate: Vec<Rate>,
+    /// Microseconds that a frame takes on each link, each way; a relay in user space holds it back, which takes time itself
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    delay_us: Option<u64>,
     /// Times that each contender has its turn
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     turns: u16,
@@ -31,56 +48,125 @@ pub(crate) struct Options {
     /// A Python that has PyTorch, for Gloo
     #[arg(long, default_value = "python3", env = "ISWITCH_PEERS_PYTHON")]
     python: PathBuf,
-    /// Print each table as one line of JSON
+    /// Write a figure for each table that is printed into this directory, as SVG
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
+    /// Print the measurements for each vector as one line of JSON
     #[arg(long)]
     json: bool,
 }
 
-pub(crate) fn run(options: &Options) -> ExitCode {
-    if !root_and("testbench peers", &["tc"]) {
-        return ExitCode::FAILURE;
-    }
-    let tools = Tools::find(&options.python);
-    for missing in [tools.mpi.as_ref().err(), tools.python.as_ref().err()].into_iter().flatten() {
-        eprintln!("{missing}");
-    }
-    let is_chosen = |contender: &Contender| {
-        let name = contender.to_string();
-        options.only.is_empty() || options.only.iter().any(|word| name.contains(word.as_str()))
-    };
-    let contenders: Vec<_> = Contender::all(&tools).into_iter().filter(is_chosen).collect();
-    if contenders.is_empty() {
-        eprintln!("--only {}: no contender has such a name", options.only.join(","));
-        return ExitCode::FAILURE;
-    }
-    let rates: Vec<_> =
-        if options.rate.is_empty() { vec![None] } else { options.rate.iter().copied().map(Some).collect() };
-    for rate in rates {
-        let network = Network::new(usize::from(options.workers), rate);
-        for floats in &options.floats {
-            let table = measure(options, &network, &tools, &contenders, Load::of(*floats, rate));
-            println!("{}", if options.json { table.json().to_string() } else { table.text() });
+impl Common {
+    /// What is there to be measured, and by what.
+    ///
+    /// # Errors
+    /// What to tell the user.
+    pub(crate) fn prepare(&self) -> Result<(Tools, Vec<Contender>), String> {
+        if let Some(plots) = &self.plots {
+            std::fs::create_dir_all(plots)
+                .map_err(|error| format!("--plots {}: {error}", plots.display()))?;
         }
+        let tools = Tools::find(&self.python);
+        for missing in [tools.mpi.as_ref().err(), tools.python.as_ref().err()].into_iter().flatten() {
+            eprintln!("{missing}");
+        }
+        let is_chosen = |contender: &Contender| {
+            let name = contender.to_string();
+            self.only.is_empty() || self.only.iter().any(|word| name.contains(word.as_str()))
+        };
+        let contenders: Vec<_> = Contender::all(&tools).into_iter().filter(is_chosen).collect();
+        if contenders.is_empty() {
+            return Err(format!("--only {}: no contender has such a name", self.only.join(",")));
+        }
+        Ok((tools, contenders))
+    }
+
+    pub(crate) fn links(&self) -> Vec<Links> {
+        let delay = self.delay_us.map(Duration::from_micros);
+        let rates =
+            if self.rate.is_empty() { vec![None] } else { self.rate.iter().copied().map(Some).collect() };
+        rates.into_iter().map(|rate| Links { rate, delay }).collect()
+    }
+
+    /// Measures all contenders on one network with one vector.
+    pub(crate) fn measure(
+        &self,
+        network: &Network,
+        prepared: &(Tools, Vec<Contender>),
+        floats: u32,
+    ) -> Table {
+        let (tools, contenders) = prepared;
+        let workers = network.worker_count();
+        let load = Load::of(floats, network.links().rate, workers);
+        let progress = |text: &str| eprintln!("{workers} workers, {text}");
+        let table = measure(network, tools, contenders, load, usize::from(self.turns), &progress);
+        if self.json {
+            println!("{}", table.json());
+        }
+        table
+    }
+
+    /// Tells people, and draws.
+    pub(crate) fn show(&self, text: &str, slug: &str, figure: &str) {
+        if !self.json {
+            println!("{text}");
+        }
+        if let Some(plots) = &self.plots {
+            let path = plots.join(format!("{slug}.svg"));
+            match std::fs::write(&path, figure) {
+                Ok(()) => eprintln!("{}", path.display()),
+                Err(error) => eprintln!("{}: {error}", path.display()),
+            }
+        }
+    }
+
+    pub(crate) fn show_series(&self, prefix: &str, axis: Axis, tables: Vec<Table>) {
+        let series = Series { axis, tables };
+        self.show(&series.text(), &format!("{prefix}-{}", series.slug()), &plot::lines(&series));
+    }
+}
+
+pub(crate) fn run(options: &Options) -> ExitCode {
+    if !root_and("testbench peers", &["tc", "ethtool"]) {
+        return ExitCode::FAILURE;
+    }
+    let prepared = match options.common.prepare() {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    for links in options.common.links() {
+        measure_all(options, &prepared, links);
     }
     ExitCode::SUCCESS
 }
 
-/// All contenders in turns, each time in another order, so that none has the machine at its best.
-fn measure(
-    options: &Options,
-    network: &Network,
-    tools: &Tools,
-    contenders: &[Contender],
-    load: Load,
-) -> Table {
-    let mut rows: Vec<_> = contenders.iter().map(|contender| (*contender, Vec::new())).collect();
-    for turn in 0..usize::from(options.turns) {
-        for place in 0..rows.len() {
-            let at = (place * if turn % 2 == 0 { 1 } else { rows.len() - 1 } + turn) % rows.len();
-            let (contender, runs) = &mut rows[at];
-            eprintln!("{} floats, turn {} of {}: {contender}", load.floats, turn + 1, options.turns);
-            runs.push(contender.run(network, tools, load));
+fn measure_all(options: &Options, prepared: &(Tools, Vec<Contender>), links: Links) {
+    let common = &options.common;
+    let floats: &[u32] = if options.sweep { &SWEEP_FLOATS } else { &options.floats };
+    // Of each vector, the tables for the numbers of workers.
+    let mut by_floats: Vec<Vec<Table>> = vec![Vec::new(); floats.len()];
+    for workers in &options.workers {
+        let network = Network::star(usize::from(*workers), links);
+        if links.delay.is_some() {
+            eprintln!("from a worker to the switch and back: {} us", network.round_trip().as_micros());
+        }
+        for (tables, floats) in by_floats.iter_mut().zip(floats) {
+            let table = common.measure(&network, prepared, *floats);
+            if !options.sweep && options.workers.len() == 1 {
+                common.show(&table.text(), &format!("peers-{}", table.slug()), &plot::bars(&table));
+            }
+            tables.push(table);
         }
     }
-    Table { load, rate: network.rate, rows }
+    if options.sweep {
+        for at in 0..options.workers.len() {
+            let tables = by_floats.iter().map(|tables| tables[at].clone()).collect();
+            common.show_series("peers", Axis::Bytes, tables);
+        }
+    } else if options.workers.len() > 1 {
+        by_floats.into_iter().for_each(|tables| common.show_series("peers", Axis::Workers, tables));
+    }
 }

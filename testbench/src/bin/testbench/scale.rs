@@ -1,0 +1,50 @@
+//! `testbench scale`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use iswitch_testbench::peers::racks::racks_of;
+use iswitch_testbench::peers::{Axis, Network, Table};
+use iswitch_testbench::requirements::root_and;
+
+use crate::peers::{Common, PAPER_FLOATS};
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Floats in the vectors; by default those of the paper's four models
+    #[arg(long, value_delimiter = ',', default_values_t = PAPER_FLOATS)]
+    floats: Vec<u32>,
+    /// Workers, in racks of three, or of two if there are four
+    #[arg(
+        long, value_delimiter = ',', default_values_t = [4, 6, 9, 12],
+        value_parser = clap::value_parser!(u16).range(2..=64)
+    )]
+    workers: Vec<u16>,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(crate) fn run(options: &Options) -> ExitCode {
+    if !root_and("testbench scale", &["tc", "ethtool"]) {
+        return ExitCode::FAILURE;
+    }
+    let common = &options.common;
+    let prepared = match common.prepare() {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    for links in common.links() {
+        let mut by_floats: Vec<Vec<Table>> = vec![Vec::new(); options.floats.len()];
+        for workers in &options.workers {
+            let network = Network::racks(&racks_of(usize::from(*workers)), links);
+            for (tables, floats) in by_floats.iter_mut().zip(&options.floats) {
+                tables.push(common.measure(&network, &prepared, *floats));
+            }
+        }
+        by_floats.into_iter().for_each(|tables| common.show_series("scale", Axis::Workers, tables));
+    }
+    ExitCode::SUCCESS
+}

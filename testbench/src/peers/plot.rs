@@ -1,0 +1,336 @@
+//! Figures of tables and series, as SVG that is readable on a light and on a dark page.
+
+use std::ops::Range;
+
+use plotters::coord::Shift;
+use plotters::coord::combinators::{BindKeyPoints, IntoLogRange};
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::series::{Axis, Family, bytes_text, time_text};
+use super::table::us_p50;
+use super::{Series, Table};
+use crate::spread::Spread;
+
+const WIDTH_PX: u32 = 840;
+const ROW_PX: u32 = 26;
+const LINES_HEIGHT_PX: u32 = 460;
+const TITLE_PX: i32 = 16;
+const LABEL_PX: i32 = 13;
+/// Bars that are more times as long as the shortest are cut off: they would make the others too short to compare.
+const LONGEST: f64 = 8.0;
+
+/// A colour on a light page, and the one that takes its place on a dark page.
+#[derive(Clone, Copy)]
+struct Paint {
+    light: RGBColor,
+    dark: &'static str,
+}
+
+const PAGE: Paint = Paint { light: RGBColor(0xff, 0xff, 0xff), dark: "#0d1117" };
+const INK: Paint = Paint { light: RGBColor(0x1f, 0x23, 0x28), dark: "#e6edf3" };
+const GRID: Paint = Paint { light: RGBColor(0xd0, 0xd7, 0xde), dark: "#30363d" };
+const WIRE: Paint = Paint { light: RGBColor(0xcf, 0x22, 0x2e), dark: "#f85149" };
+const SWITCH: Paint = Paint { light: RGBColor(0x09, 0x69, 0xda), dark: "#58a6ff" };
+const MPI: Paint = Paint { light: RGBColor(0x6e, 0x77, 0x81), dark: "#8b949e" };
+const GLOO: Paint = Paint { light: RGBColor(0x82, 0x50, 0xdf), dark: "#bc8cff" };
+const RING: Paint = Paint { light: RGBColor(0xbf, 0x87, 0x00), dark: "#d29922" };
+const SERVER: Paint = Paint { light: RGBColor(0x1a, 0x7f, 0x37), dark: "#3fb950" };
+const PAINTS: [Paint; 9] = [PAGE, INK, GRID, WIRE, SWITCH, MPI, GLOO, RING, SERVER];
+
+fn paint(family: Family) -> RGBColor {
+    match family {
+        Family::Switch => SWITCH.light,
+        Family::Mpi => MPI.light,
+        Family::Gloo => GLOO.light,
+        Family::Ring => RING.light,
+        Family::ParameterServer => SERVER.light,
+    }
+}
+
+type Page<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// Draws on a page of its own; nothing can fail, since a string takes all.
+fn page(height_px: u32, draw: impl FnOnce(&Page<'_>)) -> String {
+    let mut svg = String::new();
+    {
+        let page = SVGBackend::with_string(&mut svg, (WIDTH_PX, height_px)).into_drawing_area();
+        page.fill(&PAGE.light).expect("a string takes all");
+        draw(&page);
+        page.present().expect("a string takes all");
+    }
+    adapt(&svg)
+}
+
+/// Lets the page's colours follow the reader's: rules of a style sheet win over attributes.
+fn adapt(svg: &str) -> String {
+    let rule = |Paint { light: RGBColor(r, g, b), dark }: Paint| {
+        let light = format!("#{r:02X}{g:02X}{b:02X}");
+        format!("[fill=\"{light}\"]{{fill:{dark}}}[stroke=\"{light}\"]{{stroke:{dark}}}")
+    };
+    let rules: String = PAINTS.map(rule).concat();
+    let head = svg.find('>').map_or(0, |end| end + 1);
+    // The root element may follow a declaration.
+    let end = svg.find("<svg").and_then(|at| Some(at + svg[at..].find('>')? + 1)).unwrap_or(head);
+    format!("{}\n<style>@media(prefers-color-scheme:dark){{{rules}}}</style>{}", &svg[..end], &svg[end..])
+}
+
+fn text_style(size_px: i32, colour: RGBColor, horizontal: HPos) -> TextStyle<'static> {
+    ("sans-serif", size_px).into_font().color(&colour).pos(Pos::new(horizontal, VPos::Center))
+}
+
+fn write(page: &Page<'_>, text: &str, at: (i32, i32), style: &TextStyle<'_>) {
+    page.draw(&Text::new(text.to_owned(), at, style)).expect("a string takes all");
+}
+
+/// One bar for each contender: the median of its turns, and whiskers from the least to the greatest.
+pub fn bars(table: &Table) -> String {
+    let times: Vec<Spread> = table.rows.iter().map(|(_, runs)| us_p50(runs)).collect();
+    let rows = times.len();
+    let height_px = 90 + ROW_PX * rows as u32;
+    let scale_us = end_of_scale(&times);
+    page(height_px, |page| {
+        write(
+            page,
+            &format!("Time of a sum: {}", table.title()),
+            (16, 20),
+            &text_style(TITLE_PX, INK.light, HPos::Left),
+        );
+        let mut chart = ChartBuilder::on(page)
+            .margin_top(54)
+            .margin_right(84)
+            .x_label_area_size(30)
+            .y_label_area_size(236)
+            .build_cartesian_2d(0.0..scale_us, 0.0..rows as f64)
+            .expect("the page has room");
+        chart
+            .configure_mesh()
+            .disable_y_mesh()
+            .y_labels(0)
+            .x_labels(7)
+            .bold_line_style(GRID.light)
+            .light_line_style(TRANSPARENT)
+            .axis_style(GRID.light)
+            .x_label_style(text_style(LABEL_PX, INK.light, HPos::Center))
+            .x_label_formatter(&|us| time_text(*us))
+            .draw()
+            .expect("a string takes all");
+        for (row, ((contender, _), spread)) in table.rows.iter().zip(&times).enumerate() {
+            let middle = rows as f64 - row as f64 - 0.5;
+            let colour = paint(Family::of(*contender));
+            let at = |us: f64, up: f64| chart.backend_coord(&(us.min(scale_us), middle + up));
+            bar(page, &contender.to_string(), *spread, colour, spread.median > scale_us, &at);
+        }
+        if let Some(wire_us) = table.wire_us() {
+            let (x, top) = chart.backend_coord(&(wire_us, rows as f64));
+            let (_, bottom) = chart.backend_coord(&(wire_us, 0.0));
+            page.draw(&PathElement::new([(x, top - 4), (x, bottom)], WIRE.light.stroke_width(2)))
+                .expect("a string takes all");
+            let label = format!("wire limit {}", time_text(wire_us));
+            write(page, &label, (x, top - 12), &text_style(LABEL_PX, WIRE.light, HPos::Center));
+        }
+    })
+}
+
+fn end_of_scale(times: &[Spread]) -> f64 {
+    let least = times.iter().map(|spread| spread.median).fold(f64::MAX, f64::min);
+    let shown = times.iter().filter(|spread| spread.median <= LONGEST * least);
+    let end = shown.map(|spread| spread.greatest.min(1.5 * LONGEST * least)).fold(0.0, f64::max);
+    end * 1.02
+}
+
+fn bar(
+    page: &Page<'_>,
+    name: &str,
+    spread: Spread,
+    colour: RGBColor,
+    is_cut: bool,
+    at: &dyn Fn(f64, f64) -> (i32, i32),
+) {
+    let draw_line = |from: (i32, i32), to: (i32, i32)| {
+        page.draw(&PathElement::new([from, to], INK.light.stroke_width(1))).expect("a string takes all");
+    };
+    let (left, end) = (at(0.0, 0.0), at(spread.median, 0.0));
+    let corners = [at(0.0, 0.36), at(spread.median, -0.36)];
+    page.draw(&Rectangle::new(corners, colour.filled())).expect("a string takes all");
+    write(page, name, (left.0 - 10, left.1), &text_style(LABEL_PX, INK.light, HPos::Right));
+    let (least, greatest) = (at(spread.least, 0.0), at(spread.greatest, 0.0));
+    if !is_cut {
+        draw_line(least, greatest);
+        for us in [spread.least, spread.greatest] {
+            draw_line(at(us, 0.2), at(us, -0.2));
+        }
+    }
+    let label = format!("{}{}", if is_cut { "\u{2192} " } else { "" }, time_text(spread.median));
+    let label_at = (greatest.0.max(end.0) + 8, end.1);
+    write(page, &label, label_at, &text_style(LABEL_PX, INK.light, HPos::Left));
+}
+
+/// One line for each kind of contender, through the best of the kind at each point, on two logarithmic scales.
+pub fn lines(series: &Series) -> String {
+    let xs: Vec<f64> = series.tables.iter().map(|table| series.x(table)).collect();
+    let families: Vec<(Family, Vec<Spread>)> = Family::ALL
+        .into_iter()
+        .filter_map(|family| {
+            let times = series.tables.iter().map(|table| Some(family.best(table)?.1));
+            Some((family, times.collect::<Option<Vec<_>>>()?))
+        })
+        .collect();
+    let wire: Vec<_> = series.tables.iter().filter_map(Table::wire_us).collect();
+    let all = || families.iter().flat_map(|(_, times)| times);
+    let least = all().map(|spread| spread.least).chain(wire.iter().copied()).fold(f64::MAX, f64::min);
+    let greatest = all().map(|spread| spread.greatest).fold(0.0, f64::max);
+    page(LINES_HEIGHT_PX, |page| {
+        write(
+            page,
+            &format!("Time of a sum: {}", series.title()),
+            (16, 20),
+            &text_style(TITLE_PX, INK.light, HPos::Left),
+        );
+        axes(page, series.axis, &xs, &(least * 0.8..greatest * 1.25), |to_pixels| {
+            let mut ends = Vec::new();
+            for (family, times) in &families {
+                let points: Vec<_> = xs.iter().copied().zip(times.iter().copied()).collect();
+                let end = line(page, &points, paint(*family), to_pixels);
+                ends.push((end, family.name(), paint(*family)));
+            }
+            let limits: Vec<_> = xs.iter().zip(&wire).map(|(x, us)| to_pixels((*x, *us))).collect();
+            if let Some(end) = limits.last().copied() {
+                page.draw(&PathElement::new(limits, WIRE.light.stroke_width(1))).expect("a string takes all");
+                ends.push((end, "wire limit", WIRE.light));
+            }
+            label_ends(page, ends);
+        });
+    })
+}
+
+/// Draws both axes, then something that knows where a point of the chart lies on the page.
+fn axes(
+    page: &Page<'_>,
+    axis: Axis,
+    xs: &[f64],
+    ys: &Range<f64>,
+    draw: impl FnOnce(&dyn Fn((f64, f64)) -> (i32, i32)),
+) {
+    let (first, last) = (xs[0] * 0.93, xs[xs.len() - 1] * 1.04);
+    let mut chart = ChartBuilder::on(page)
+        .margin_top(44)
+        .margin_right(210)
+        .x_label_area_size(34)
+        .y_label_area_size(70)
+        .build_cartesian_2d(
+            (first..last).log_scale().with_key_points(xs.to_vec()),
+            ys.clone().log_scale().with_key_points(steps(ys)),
+        )
+        .expect("the page has room");
+    chart
+        .configure_mesh()
+        .bold_line_style(GRID.light)
+        .light_line_style(TRANSPARENT)
+        .axis_style(GRID.light)
+        .x_label_style(text_style(LABEL_PX, INK.light, HPos::Center))
+        .y_label_style(text_style(LABEL_PX, INK.light, HPos::Right))
+        .x_label_formatter(&|x| match axis {
+            Axis::Bytes => bytes_text(*x),
+            Axis::Workers => format!("{x:.0} workers"),
+        })
+        .y_label_formatter(&|us| time_text(*us))
+        .draw()
+        .expect("a string takes all");
+    draw(&|point| chart.backend_coord(&point));
+}
+
+/// The points with a mark at each and whiskers; returns where the last one is.
+fn line(
+    page: &Page<'_>,
+    points: &[(f64, Spread)],
+    colour: RGBColor,
+    to_pixels: &dyn Fn((f64, f64)) -> (i32, i32),
+) -> (i32, i32) {
+    let is_switch = colour == SWITCH.light;
+    let medians: Vec<_> = points.iter().map(|(x, spread)| to_pixels((*x, spread.median))).collect();
+    let width = if is_switch { 3 } else { 2 };
+    page.draw(&PathElement::new(medians.clone(), colour.stroke_width(width))).expect("a string takes all");
+    for ((x, spread), middle) in points.iter().zip(&medians) {
+        let whisker = [to_pixels((*x, spread.least)), to_pixels((*x, spread.greatest))];
+        page.draw(&PathElement::new(whisker, colour.stroke_width(1))).expect("a string takes all");
+        page.draw(&Circle::new(*middle, if is_switch { 4 } else { 3 }, colour.filled()))
+            .expect("a string takes all");
+    }
+    medians[medians.len() - 1]
+}
+
+/// Writes beside the end of each line what it is, one below the other.
+fn label_ends(page: &Page<'_>, mut ends: Vec<((i32, i32), &str, RGBColor)>) {
+    ends.sort_by_key(|((_, y), _, _)| *y);
+    let mut free = i32::MIN;
+    for ((x, y), name, colour) in ends {
+        let y = y.max(free);
+        free = y + LABEL_PX + 4;
+        write(page, name, (x + 12, y), &text_style(LABEL_PX, colour, HPos::Left));
+    }
+}
+
+/// 1, 3, 10, 30 and so on.
+fn steps(range: &Range<f64>) -> Vec<f64> {
+    let powers = (range.start.log10().floor() as i32)..=(range.end.log10().ceil() as i32);
+    let steps = powers.flat_map(|power| [1.0, 3.0].map(|digit| digit * 10.0_f64.powi(power)));
+    steps.filter(|step| range.contains(step)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Contender, Links, Load, Run};
+    use super::*;
+    use crate::cluster::PortKind;
+
+    fn table(floats: u32, links: Links) -> Table {
+        let run = |us_p50: f64| Run {
+            us_p50,
+            us_p99: us_p50 * 1.5,
+            worker_cpu_s_per_gb: 1.0,
+            switch_cpu_s_per_gb: 1.0,
+            worker_peak_kib: 1,
+            switch_peak_kib: 1,
+        };
+        let runs = |us: f64| vec![run(us * 0.9), run(us), run(us * 1.2)];
+        let us = f64::from(floats) / 100.0;
+        let contenders = [
+            (Contender::Switch(PortKind::Raw), us),
+            (Contender::Mpi(Some(4)), 2.0 * us),
+            (Contender::Gloo, 60.0 * us),
+        ];
+        let rows = contenders.map(|(contender, us)| (contender, runs(us))).to_vec();
+        Table { load: Load { floats, rounds: 1, warm_up: 0 }, links, workers: 4, racks: None, rows }
+    }
+
+    #[test]
+    fn bars_show_each_contender_and_the_limit() {
+        let rate = Some("1gbit".parse().unwrap());
+        let svg = bars(&table(1_000_000, Links { rate, delay: None }));
+        for text in ["iswitchd, raw ports", "Open MPI, ring", "Gloo", "\u{2192} 600 ms", "wire limit 32.0 ms"]
+        {
+            assert!(svg.contains(text), "{text} is not in {svg}");
+        }
+        assert!(!bars(&table(1000, Links::default())).contains("wire limit"));
+    }
+
+    #[test]
+    fn lines_show_each_kind_of_contender() {
+        let tables = [1_024, 4_096, 16_384].map(|floats| table(floats, Links::default())).to_vec();
+        let svg = lines(&Series { axis: Axis::Bytes, tables });
+        for text in ["4 KiB", "16 KiB", "64 KiB", "iswitchd, the best", "Open MPI, the best", "Gloo"] {
+            assert!(svg.contains(text), "{text} is not in {svg}");
+        }
+        assert!(!svg.contains("ring"), "nobody has run it");
+    }
+
+    #[test]
+    fn colours_follow_the_page() {
+        let svg = bars(&table(1000, Links::default()));
+        assert!(
+            svg.contains("[fill=\"#FFFFFF\"]{fill:#0d1117}") && svg.contains("fill=\"#FFFFFF\" stroke"),
+            "{svg}"
+        );
+    }
+}

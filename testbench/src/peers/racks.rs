@@ -1,0 +1,167 @@
+//! Racks of workers below the switch of each, and a switch above those. Racks are networks of their own that their
+//! switches route between, so that a ring and a parameter server run over the same cables.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use iswitch_protocol::limits::DEFAULT_PORT;
+
+use crate::cluster::{Daemon, PortKind};
+use crate::netns::{Cable, Namespace, Star, WORKER_INTERFACE};
+use crate::tree::{MTU_BYTES, ROOT_ADDRESS, bridge, neighbour, plug_in, port, uplink};
+
+/// The racks, and a server that is plugged into the switch above them.
+#[derive(Debug)]
+pub struct Racks {
+    root: Namespace,
+    racks: Vec<Rack>,
+    server: Namespace,
+}
+
+#[derive(Debug)]
+struct Rack {
+    switch: Namespace,
+    workers: Vec<Namespace>,
+}
+
+/// Racks of three, as in the paper; of two if there are four workers.
+pub fn racks_of(workers: usize) -> Vec<usize> {
+    let size = if workers == 4 { 2 } else { 3 };
+    let mut racks = vec![size; workers / size];
+    racks.extend(Some(workers % size).filter(|rest| *rest > 0));
+    racks
+}
+
+impl Racks {
+    /// Makes racks of so many workers each, and waits until the cables carry frames.
+    ///
+    /// # Panics
+    /// If something fails: ask [`crate::requirements::root_and`] first.
+    pub(super) fn new(workers: &[usize]) -> Self {
+        let rack = |(rack, workers): (usize, &usize)| Rack {
+            switch: bridge(
+                &format!("sw{}", rack + 1),
+                switch_address(rack),
+                &format!("02:00:00:01:{rack:02x}:fe"),
+            ),
+            workers: (0..*workers)
+                .map(|worker| Namespace::new(&format!("w{}-{}", rack + 1, worker + 1)))
+                .collect(),
+        };
+        let racks = Self {
+            root: bridge("root", ROOT_ADDRESS, "02:00:00:00:01:fe"),
+            racks: workers.iter().enumerate().map(rack).collect(),
+            server: Namespace::new("server"),
+        };
+        racks.cables().iter().for_each(plug_in);
+        racks
+    }
+
+    /// Lets each machine know the way to the others.
+    pub(super) fn route(&self) {
+        for rack in 0..self.racks.len() {
+            let routes: String = (0..self.racks.len()).filter(|other| *other != rack).map(route_to).collect();
+            let switch = &self.racks[rack].switch;
+            switch.ip(&routes);
+            switch.run(["sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward"]);
+            let up = format!("route add default via {}\n", switch_address(rack));
+            self.racks[rack].workers.iter().for_each(|worker| worker.ip(&up));
+        }
+        self.server.ip(&(0..self.racks.len()).map(route_to).collect::<String>());
+    }
+
+    /// All cables: those of the workers, those between switches, that of the server.
+    pub(super) fn cables(&self) -> Vec<Cable<'_>> {
+        let workers = self.racks.iter().enumerate().flat_map(|(rack, below)| {
+            below.workers.iter().enumerate().map(move |(worker, end)| Cable {
+                switch: &below.switch,
+                port: Star::port(worker),
+                end,
+                interface: WORKER_INTERFACE,
+                address: neighbour(switch_address(rack), worker),
+                switch_address: switch_address(rack),
+                mtu_bytes: MTU_BYTES,
+            })
+        });
+        let above = self.racks.iter().map(|rack| &rack.switch).chain([&self.server]);
+        let above = above.enumerate().map(|(child, below)| uplink(&self.root, ROOT_ADDRESS, below, child));
+        workers.chain(above).collect()
+    }
+
+    pub(super) fn workers(&self) -> impl Iterator<Item = &Namespace> {
+        self.racks.iter().flat_map(|rack| &rack.workers)
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.racks.len()
+    }
+
+    /// Rack of a worker, and its place there.
+    fn place(&self, rank: usize) -> (usize, usize) {
+        let mut place = rank;
+        for (rack, Rack { workers, .. }) in self.racks.iter().enumerate() {
+            if place < workers.len() {
+                return (rack, place);
+            }
+            place -= workers.len();
+        }
+        panic!("rank {rank} of {}", self.workers().count())
+    }
+
+    pub(super) fn worker_address(&self, rank: usize) -> Ipv4Addr {
+        let (rack, worker) = self.place(rank);
+        neighbour(switch_address(rack), worker)
+    }
+
+    pub(super) fn switch_address_of(&self, rank: usize) -> Ipv4Addr {
+        switch_address(self.place(rank).0)
+    }
+
+    pub(super) fn server(&self) -> &Namespace {
+        &self.server
+    }
+
+    pub(super) fn server_address(&self) -> Ipv4Addr {
+        neighbour(ROOT_ADDRESS, self.racks.len())
+    }
+
+    /// The daemon of the root, then those of the racks.
+    pub(super) fn start_switches(&self, kind: PortKind) -> Vec<Daemon> {
+        let ports = |count, name: fn(usize) -> String| (0..count).map(name).collect::<Vec<_>>();
+        let root = Daemon::serving(&self.root, ROOT_ADDRESS, kind, &ports(self.racks.len(), port), &[]);
+        let parent = SocketAddrV4::new(ROOT_ADDRESS, DEFAULT_PORT).to_string();
+        let racks = self.racks.iter().enumerate().map(|(rack, Rack { switch, workers })| {
+            let ports = ports(workers.len(), Star::port);
+            Daemon::serving(switch, switch_address(rack), kind, &ports, &["--parent", &parent])
+        });
+        [root].into_iter().chain(racks).collect()
+    }
+}
+
+/// Address of a rack's switch towards its workers.
+fn switch_address(rack: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 9, rack as u8 + 1, 254)
+}
+
+/// The command that tells a neighbour of a rack's switch the way to its workers.
+fn route_to(rack: usize) -> String {
+    format!("route add {}/24 via {}\n", neighbour_network(rack), neighbour(ROOT_ADDRESS, rack))
+}
+
+fn neighbour_network(rack: usize) -> Ipv4Addr {
+    let [a, b, c, _] = switch_address(rack).octets();
+    Ipv4Addr::new(a, b, c, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn racks_are_those_of_the_paper() {
+        assert_eq!(racks_of(4), [2, 2]);
+        assert_eq!(racks_of(6), [3, 3]);
+        assert_eq!(racks_of(9), [3, 3, 3]);
+        assert_eq!(racks_of(12), [3; 4]);
+        assert_eq!(racks_of(8), [3, 3, 2]);
+    }
+}

@@ -1,0 +1,177 @@
+//! Times of the same contenders over vectors of several lengths, or over several numbers of workers.
+
+use std::fmt::Write as _;
+
+use super::table::us_p50;
+use super::{Contender, Table};
+use crate::spread::Spread;
+
+/// What differs between the tables of a series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// The length of the vector.
+    Bytes,
+    /// The number of workers.
+    Workers,
+}
+
+/// Tables with the same contenders.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// What differs between them.
+    pub axis: Axis,
+    /// At least one, in order.
+    pub tables: Vec<Table>,
+}
+
+impl Series {
+    /// Where a table lies on the axis.
+    pub fn x(&self, table: &Table) -> f64 {
+        match self.axis {
+            Axis::Bytes => table.load.bytes(),
+            Axis::Workers => table.workers as f64,
+        }
+    }
+
+    /// What the tables have in common.
+    pub fn title(&self) -> String {
+        let first = &self.tables[0];
+        let racks = if first.racks.is_some() { " in racks" } else { "" };
+        match self.axis {
+            Axis::Bytes => format!("{} workers{racks}, {}", first.workers, first.links.text()),
+            Axis::Workers => format!("{} floats, workers{racks}, {}", first.load.floats, first.links.text()),
+        }
+    }
+
+    /// The same for the name of a file.
+    pub fn slug(&self) -> String {
+        let first = &self.tables[0];
+        let racks = if first.racks.is_some() { "racks" } else { "workers" };
+        match self.axis {
+            Axis::Bytes => format!("sweep-{}-{}{racks}", first.links.slug(), first.workers),
+            Axis::Workers => format!("{racks}-{}-{}", first.load.floats, first.links.slug()),
+        }
+    }
+
+    fn heading(&self, table: &Table) -> String {
+        match (self.axis, table.racks) {
+            (Axis::Bytes, _) => bytes_text(table.load.bytes()),
+            (Axis::Workers, Some(racks)) => format!("{} in {racks} racks", table.workers),
+            (Axis::Workers, None) => format!("{} workers", table.workers),
+        }
+    }
+
+    /// For people, as Markdown: the median times, and what the best peer takes in comparison.
+    pub fn text(&self) -> String {
+        let mut text = format!("### {}\n\n| p50, us |", self.title());
+        self.tables.iter().for_each(|table| text += &format!(" {} |", self.heading(table)));
+        let _ = writeln!(text, "\n|---|{}", "---|".repeat(self.tables.len()));
+        for (row, (contender, _)) in self.tables[0].rows.iter().enumerate() {
+            self.row(&mut text, &contender.to_string(), |table| Some(us_p50(&table.rows[row].1).text(0)));
+        }
+        if self.tables[0].wire_us().is_some() {
+            self.row(&mut text, "wire limit", |table| table.wire_us().map(|us| format!("{us:.0}")));
+        }
+        text += "\nTimes of the first row's, in the same turn:\n\n";
+        let _ = writeln!(text, "| |{}", " |".repeat(self.tables.len()));
+        let _ = writeln!(text, "|---|{}", "---|".repeat(self.tables.len()));
+        for family in Family::ALL {
+            let best =
+                |table: &Table| family.best(table).map(|(at, _)| table.ratio(&table.rows[at].1).text(2));
+            if best(&self.tables[0]).is_some() {
+                self.row(&mut text, family.name(), best);
+            }
+        }
+        text
+    }
+
+    fn row(&self, text: &mut String, name: &str, cell: impl Fn(&Table) -> Option<String>) {
+        let _ = write!(text, "| {name} |");
+        self.tables.iter().for_each(|table| {
+            let _ = write!(text, " {} |", cell(table).unwrap_or_default());
+        });
+        text.push('\n');
+    }
+}
+
+/// Contenders of a kind, of which the best counts at each point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// iswitchd, whatever its ports.
+    Switch,
+    /// Any algorithm of Open MPI's.
+    Mpi,
+    /// Gloo.
+    Gloo,
+    /// This project's ring in either style.
+    Ring,
+    /// This project's parameter server in either style.
+    ParameterServer,
+}
+
+impl Family {
+    /// All, the switch first.
+    pub const ALL: [Self; 5] = [Self::Switch, Self::Mpi, Self::Gloo, Self::Ring, Self::ParameterServer];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Switch => "iswitchd, the best",
+            Self::Mpi => "Open MPI, the best",
+            Self::Gloo => "Gloo",
+            Self::Ring => "ring, the better",
+            Self::ParameterServer => "parameter server, the better",
+        }
+    }
+
+    /// Of which kind a contender is.
+    pub fn of(contender: Contender) -> Self {
+        match contender {
+            Contender::Switch(_) => Self::Switch,
+            Contender::Mpi(_) => Self::Mpi,
+            Contender::Gloo => Self::Gloo,
+            Contender::Ring(_) => Self::Ring,
+            Contender::ParameterServer(_) => Self::ParameterServer,
+        }
+    }
+
+    /// The fastest of this kind in a table: its row and its times.
+    pub fn best(self, table: &Table) -> Option<(usize, Spread)> {
+        let rows = table.rows.iter().enumerate().filter(|(_, (contender, _))| Self::of(*contender) == self);
+        let times = rows.map(|(row, (_, runs))| (row, us_p50(runs)));
+        times.min_by(|(_, a), (_, b)| a.median.total_cmp(&b.median))
+    }
+}
+
+/// Such as `256 KiB`.
+pub(super) fn bytes_text(bytes: f64) -> String {
+    let (unit, name) = [(1024.0 * 1024.0, "MiB"), (1024.0, "KiB"), (1.0, "B")]
+        .into_iter()
+        .find(|(unit, _)| bytes >= *unit)
+        .unwrap_or((1.0, "B"));
+    let value = bytes / unit;
+    if value.fract() == 0.0 { format!("{value} {name}") } else { format!("{value:.1} {name}") }
+}
+
+/// Such as `78 us` or `6.7 ms`.
+pub(super) fn time_text(us: f64) -> String {
+    match us {
+        us if us < 999.5 => format!("{us:.0} us"),
+        us if us < 99_950.0 => format!("{:.1} ms", us / 1e3),
+        us if us < 999_500.0 => format!("{:.0} ms", us / 1e3),
+        us => format!("{:.1} s", us / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        let texts = [4096.0, 16_777_216.0, 40_476.0, 12.0].map(bytes_text);
+        assert_eq!(texts, ["4 KiB", "16 MiB", "39.5 KiB", "12 B"]);
+        let texts = [78.4, 6_681.0, 223_261.0, 1_234_567.0].map(time_text);
+        assert_eq!(texts, ["78 us", "6.7 ms", "223 ms", "1.2 s"]);
+    }
+}
