@@ -83,9 +83,9 @@ pub(super) fn shape(namespace: &Namespace, interface: &str, rate: Rate) {
     ]);
 }
 
-/// Lets TCP use Reno, the same whatever the machine's own choice is: the only one that each kernel has and allows in a
-/// namespace. Where nothing is lost it is not slower than others; BBR, which paces, takes a fifth longer for what several
-/// workers send to one server.
+/// Lets TCP use Reno whatever the machine's own choice is: the only one that each kernel has and allows in a namespace.
+/// Where nothing is lost it is not slower than others; BBR, which paces, takes a fifth longer for what several workers
+/// send to one server.
 pub(super) fn choose_congestion_control(namespace: &Namespace) {
     namespace.run(["sh", "-c", "echo reno >/proc/sys/net/ipv4/tcp_congestion_control"]);
 }

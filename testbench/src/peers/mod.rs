@@ -45,20 +45,22 @@ pub struct Load {
     pub warm_up: usize,
 }
 
-/// Bytes that a run sums in about a second on a link without a limit.
+/// Bytes that a run of four workers sums in about a second on a link without a limit. More workers take turns on the
+/// same cores.
 const BYTES_IN_A_RUN: f64 = 2e8;
-const ROUNDS: (usize, usize) = (5, 1000);
+const ROUNDS: (f64, f64) = (5.0, 1000.0);
 const SECONDS_IN_A_RUN: f64 = 6.0;
 
 impl Load {
     /// As many rounds as a run of a few seconds has.
     pub fn of(floats: u32, rate: Option<Rate>, workers: usize) -> Self {
         let bytes = f64::from(floats) * size_of::<f32>() as f64;
-        let unlimited = BYTES_IN_A_RUN / bytes;
+        let share = 4.0 / workers as f64;
+        let unlimited = (BYTES_IN_A_RUN / bytes).min(ROUNDS.1) * share.min(1.0);
         // What the slowest contender needs: over one link a parameter server gets and sends a vector for each worker.
         let slowest_s = |rate: Rate| 2.0 * workers as f64 * rate.seconds_for(bytes);
         let limited = rate.map_or(f64::MAX, |rate| SECONDS_IN_A_RUN / slowest_s(rate));
-        let rounds = (unlimited.min(limited) as usize).clamp(ROUNDS.0, ROUNDS.1);
+        let rounds = unlimited.min(limited).max(ROUNDS.0) as usize;
         Self { floats, rounds, warm_up: (rounds / 10).max(2) }
     }
 

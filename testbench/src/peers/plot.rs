@@ -9,7 +9,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::series::{Axis, Family, bytes_text, time_text};
 use super::table::us_p50;
-use super::{Series, Table};
+use super::{Contender, Series, Table};
 use crate::spread::Spread;
 
 const WIDTH_PX: u32 = 840;
@@ -69,10 +69,9 @@ fn adapt(svg: &str) -> String {
         format!("[fill=\"{light}\"]{{fill:{dark}}}[stroke=\"{light}\"]{{stroke:{dark}}}")
     };
     let rules: String = PAINTS.map(rule).concat();
-    let head = svg.find('>').map_or(0, |end| end + 1);
-    // The root element may follow a declaration.
-    let end = svg.find("<svg").and_then(|at| Some(at + svg[at..].find('>')? + 1)).unwrap_or(head);
-    format!("{}\n<style>@media(prefers-color-scheme:dark){{{rules}}}</style>{}", &svg[..end], &svg[end..])
+    let head =
+        svg.find("<svg").and_then(|at| Some(at + svg[at..].find('>')? + 1)).expect("plotters writes SVG");
+    format!("{}\n<style>@media(prefers-color-scheme:dark){{{rules}}}</style>{}", &svg[..head], &svg[head..])
 }
 
 fn text_style(size_px: i32, colour: RGBColor, horizontal: HPos) -> TextStyle<'static> {
@@ -112,12 +111,13 @@ pub fn bars(table: &Table) -> String {
             .light_line_style(TRANSPARENT)
             .axis_style(GRID.light)
             .x_label_style(text_style(LABEL_PX, INK.light, HPos::Center))
-            .x_label_formatter(&|us| time_text(*us))
+            .x_label_formatter(&|us| time_text(*us).replace(".0 ", " "))
             .draw()
             .expect("a string takes all");
         for (row, ((contender, _), spread)) in table.rows.iter().zip(&times).enumerate() {
             let middle = rows as f64 - row as f64 - 0.5;
-            let colour = paint(Family::of(*contender));
+            // One colour stands out: each bar has its name beside it.
+            let colour = if let Contender::Switch(_) = contender { SWITCH.light } else { MPI.light };
             let at = |us: f64, up: f64| chart.backend_coord(&(us.min(scale_us), middle + up));
             bar(page, &contender.to_string(), *spread, colour, spread.median > scale_us, &at);
         }
@@ -234,7 +234,7 @@ fn axes(
             Axis::Bytes => bytes_text(*x),
             Axis::Workers => format!("{x:.0} workers"),
         })
-        .y_label_formatter(&|us| time_text(*us))
+        .y_label_formatter(&|us| time_text(*us).replace(".0 ", " "))
         .draw()
         .expect("a string takes all");
     draw(&|point| chart.backend_coord(&point));
@@ -271,16 +271,17 @@ fn label_ends(page: &Page<'_>, mut ends: Vec<((i32, i32), &str, RGBColor)>) {
     }
 }
 
-/// 1, 3, 10, 30 and so on.
+/// 1, 2, 5, 10 and so on, or 1, 3, 10, 30 where those would be too many.
 fn steps(range: &Range<f64>) -> Vec<f64> {
+    let digits: &[f64] = if range.end < 100.0 * range.start { &[1.0, 2.0, 5.0] } else { &[1.0, 3.0] };
     let powers = (range.start.log10().floor() as i32)..=(range.end.log10().ceil() as i32);
-    let steps = powers.flat_map(|power| [1.0, 3.0].map(|digit| digit * 10.0_f64.powi(power)));
+    let steps = powers.flat_map(|power| digits.iter().map(move |digit| digit * 10.0_f64.powi(power)));
     steps.filter(|step| range.contains(step)).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Contender, Links, Load, Run};
+    use super::super::{Links, Load, Run};
     use super::*;
     use crate::cluster::PortKind;
 

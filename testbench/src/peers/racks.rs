@@ -13,7 +13,7 @@ use crate::tree::{MTU_BYTES, ROOT_ADDRESS, bridge, neighbour, plug_in, port, upl
 #[derive(Debug)]
 pub struct Racks {
     root: Namespace,
-    racks: Vec<Rack>,
+    each: Vec<Rack>,
     server: Namespace,
 }
 
@@ -49,7 +49,7 @@ impl Racks {
         };
         let racks = Self {
             root: bridge("root", ROOT_ADDRESS, "02:00:00:00:01:fe"),
-            racks: workers.iter().enumerate().map(rack).collect(),
+            each: workers.iter().enumerate().map(rack).collect(),
             server: Namespace::new("server"),
         };
         racks.cables().iter().for_each(plug_in);
@@ -58,20 +58,20 @@ impl Racks {
 
     /// Lets each machine know the way to the others.
     pub(super) fn route(&self) {
-        for rack in 0..self.racks.len() {
-            let routes: String = (0..self.racks.len()).filter(|other| *other != rack).map(route_to).collect();
-            let switch = &self.racks[rack].switch;
+        for rack in 0..self.each.len() {
+            let routes: String = (0..self.each.len()).filter(|other| *other != rack).map(route_to).collect();
+            let switch = &self.each[rack].switch;
             switch.ip(&routes);
             switch.run(["sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward"]);
             let up = format!("route add default via {}\n", switch_address(rack));
-            self.racks[rack].workers.iter().for_each(|worker| worker.ip(&up));
+            self.each[rack].workers.iter().for_each(|worker| worker.ip(&up));
         }
-        self.server.ip(&(0..self.racks.len()).map(route_to).collect::<String>());
+        self.server.ip(&(0..self.each.len()).map(route_to).collect::<String>());
     }
 
     /// All cables: those of the workers, those between switches, that of the server.
     pub(super) fn cables(&self) -> Vec<Cable<'_>> {
-        let workers = self.racks.iter().enumerate().flat_map(|(rack, below)| {
+        let workers = self.each.iter().enumerate().flat_map(|(rack, below)| {
             below.workers.iter().enumerate().map(move |(worker, end)| Cable {
                 switch: &below.switch,
                 port: Star::port(worker),
@@ -82,23 +82,23 @@ impl Racks {
                 mtu_bytes: MTU_BYTES,
             })
         });
-        let above = self.racks.iter().map(|rack| &rack.switch).chain([&self.server]);
+        let above = self.each.iter().map(|rack| &rack.switch).chain([&self.server]);
         let above = above.enumerate().map(|(child, below)| uplink(&self.root, ROOT_ADDRESS, below, child));
         workers.chain(above).collect()
     }
 
     pub(super) fn workers(&self) -> impl Iterator<Item = &Namespace> {
-        self.racks.iter().flat_map(|rack| &rack.workers)
+        self.each.iter().flat_map(|rack| &rack.workers)
     }
 
     pub(super) fn count(&self) -> usize {
-        self.racks.len()
+        self.each.len()
     }
 
     /// Rack of a worker, and its place there.
     fn place(&self, rank: usize) -> (usize, usize) {
         let mut place = rank;
-        for (rack, Rack { workers, .. }) in self.racks.iter().enumerate() {
+        for (rack, Rack { workers, .. }) in self.each.iter().enumerate() {
             if place < workers.len() {
                 return (rack, place);
             }
@@ -121,15 +121,15 @@ impl Racks {
     }
 
     pub(super) fn server_address(&self) -> Ipv4Addr {
-        neighbour(ROOT_ADDRESS, self.racks.len())
+        neighbour(ROOT_ADDRESS, self.each.len())
     }
 
     /// The daemon of the root, then those of the racks.
     pub(super) fn start_switches(&self, kind: PortKind) -> Vec<Daemon> {
         let ports = |count, name: fn(usize) -> String| (0..count).map(name).collect::<Vec<_>>();
-        let root = Daemon::serving(&self.root, ROOT_ADDRESS, kind, &ports(self.racks.len(), port), &[]);
+        let root = Daemon::serving(&self.root, ROOT_ADDRESS, kind, &ports(self.each.len(), port), &[]);
         let parent = SocketAddrV4::new(ROOT_ADDRESS, DEFAULT_PORT).to_string();
-        let racks = self.racks.iter().enumerate().map(|(rack, Rack { switch, workers })| {
+        let racks = self.each.iter().enumerate().map(|(rack, Rack { switch, workers })| {
             let ports = ports(workers.len(), Star::port);
             Daemon::serving(switch, switch_address(rack), kind, &ports, &["--parent", &parent])
         });

@@ -56,6 +56,7 @@ impl Series {
     fn heading(&self, table: &Table) -> String {
         match (self.axis, table.racks) {
             (Axis::Bytes, _) => bytes_text(table.load.bytes()),
+            (Axis::Workers, Some(1)) => format!("{} in a rack", table.workers),
             (Axis::Workers, Some(racks)) => format!("{} in {racks} racks", table.workers),
             (Axis::Workers, None) => format!("{} workers", table.workers),
         }
@@ -63,18 +64,16 @@ impl Series {
 
     /// For people, as Markdown: the median times, and what the best peer takes in comparison.
     pub fn text(&self) -> String {
-        let mut text = format!("### {}\n\n| p50, us |", self.title());
-        self.tables.iter().for_each(|table| text += &format!(" {} |", self.heading(table)));
-        let _ = writeln!(text, "\n|---|{}", "---|".repeat(self.tables.len()));
+        let mut text = format!("### {}\n\n", self.title());
+        self.head(&mut text, "p50, us");
         for (row, (contender, _)) in self.tables[0].rows.iter().enumerate() {
             self.row(&mut text, &contender.to_string(), |table| Some(us_p50(&table.rows[row].1).text(0)));
         }
         if self.tables[0].wire_us().is_some() {
             self.row(&mut text, "wire limit", |table| table.wire_us().map(|us| format!("{us:.0}")));
         }
-        text += "\nTimes of the first row's, in the same turn:\n\n";
-        let _ = writeln!(text, "| |{}", " |".repeat(self.tables.len()));
-        let _ = writeln!(text, "|---|{}", "---|".repeat(self.tables.len()));
+        text.push('\n');
+        self.head(&mut text, "of the first row's time");
         for family in Family::ALL {
             let best =
                 |table: &Table| family.best(table).map(|(at, _)| table.ratio(&table.rows[at].1).text(2));
@@ -83,6 +82,11 @@ impl Series {
             }
         }
         text
+    }
+
+    fn head(&self, text: &mut String, name: &str) {
+        self.row(text, name, |table| Some(self.heading(table)));
+        let _ = writeln!(text, "|---|{}", "---|".repeat(self.tables.len()));
     }
 
     fn row(&self, text: &mut String, name: &str, cell: impl Fn(&Table) -> Option<String>) {
@@ -156,6 +160,7 @@ pub(super) fn bytes_text(bytes: f64) -> String {
 /// Such as `78 us` or `6.7 ms`.
 pub(super) fn time_text(us: f64) -> String {
     match us {
+        0.0 => "0".to_owned(),
         us if us < 999.5 => format!("{us:.0} us"),
         us if us < 99_950.0 => format!("{:.1} ms", us / 1e3),
         us if us < 999_500.0 => format!("{:.0} ms", us / 1e3),
@@ -171,7 +176,7 @@ mod tests {
     fn numbers_are_short() {
         let texts = [4096.0, 16_777_216.0, 40_476.0, 12.0].map(bytes_text);
         assert_eq!(texts, ["4 KiB", "16 MiB", "39.5 KiB", "12 B"]);
-        let texts = [78.4, 6_681.0, 223_261.0, 1_234_567.0].map(time_text);
-        assert_eq!(texts, ["78 us", "6.7 ms", "223 ms", "1.2 s"]);
+        let texts = [0.0, 78.4, 6_681.0, 223_261.0, 1_234_567.0].map(time_text);
+        assert_eq!(texts, ["0", "78 us", "6.7 ms", "223 ms", "1.2 s"]);
     }
 }

@@ -2,10 +2,14 @@
 
 use std::fmt::Write as _;
 
+use iswitch_protocol::limits::DEFAULT_SEGMENT_FLOATS;
 use serde_json::{Value, json};
 
 use super::{Contender, Links, Load, Run};
 use crate::spread::Spread;
+
+/// Ethernet, IPv4, UDP and the segment's own header.
+const HEADER_BYTES: f64 = 14.0 + 20.0 + 8.0 + 8.0;
 
 /// Of the median times, in microseconds.
 pub(super) fn us_p50(runs: &[Run]) -> Spread {
@@ -41,6 +45,13 @@ impl Table {
     /// The time for which the vector occupies a link, headers not counted, in microseconds: no sum is faster.
     pub fn wire_us(&self) -> Option<f64> {
         Some(self.links.rate?.seconds_for(self.load.bytes()) * 1e6)
+    }
+
+    /// The same with the headers of the switch's packets, Ethernet's included: what the shapers count.
+    fn framed_wire_us(&self) -> Option<f64> {
+        let segments = self.load.floats.div_ceil(u32::from(DEFAULT_SEGMENT_FLOATS));
+        let bytes = self.load.bytes() + f64::from(segments) * HEADER_BYTES;
+        Some(self.links.rate?.seconds_for(bytes) * 1e6)
     }
 
     /// Which part of its time a contender would need at the rate of the links.
@@ -92,6 +103,12 @@ impl Table {
                 mib(median(|run| run.switch_peak_kib as f64)),
             );
         }
+        if let (Some(bare), Some(framed)) = (self.wire_us(), self.framed_wire_us()) {
+            let _ = writeln!(
+                text,
+                "\nThe wire limit is {bare:.0} us, or {framed:.0} us with the switch's headers."
+            );
+        }
         if let Some((best, ratio)) = self.best_peer() {
             let _ = writeln!(
                 text,
@@ -118,6 +135,7 @@ impl Table {
         };
         json!({
             "floats": self.load.floats, "rounds": self.load.rounds, "workers": self.workers, "racks": self.racks,
+            "wire_us": self.wire_us(), "framed_wire_us": self.framed_wire_us(),
             "bits_per_s": self.links.rate.map(|rate| rate.bits_per_s),
             "delay_us": self.links.delay.map(|delay| delay.as_secs_f64() * 1e6),
             "rows": self.rows.iter().map(row).collect::<Vec<_>>(),

@@ -36,7 +36,7 @@ pub(crate) struct Common {
     /// Rate of each link, such as 1gbit; repeatable. Without it links are as fast as the machine
     #[arg(long)]
     pub(crate) rate: Vec<Rate>,
-    /// Microseconds that a frame takes on each link, each way; a relay in user space holds it back, which takes time itself
+    /// Microseconds that a frame takes on each link, each way; the relay that holds it back takes time itself
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     delay_us: Option<u64>,
     /// Times that each contender has its turn
