@@ -24,7 +24,10 @@ fn check(config: &Config) {
     assert!(job_memory_bytes <= memory_bytes && memory_bytes >= 1 << 20);
     assert_ne!(config.classifier.control_tos, config.classifier.data_tos);
     assert!(!config.udp.is_empty() || !config.interfaces.is_empty());
-    assert!(config.interfaces.iter().all(|name| !name.contains('"')), "it would end the rule's string");
+    assert!(
+        config.interfaces.iter().all(|port| !port.interface.contains('"')),
+        "it would end the rule's string"
+    );
     let (first, count) = config.uplink_ports;
     assert!(u32::from(first) + u32::from(count) <= 1 << 16);
     assert!(config.parents.is_empty() == (count == 0));
