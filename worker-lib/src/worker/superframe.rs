@@ -39,6 +39,16 @@ pub(crate) fn push_segment(
     true
 }
 
+/// Floats in a cache line.
+const LINE_FLOATS: usize = 16;
+
+/// Brings floats into the cache, several lines at once. The kernel copies with an instruction that waits for one line
+/// after the other, which takes several times as long if they are in memory.
+pub(crate) fn warm(floats: &[f32]) {
+    let bits = floats.iter().step_by(LINE_FLOATS).fold(0, |bits, x| bits | x.to_bits());
+    std::hint::black_box(bits);
+}
+
 /// Packets to send at once: complete, or without their floats, which need not leave the vector before the kernel
 /// fetches them.
 #[derive(Debug, Default)]
@@ -100,6 +110,11 @@ impl Frame {
         emit_seg(&mut self.bytes[at..], seg);
         self.floats.push(range);
         true
+    }
+
+    /// Brings the floats into the cache: see [`warm`].
+    pub(crate) fn warm(&self, vector: &[f32]) {
+        self.floats.iter().for_each(|range| warm(&vector[range.clone()]));
     }
 
     /// Seg and floats of each packet; none if the packets are complete.

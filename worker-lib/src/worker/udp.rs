@@ -22,7 +22,7 @@ use super::landing::Landed;
 use super::protocol::{Failure, Finished, Membership, WorkerCounters};
 use super::session::{JoinProgress, Session, SessionConfig};
 use super::state::{ReadyPeer, StateServer};
-use super::superframe::Frame;
+use super::superframe::{Frame, warm};
 use crate::aggregate::{AggregateError, AggregatorStats, GradientAggregator, Round, check_vector};
 
 const FIRST_RETRY: Duration = Duration::from_millis(20);
@@ -54,6 +54,8 @@ pub struct Worker {
     spin: Spin,
     /// When the round under way last waited.
     looked: Instant,
+    /// Segments without a result when the places of the next ones were last brought into the cache.
+    warmed: usize,
     /// Where newcomers fetch the learner's state, if this worker shares it.
     state: Option<StateServer>,
     leaves_on_drop: bool,
@@ -121,6 +123,7 @@ impl Link {
         if let Some(bytes) = frame.complete_bytes() {
             return self.send(class, bytes, stride);
         }
+        frame.warm(vector);
         let mut packets = [[IoSlice::new(&[]); 2]; MAX_SUPERFRAME_DATAGRAMS];
         let count = packets.iter_mut().zip(frame.packets(vector)).map(|(to, packet)| *to = packet).count();
         match self.socket.send_gathered(self.classifier.tos_of(class), &packets[..count]) {
@@ -245,6 +248,7 @@ impl Worker {
             frame: Frame::default(),
             spin,
             looked: Instant::default(),
+            warmed: 0,
             state,
             leaves_on_drop: true,
             _heartbeat: heartbeat,
@@ -371,12 +375,17 @@ impl Worker {
     /// Takes in what has arrived, and tells whether anything has.
     fn receive(&mut self) -> io::Result<bool> {
         let segment_floats = usize::from(self.session.layout().segment_floats());
+        let remaining = self.session.remaining();
         let Some(places) = self.session.landing() else {
             let Some((class, len, stride)) = self.link.receive()? else { return Ok(false) };
             let payload = &self.link.recv_buffer[..len];
             self.session.handle_datagrams(self.link.last_heard, class, payload, stride);
             return Ok(true);
         };
+        if self.warmed != remaining {
+            self.warmed = remaining;
+            warm(places);
+        }
         let Some((class, landed)) = self.link.receive_into(places, segment_floats)? else { return Ok(false) };
         self.session.handle_landed(self.link.last_heard, class, &landed, &self.link.recv_buffer);
         Ok(true)
