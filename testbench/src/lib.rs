@@ -10,6 +10,7 @@ pub mod netns;
 pub mod peers;
 pub mod process;
 pub mod requirements;
+pub mod scaling;
 pub mod scratch;
 pub mod simulation;
 pub mod spread;

@@ -13,7 +13,7 @@ pub mod checker;
 pub mod network;
 mod packets;
 mod process;
-mod queue;
+pub(crate) mod queue;
 pub mod report;
 pub mod swarm;
 pub mod transcript;

@@ -7,54 +7,54 @@ use iswitch_protocol::Instant;
 
 /// A priority queue of things that happen; those of the same instant in the order that they were added.
 #[derive(Debug)]
-pub(super) struct Queue<T> {
-    heap: BinaryHeap<Reverse<Entry<T>>>,
+pub(crate) struct Queue<T, At: Ord = Instant> {
+    heap: BinaryHeap<Reverse<Entry<T, At>>>,
     sequence: u64,
 }
 
 #[derive(Debug)]
-struct Entry<T> {
-    at: Instant,
+struct Entry<T, At> {
+    at: At,
     sequence: u64,
     what: T,
 }
 
-impl<T> Queue<T> {
-    pub(super) fn new() -> Self {
+impl<T, At: Ord + Copy> Queue<T, At> {
+    pub(crate) fn new() -> Self {
         Self { heap: BinaryHeap::new(), sequence: 0 }
     }
 
-    pub(super) fn push(&mut self, at: Instant, what: T) {
+    pub(crate) fn push(&mut self, at: At, what: T) {
         self.sequence += 1;
         self.heap.push(Reverse(Entry { at, sequence: self.sequence, what }));
     }
 
-    pub(super) fn pop(&mut self) -> Option<(Instant, T)> {
+    pub(crate) fn pop(&mut self) -> Option<(At, T)> {
         self.heap.pop().map(|Reverse(entry)| (entry.at, entry.what))
     }
 }
 
-impl<T> Entry<T> {
-    fn key(&self) -> (Instant, u64) {
+impl<T, At: Copy> Entry<T, At> {
+    fn key(&self) -> (At, u64) {
         (self.at, self.sequence)
     }
 }
 
-impl<T> PartialEq for Entry<T> {
+impl<T, At: Ord + Copy> PartialEq for Entry<T, At> {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
 
-impl<T> Eq for Entry<T> {}
+impl<T, At: Ord + Copy> Eq for Entry<T, At> {}
 
-impl<T> PartialOrd for Entry<T> {
+impl<T, At: Ord + Copy> PartialOrd for Entry<T, At> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T> Ord for Entry<T> {
+impl<T, At: Ord + Copy> Ord for Entry<T, At> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.key().cmp(&other.key())
     }

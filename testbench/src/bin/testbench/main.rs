@@ -5,6 +5,7 @@ mod compare;
 mod mutants;
 mod peers;
 mod scale;
+mod scaling;
 mod simulate;
 
 use std::process::ExitCode;
@@ -31,6 +32,8 @@ enum Command {
     Peers(peers::Options),
     /// Measure them with racks of workers below a switch above their switches; needs root
     Scale(scale::Options),
+    /// Calculate how long a sum takes with 10 to 100,000 workers, through switches and without
+    Scaling(scaling::Options),
 }
 
 fn main() -> ExitCode {
@@ -40,5 +43,6 @@ fn main() -> ExitCode {
         Command::Compare(options) => compare::compare(&options),
         Command::Peers(options) => peers::run(&options),
         Command::Scale(options) => scale::run(&options),
+        Command::Scaling(options) => scaling::run(&options),
     }
 }

@@ -1,0 +1,183 @@
+//! `testbench scaling`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use iswitch_protocol::limits::{MAX_HEIGHT, MAX_MEMBERS, MAX_SUPERFRAME_DATAGRAMS};
+use iswitch_testbench::peers::Rate;
+use iswitch_testbench::scaling::costs::Costs;
+use iswitch_testbench::scaling::study::{Study, Table};
+use iswitch_testbench::scaling::topology::Tree;
+use iswitch_testbench::scaling::{Algorithm, Scenario, calibrate, plot, reality};
+
+/// The vectors of the paper's DQN, A2C, PPO and DDPG, smallest first.
+const PAPER_FLOATS: [u32; 4] = [10_119, 40_327, 866_439, 1_687_206];
+const WORKERS: [u32; 5] = [10, 100, 1_000, 10_000, 100_000];
+const MAX_WORKERS: i64 = 1_000_000;
+/// Floats of which a segment's index has enough bits.
+const MAX_FLOATS: i64 = 100_000_000;
+/// Longest that the light takes, or a satellite, in microseconds.
+const MAX_DELAY_US: f64 = 1e6;
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Numbers of workers
+    #[arg(long, value_delimiter = ',', default_values_t = WORKERS, value_parser = clap::value_parser!(u32).range(1..=MAX_WORKERS))]
+    workers: Vec<u32>,
+    /// Floats in the vectors; by default those of the paper's four models
+    #[arg(long, value_delimiter = ',', default_values_t = PAPER_FLOATS, value_parser = clap::value_parser!(u32).range(1..=MAX_FLOATS))]
+    floats: Vec<u32>,
+    /// Only these algorithms
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Algorithm>,
+    /// Rate of each link, each way
+    #[arg(long, default_value = "10gbit")]
+    rate: Rate,
+    /// Time that a bit takes over each link, in microseconds
+    #[arg(long, default_value_t = 1.0, value_parser = micros)]
+    delay_us: f64,
+    /// Workers at each switch of the lowest level; three in the paper
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=MAX_MEMBERS as i64))]
+    rack: u16,
+    /// Switches below each switch of a higher level
+    #[arg(long, default_value_t = MAX_MEMBERS as u16, value_parser = clap::value_parser!(u16).range(2..=MAX_MEMBERS as i64))]
+    radix: u16,
+    /// Segments in a super-frame of workers and iswitchd
+    #[arg(long, default_value_t = 44, value_parser = clap::value_parser!(u8).range(1..=MAX_SUPERFRAME_DATAGRAMS as i64))]
+    superframe_segments: u8,
+    /// Threads of each iswitchd that share out the segments, as if it could; now it has one
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
+    switch_threads: u8,
+    /// Receive buffer of each switch, from which the workers' windows come
+    #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    switch_buffer_mib: u16,
+    /// Workers begin up to so much later, drawn for each; then only as many as are followed packet by packet
+    #[arg(long, default_value_t = 0.0, value_parser = micros)]
+    jitter_us: f64,
+    /// Decides the draws
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Up to so many workers follow every packet; beyond, one worker that stands for all
+    #[arg(long, value_name = "WORKERS", default_value_t = 100)]
+    packets_up_to: usize,
+    /// What processors take, as --calibrate prints it [default: as measured on a machine with 2 cores]
+    #[arg(long, value_name = "FILE")]
+    costs: Option<PathBuf>,
+    /// Measure what processors take here, print it, and do nothing else
+    #[arg(long, conflicts_with_all = ["costs", "against"])]
+    calibrate: bool,
+    /// Only calculate what `testbench peers --json` has measured, in this file, and compare
+    #[arg(long, value_name = "FILE")]
+    against: Option<PathBuf>,
+    /// Workers of that measurement
+    #[arg(long, default_value_t = 4, requires = "against", value_parser = clap::value_parser!(u16).range(1..=64))]
+    measured_workers: u16,
+    /// Cores of its machine
+    #[arg(long, default_value_t = 2, requires = "against", value_parser = clap::value_parser!(u16).range(1..))]
+    cores: u16,
+    /// Draw each table as an SVG in this directory
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
+    /// Print each table as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn micros(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|error| format!("{error}"))?;
+    let is_good = (0.0..=MAX_DELAY_US).contains(&value);
+    if is_good { Ok(value) } else { Err(format!("{value}, expected 0 to {MAX_DELAY_US}")) }
+}
+
+pub(crate) fn run(options: &Options) -> ExitCode {
+    match try_run(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("testbench scaling: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn try_run(options: &Options) -> Result<(), String> {
+    if options.calibrate {
+        let costs = calibrate::measure().map_err(|error| format!("loop-back: {error}"))?;
+        let json = || serde_json::to_string(&costs).unwrap_or_default();
+        print!("{}", if options.json { json() + "\n" } else { calibrate::file(&costs) });
+        return Ok(());
+    }
+    let costs = match &options.costs {
+        None => Costs::measured(),
+        Some(path) => Costs::parse(&read(path)?).map_err(|error| format!("{}: {error}", path.display()))?,
+    };
+    if let Some(path) = &options.against {
+        let (workers, cores) = (usize::from(options.measured_workers), usize::from(options.cores));
+        let pairs = reality::compare(&read(path)?, workers, cores, costs);
+        let pairs = pairs.map_err(|error| format!("{}: {error}", path.display()))?;
+        println!("{}", if options.json { reality::json(&pairs).to_string() } else { reality::text(&pairs) });
+        return Ok(());
+    }
+    check_heights(options)?;
+    for floats in &options.floats {
+        let table = study(options, *floats, costs);
+        println!("{}", if options.json { table.json().to_string() } else { table.text() });
+        if let Some(directory) = &options.plots {
+            std::fs::create_dir_all(directory)
+                .map_err(|error| format!("{}: {error}", directory.display()))?;
+            plot::draw(&table, &directory.join(format!("scaling-{floats}.svg")))?;
+        }
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn check_heights(options: &Options) -> Result<(), String> {
+    for workers in &options.workers {
+        let tree = Tree::new(*workers as usize, usize::from(options.rack), usize::from(options.radix));
+        if tree.levels() > usize::from(MAX_HEIGHT) {
+            let (rack, radix, levels) = (options.rack, options.radix, tree.levels());
+            return Err(format!(
+                "{workers} workers with --rack {rack} and --radix {radix} need {levels} levels of switches, \
+                 at most {MAX_HEIGHT}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn study(options: &Options, floats: u32, costs: Costs) -> Table {
+    let scenario = Scenario {
+        rack: usize::from(options.rack),
+        radix: usize::from(options.radix),
+        bits_per_s: options.rate.bits_per_s,
+        delay_us: options.delay_us,
+        superframe_segments: usize::from(options.superframe_segments),
+        switch_threads: usize::from(options.switch_threads),
+        switch_buffer_bytes: usize::from(options.switch_buffer_mib) << 20,
+        jitter_us: options.jitter_us,
+        seed: options.seed,
+        ..Scenario::new(1, floats, costs)
+    };
+    let algorithms = if options.only.is_empty() { Algorithm::ALL.to_vec() } else { options.only.clone() };
+    let study = Study {
+        scenario,
+        workers: options.workers.iter().map(|workers| *workers as usize).collect(),
+        algorithms,
+        packets_up_to: options.packets_up_to,
+    };
+    let bar = ProgressBar::new((study.workers.len() * study.algorithms.len()) as u64);
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
+        bar.set_style(style);
+    }
+    let table = study.run(|workers, algorithm| {
+        bar.set_message(format!("{floats} floats, {workers} workers: {algorithm}"));
+        bar.inc(1);
+    });
+    bar.finish_and_clear();
+    table
+}

@@ -1,0 +1,160 @@
+//! What machines take for a message: the only figures of the model that are measured.
+
+use serde::{Deserialize, Serialize};
+
+use super::Picos;
+
+/// A time that grows with the bytes that are moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Line {
+    /// Nanoseconds for each call, whatever it moves.
+    pub ns: f64,
+    /// Nanoseconds for each byte.
+    pub ns_per_byte: f64,
+}
+
+impl Line {
+    /// Nothing takes any time.
+    pub const ZERO: Self = Self { ns: 0.0, ns_per_byte: 0.0 };
+
+    /// For so many bytes.
+    pub fn of(self, bytes: usize) -> Picos {
+        to_picos(self.ns + self.ns_per_byte * bytes as f64)
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { ns: self.ns + other.ns, ns_per_byte: self.ns_per_byte + other.ns_per_byte }
+    }
+}
+
+/// Nanoseconds as picoseconds.
+pub(super) fn to_picos(ns: f64) -> Picos {
+    (ns * 1e3).round() as Picos
+}
+
+/// Processor time of the ends of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndCosts {
+    /// A send of one super-frame.
+    pub send: Line,
+    /// A receive of one super-frame.
+    pub receive: Line,
+}
+
+/// The accelerator in hardware.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pipeline {
+    /// Bytes of packets that each port takes in a second.
+    pub bytes_per_s: f64,
+    /// From the last byte of the last contribution to the first byte of the sum, in nanoseconds.
+    pub latency_ns: f64,
+}
+
+/// All costs of a study.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Costs {
+    /// UDP super-frames of tagged packets at a worker, which makes them of its vector and copies them into the sum.
+    pub superframe: EndCosts,
+    /// The same at the switch daemon, without that.
+    pub switch_frame: EndCosts,
+    /// TCP: members of a ring, of a parameter server, of halving and doubling.
+    pub stream: EndCosts,
+    /// What the switch's core does with a contribution beyond receiving it.
+    pub switch_add: Line,
+    /// What it does with a sum beyond sending it.
+    pub switch_emit: Line,
+    /// Adding a received vector to one's own.
+    pub worker_add: Line,
+    /// From the arrival of a message to the first instruction of an idle process that waits for it, in nanoseconds.
+    pub wake_ns: f64,
+    /// The switch in hardware; by design, not measured.
+    pub hardware: Pipeline,
+}
+
+const MEASURED: &str = include_str!("measured.toml");
+
+impl Costs {
+    /// Nothing but the links takes any time.
+    pub const ZERO: Self = Self {
+        superframe: EndCosts { send: Line::ZERO, receive: Line::ZERO },
+        switch_frame: EndCosts { send: Line::ZERO, receive: Line::ZERO },
+        stream: EndCosts { send: Line::ZERO, receive: Line::ZERO },
+        switch_add: Line::ZERO,
+        switch_emit: Line::ZERO,
+        worker_add: Line::ZERO,
+        wake_ns: 0.0,
+        hardware: Pipeline { bytes_per_s: f64::INFINITY, latency_ns: 0.0 },
+    };
+
+    /// Those of `measured.toml`, which says where they come from.
+    ///
+    /// # Panics
+    /// If the file in the source tree is not well-formed.
+    pub fn measured() -> Self {
+        Self::parse(MEASURED).expect("measured.toml is well-formed")
+    }
+
+    /// Reads such a file.
+    ///
+    /// # Errors
+    /// Which field is missing, unknown, negative or no number.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let costs: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        let Self { superframe, switch_frame, stream, switch_add, switch_emit, worker_add, wake_ns, hardware } =
+            costs;
+        let lines = [
+            ("superframe.send", superframe.send),
+            ("superframe.receive", superframe.receive),
+            ("switch_frame.send", switch_frame.send),
+            ("switch_frame.receive", switch_frame.receive),
+            ("stream.send", stream.send),
+            ("stream.receive", stream.receive),
+            ("switch_add", switch_add),
+            ("switch_emit", switch_emit),
+            ("worker_add", worker_add),
+        ];
+        let of_lines = lines.iter().flat_map(|(name, line)| [(*name, line.ns), (*name, line.ns_per_byte)]);
+        let single = [("wake_ns", wake_ns), ("hardware.latency_ns", hardware.latency_ns)];
+        for (name, value) in of_lines.chain(single) {
+            if !(0.0..=MAX_NS).contains(&value) {
+                return Err(format!("{name} is {value}, expected 0 to {MAX_NS:e}"));
+            }
+        }
+        if hardware.bytes_per_s.is_nan() || hardware.bytes_per_s < MIN_BYTES_PER_S {
+            let value = hardware.bytes_per_s;
+            return Err(format!("hardware.bytes_per_s is {value}, expected at least {MIN_BYTES_PER_S:e}"));
+        }
+        Ok(costs)
+    }
+}
+
+/// Most that a single cost may be: a second.
+const MAX_NS: f64 = 1e9;
+const MIN_BYTES_PER_S: f64 = 1e3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_measured_costs_are_read_and_bad_ones_refused() {
+        assert!(Costs::measured().stream.send.ns > 0.0);
+        for (from, to) in
+            [("wake_ns = ", "wake_ns = -"), ("wake_ns = ", "wake = "), ("wake_ns = ", "wake_ns = 1e12 # ")]
+        {
+            let error = Costs::parse(&MEASURED.replace(from, to)).unwrap_err();
+            assert!(error.contains("wake"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_line_counts_bytes() {
+        assert_eq!(Line { ns: 2.0, ns_per_byte: 0.5 }.of(10), 7_000);
+    }
+}

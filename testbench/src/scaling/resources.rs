@@ -1,0 +1,97 @@
+//! What is used by one thing at a time: links and processors. First come, first served.
+
+use super::Picos;
+
+/// Picoseconds in a second.
+pub(super) const SECOND: f64 = 1e12;
+
+/// What all cables are like, each way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cable {
+    pub(super) picos_per_byte: Picos,
+    pub(super) delay: Picos,
+}
+
+/// One direction of a cable.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Link {
+    cable: Cable,
+    busy_until: Picos,
+}
+
+impl Link {
+    pub(super) fn new(cable: Cable) -> Self {
+        Self { cable, busy_until: 0 }
+    }
+
+    /// Sends so many bytes: when the last of them arrives at the other end.
+    pub(super) fn carry(&mut self, now: Picos, wire_bytes: usize) -> Picos {
+        self.busy_until = self.busy_until.max(now) + wire_bytes as Picos * self.cable.picos_per_byte;
+        self.busy_until + self.cable.delay
+    }
+}
+
+/// Processes of one thread each, on machines of their own or on the cores of one machine.
+#[derive(Clone, Debug)]
+pub(super) struct Processes {
+    busy_until: Vec<Picos>,
+    /// Empty where each process has a machine of its own.
+    cores: Vec<Picos>,
+    wake: Picos,
+}
+
+impl Processes {
+    pub(super) fn new(count: usize, shared_cores: Option<usize>, wake: Picos) -> Self {
+        Self { busy_until: vec![0; count], cores: vec![0; shared_cores.unwrap_or(0)], wake }
+    }
+
+    /// Work that the process does of its own accord, as soon as it has done what it has begun: when it is done.
+    pub(super) fn run(&mut self, process: usize, now: Picos, cost: Picos) -> Picos {
+        let ready = self.busy_until[process].max(now);
+        let start = self.take_core(ready, cost);
+        self.busy_until[process] = start + cost;
+        start + cost
+    }
+
+    /// Work that something which has arrived makes: an idle process has to notice it.
+    pub(super) fn react(&mut self, process: usize, now: Picos, cost: Picos) -> Picos {
+        let is_idle = self.busy_until[process] < now;
+        self.run(process, if is_idle { now + self.wake } else { now }, cost)
+    }
+
+    /// When work that could begin at `ready` begins: on the core that is free just before, so that others stay free.
+    fn take_core(&mut self, ready: Picos, cost: Picos) -> Picos {
+        let free = self.cores.iter_mut().filter(|free| **free <= ready).max();
+        let core = match free {
+            Some(core) => core,
+            None => match self.cores.iter_mut().min() {
+                Some(core) => core,
+                None => return ready,
+            },
+        };
+        let start = ready.max(*core);
+        *core = start + cost;
+        start
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_sends_one_packet_after_the_other() {
+        let mut link = Link::new(Cable { picos_per_byte: 800, delay: 1_000 });
+        assert_eq!([link.carry(0, 10), link.carry(0, 10), link.carry(50_000, 10)], [9_000, 17_000, 59_000]);
+    }
+
+    #[test]
+    fn processes_wait_for_themselves_and_for_cores() {
+        let mut own = Processes::new(3, None, 7);
+        assert_eq!([own.run(0, 0, 10), own.run(0, 5, 10), own.run(1, 5, 10)], [10, 20, 15]);
+        // Only who is idle has to wake up.
+        assert_eq!([own.react(0, 15, 10), own.react(2, 15, 10)], [30, 32]);
+        let mut shared = Processes::new(3, Some(2), 0);
+        assert_eq!([shared.run(0, 0, 10), shared.run(1, 0, 10), shared.run(2, 0, 10)], [10, 10, 20]);
+    }
+}

@@ -1,0 +1,82 @@
+//! How vectors are cut up for the wire.
+
+use std::iter;
+
+use iswitch_protocol::limits::{DEFAULT_SEGMENT_FLOATS, FLOAT_LEN_BYTES};
+
+/// Bytes of a tagged packet beside its floats: Ethernet preamble, header, check sequence and gap (38), IPv4 (20), UDP (8)
+/// and Seg (8).
+const UDP_OVERHEAD_BYTES: usize = 74;
+/// Bytes of a TCP segment beside its payload: Ethernet (38), IPv4 (20), TCP with time stamps (32).
+const TCP_OVERHEAD_BYTES: usize = 90;
+const TCP_PAYLOAD_BYTES: usize = 1448;
+/// Segments of a super-frame of TCP: the most that fit in 65,535 bytes.
+const TCP_PACKETS: usize = 45;
+/// The shortest packet, preamble and gap included.
+const MIN_WIRE_BYTES: usize = 84;
+
+/// A way to cut bytes into packets, and to move packets in super-frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Framing {
+    /// Bytes of vector in a full packet.
+    pub payload_bytes: usize,
+    /// Bytes of each packet beside them.
+    pub overhead_bytes: usize,
+    /// Packets that hosts hand to their network cards, and take from them, at once.
+    pub packets: usize,
+}
+
+impl Framing {
+    /// Tagged packets of 366 floats, in super-frames of so many.
+    pub fn segments(packets: usize) -> Self {
+        let payload_bytes = usize::from(DEFAULT_SEGMENT_FLOATS) * FLOAT_LEN_BYTES;
+        Self { payload_bytes, overhead_bytes: UDP_OVERHEAD_BYTES, packets: packets.max(1) }
+    }
+
+    /// What the kernel makes of a TCP stream.
+    pub fn stream() -> Self {
+        Self { payload_bytes: TCP_PAYLOAD_BYTES, overhead_bytes: TCP_OVERHEAD_BYTES, packets: TCP_PACKETS }
+    }
+
+    /// Payloads of the super-frames that a message of so many bytes makes.
+    pub fn frames(self, bytes: usize) -> impl Iterator<Item = usize> {
+        parts(bytes, self.payload_bytes * self.packets)
+    }
+
+    /// Payloads of the packets of so many bytes.
+    pub fn packets(self, bytes: usize) -> impl Iterator<Item = usize> {
+        parts(bytes, self.payload_bytes)
+    }
+
+    /// Bytes that a packet with so much payload occupies on a link.
+    pub fn wire_bytes(self, payload_bytes: usize) -> usize {
+        (payload_bytes + self.overhead_bytes).max(MIN_WIRE_BYTES)
+    }
+
+    /// The same of all packets of a message.
+    pub fn message_wire_bytes(self, bytes: usize) -> usize {
+        self.packets(bytes).map(|payload| self.wire_bytes(payload)).sum()
+    }
+}
+
+fn parts(bytes: usize, part: usize) -> impl Iterator<Item = usize> {
+    let full = bytes / part;
+    iter::repeat_n(part, full).chain(iter::once(bytes - full * part).filter(|rest| *rest > 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vector_of_the_paper_is_28_full_packets() {
+        let framing = Framing::segments(44);
+        assert_eq!(framing.frames(10_119 * 4).collect::<Vec<_>>(), [10_119 * 4]);
+        assert_eq!(framing.packets(10_119 * 4).count(), 28);
+        assert_eq!(framing.wire_bytes(1464), 1538);
+        assert_eq!(framing.message_wire_bytes(10_119 * 4), 10_119 * 4 + 28 * 74);
+        assert_eq!(framing.frames(0).count(), 0);
+        assert_eq!(framing.frames(65 * 1464).collect::<Vec<_>>(), [44 * 1464, 21 * 1464]);
+        assert_eq!(framing.wire_bytes(4), 84);
+    }
+}
