@@ -21,8 +21,9 @@ use super::costs::{Costs, EndCosts, Line, Pipeline};
 use super::wire::Framing;
 
 /// What is measured so often, of which the median counts.
-const BATCHES: usize = 15;
-const CALLS: usize = 200;
+const CALLS: usize = 3_000;
+/// The same of passes over whole vectors.
+const PASSES: usize = 15;
 /// Segments in the shortest and in the longest super-frame.
 const SEGMENTS: [usize; 2] = [1, 44];
 /// Vectors are as long as the paper's longest, so that most of them is in no cache.
@@ -68,19 +69,15 @@ fn line(bytes: [usize; 2], ns: [f64; 2]) -> Line {
     Line { ns: (ns[0] - ns_per_byte * bytes[0] as f64).max(0.0), ns_per_byte }
 }
 
-/// Medians of the times of two operations that are done in turn, for a number that goes up from call to call.
+/// Medians of the times of two operations that are done in turn, for a number that goes up from call to call. Others
+/// that take the processor away do so in few calls.
 fn in_turn(mut both: impl FnMut(usize) -> io::Result<[f64; 2]>) -> io::Result<[f64; 2]> {
-    let mut batches = [Vec::new(), Vec::new()];
-    for batch in 0..BATCHES {
-        let mut sums = [0.0; 2];
-        for call in 0..CALLS {
-            let [first, second] = both(batch * CALLS + call)?;
-            sums = [sums[0] + first, sums[1] + second];
-        }
-        batches[0].push(sums[0] / CALLS as f64);
-        batches[1].push(sums[1] / CALLS as f64);
+    let mut times = [Vec::with_capacity(CALLS), Vec::with_capacity(CALLS)];
+    for call in 0..CALLS {
+        let both = both(call)?;
+        times.iter_mut().zip(both).for_each(|(times, ns)| times.push(ns));
     }
-    Ok(batches.map(median))
+    Ok(times.map(median))
 }
 
 /// Two long vectors, as a worker has them, of which each call takes the next part.
@@ -203,7 +200,7 @@ fn worker_add() -> f64 {
     let floats = framing.payload_bytes * framing.packets / size_of::<f32>();
     let (own, mut sum) = (vec![1.0_f32; FLOATS], vec![0.0_f32; FLOATS]);
     let received = vec![2.0_f32; floats];
-    let batch = |_| {
+    let pass = |_| {
         let begin = Instant::now();
         for (sum, own) in sum.chunks_mut(floats).zip(own.chunks(floats)) {
             for ((sum, own), x) in sum.iter_mut().zip(own).zip(black_box(&received)) {
@@ -213,14 +210,14 @@ fn worker_add() -> f64 {
         black_box(&sum);
         nanos(begin) / (FLOATS * size_of::<f32>()) as f64
     };
-    median((0..BATCHES).map(batch).collect())
+    median((0..PASSES).map(pass).collect())
 }
 
 /// From a sleeping receiver's packet to its first instruction: what is left of a round trip.
 fn wake(superframe: EndCosts) -> io::Result<f64> {
     let [here, there] = udp_pair()?;
     let payload = vec![1; stride()];
-    let answers = BATCHES * CALLS;
+    let answers = CALLS;
     thread::scope(|scope| {
         let echo = scope.spawn(|| {
             let mut buffer = vec![0; MAX_SUPERFRAME_LEN_BYTES];
@@ -305,8 +302,7 @@ fn switch_core() -> (Line, Line) {
     let mut round = 0;
     let mut time = |of_frame: usize| {
         let (mut added, mut emitted) = (Vec::new(), Vec::new());
-        for _ in 0..BATCHES {
-            let mut times = [0.0; 2];
+        for _ in 0..PASSES {
             let frames = segments / of_frame;
             for frame in 0..frames {
                 let bytes = contribution(round, (frame * of_frame) as u32, of_frame);
@@ -314,15 +310,14 @@ fn switch_core() -> (Line, Line) {
                     let begin = Instant::now();
                     switch.handle_datagrams(now, &member(number), Class::Data, &bytes, stride());
                     let sent = drain(&mut switch);
-                    times[usize::from(sent > 0)] += nanos(begin);
+                    let ns = nanos(begin);
                     assert_eq!(sent > 0, number == MEMBERS, "the last contribution makes the sum");
+                    if sent > 0 { emitted.push(ns) } else { added.push(ns) }
                 }
             }
             // What the round has left is closed by its last segments.
             finish(&mut switch, now, round, frames * of_frame);
             round += 1;
-            added.push(times[0] / frames as f64 / f64::from(MEMBERS - 1));
-            emitted.push(times[1] / frames as f64);
         }
         let added = median(added);
         (added, (median(emitted) - added).max(0.0))

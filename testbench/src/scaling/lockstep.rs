@@ -174,6 +174,9 @@ impl Service {
             }
         }
         if !self.is_pipelined {
+            // Meanwhile the other servers' sums come in.
+            let of_others: Picos = frames.iter().map(|bytes| costs.stream.receive.of(*bytes)).sum();
+            server.processor += self.others as Picos * of_others;
             for bytes in &frames {
                 server = self.scatter(scenario, server, *bytes);
             }

@@ -4,8 +4,8 @@ use std::iter;
 
 use iswitch_protocol::limits::{DEFAULT_SEGMENT_FLOATS, FLOAT_LEN_BYTES};
 
-/// Bytes of a tagged packet beside its floats: Ethernet preamble, header, check sequence and gap (38), IPv4 (20), UDP (8)
-/// and Seg (8).
+/// Bytes of a tagged packet beside its floats: Ethernet preamble, header, check sequence and gap (38), IPv4 (20),
+/// UDP (8) and Seg (8).
 const UDP_OVERHEAD_BYTES: usize = 74;
 /// Bytes of a TCP segment beside its payload: Ethernet (38), IPv4 (20), TCP with time stamps (32).
 const TCP_OVERHEAD_BYTES: usize = 90;

@@ -24,10 +24,16 @@ const MAX_DELAY_US: f64 = 1e6;
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Numbers of workers
-    #[arg(long, value_delimiter = ',', default_values_t = WORKERS, value_parser = clap::value_parser!(u32).range(1..=MAX_WORKERS))]
+    #[arg(
+        long, value_delimiter = ',', default_values_t = WORKERS,
+        value_parser = clap::value_parser!(u32).range(1..=MAX_WORKERS)
+    )]
     workers: Vec<u32>,
     /// Floats in the vectors; by default those of the paper's four models
-    #[arg(long, value_delimiter = ',', default_values_t = PAPER_FLOATS, value_parser = clap::value_parser!(u32).range(1..=MAX_FLOATS))]
+    #[arg(
+        long, value_delimiter = ',', default_values_t = PAPER_FLOATS,
+        value_parser = clap::value_parser!(u32).range(1..=MAX_FLOATS)
+    )]
     floats: Vec<u32>,
     /// Only these algorithms
     #[arg(long, value_enum, value_delimiter = ',')]
@@ -42,16 +48,25 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=MAX_MEMBERS as i64))]
     rack: u16,
     /// Switches below each switch of a higher level
-    #[arg(long, default_value_t = MAX_MEMBERS as u16, value_parser = clap::value_parser!(u16).range(2..=MAX_MEMBERS as i64))]
+    #[arg(
+        long, default_value_t = MAX_MEMBERS as u16,
+        value_parser = clap::value_parser!(u16).range(2..=MAX_MEMBERS as i64)
+    )]
     radix: u16,
     /// Segments in a super-frame of workers and iswitchd
-    #[arg(long, default_value_t = 44, value_parser = clap::value_parser!(u8).range(1..=MAX_SUPERFRAME_DATAGRAMS as i64))]
+    #[arg(
+        long, default_value_t = 44,
+        value_parser = clap::value_parser!(u8).range(1..=MAX_SUPERFRAME_DATAGRAMS as i64)
+    )]
     superframe_segments: u8,
     /// Threads of each iswitchd that share out the segments, as if it could; now it has one
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
     switch_threads: u8,
     /// Receive buffer of each switch, from which the workers' windows come
-    #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(
+        long, value_name = "MIB", default_value_t = 16,
+        value_parser = clap::value_parser!(u16).range(1..=1024)
+    )]
     switch_buffer_mib: u16,
     /// Workers begin up to so much later, drawn for each; then only as many as are followed packet by packet
     #[arg(long, default_value_t = 0.0, value_parser = micros)]
@@ -72,10 +87,16 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
     /// Workers of that measurement
-    #[arg(long, default_value_t = 4, requires = "against", value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(
+        long, default_value_t = 4, requires = "against",
+        value_parser = clap::value_parser!(u16).range(1..=64)
+    )]
     measured_workers: u16,
     /// Cores of its machine
-    #[arg(long, default_value_t = 2, requires = "against", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(
+        long, default_value_t = 2, requires = "against",
+        value_parser = clap::value_parser!(u16).range(1..)
+    )]
     cores: u16,
     /// Draw each table as an SVG in this directory
     #[arg(long, value_name = "DIR")]
