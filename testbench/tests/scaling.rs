@@ -37,7 +37,7 @@ fn delay_alone_counts_the_hops_of_the_paper() {
             }
         }
         if workers.is_power_of_two() {
-            let log = workers.ilog2() as Picos;
+            let log = Picos::from(workers.ilog2());
             let halving = scenario.run(Algorithm::HalvingDoubling, Detail::Packets);
             assert_eq!(halving, 4 * log * 7_000_000);
             assert_eq!(scenario.run(Algorithm::RecursiveDoubling, Detail::Packets), 2 * log * 7_000_000);

@@ -200,7 +200,7 @@ impl Simulation<'_> {
                 }
                 Event::Up(child, part) => self.add(child, part, now),
                 Event::Down(node, part) if self.nodes.children[node].is_empty() => {
-                    self.collect(node, part, now)
+                    self.collect(node, part, now);
                 }
                 Event::Down(node, part) => self.pass_on(node, part, now),
                 Event::Taken(worker) => {

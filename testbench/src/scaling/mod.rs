@@ -1,9 +1,9 @@
 //! How long a sum takes with ten workers and with a hundred thousand: discrete events on links and processors.
 //!
 //! `aggregation` is the tree of switches, super-frame by super-frame or packet by packet. All other algorithms are
-//! plans of messages (`plan`), which `packets` carries out packet by packet. Beyond some hundred workers that takes too
-//! long, and `lockstep` follows one worker that stands for all. What processors take comes from [`costs`]; no floats are
-//! moved.
+//! plans of messages (`plan`), which `packets` carries out packet by packet. Beyond some hundred workers that takes
+//! too long, and `lockstep` follows one worker that stands for all. What processors take comes from [`costs`]; no
+//! floats are moved.
 
 mod aggregation;
 pub mod bounds;

@@ -146,16 +146,11 @@ impl Simulation<'_> {
         let done = self.processes.run(host, now, self.scenario.costs.stream.send.of(bytes as usize));
         let packets_missing = self.framing.packets(bytes as usize).count() as u32;
         let frame = Frame { message, bytes, packets_missing, is_last };
-        let place = match self.free.pop() {
-            Some(place) => {
-                self.frames[place as usize] = frame;
-                place
-            }
-            None => {
-                self.frames.push(frame);
-                self.frames.len() as u32 - 1
-            }
-        };
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.frames.push(frame);
+            self.frames.len() as u32 - 1
+        });
+        self.frames[place as usize] = frame;
         self.queue.push(done, Event::Sent(place));
     }
 

@@ -99,7 +99,16 @@ impl Table {
     /// For programs.
     pub fn json(&self) -> Value {
         let Scenario {
-            floats, bits_per_s, delay_us, rack, radix, superframe_segments, jitter_us, seed, ..
+            floats,
+            bits_per_s,
+            delay_us,
+            rack,
+            radix,
+            superframe_segments,
+            switch_threads,
+            jitter_us,
+            seed,
+            ..
         } = self.scenario;
         let rows = self.rows.iter().flat_map(|(workers, cells)| {
             let levels = Scenario { workers: *workers, ..self.scenario }.tree().levels();
@@ -112,7 +121,7 @@ impl Table {
         });
         json!({
             "floats": floats, "bits_per_s": finite(bits_per_s), "delay_us": delay_us, "rack": rack, "radix": radix,
-            "superframe_segments": superframe_segments, "jitter_us": jitter_us, "seed": seed,
+            "superframe_segments": superframe_segments, "switch_threads": switch_threads, "jitter_us": jitter_us, "seed": seed,
             "rows": rows.collect::<Vec<_>>(),
         })
     }

@@ -18,7 +18,7 @@ const WORKERS: [u32; 5] = [10, 100, 1_000, 10_000, 100_000];
 const MAX_WORKERS: i64 = 1_000_000;
 /// Floats of which a segment's index has enough bits.
 const MAX_FLOATS: i64 = 100_000_000;
-/// Longest that the light takes, or a satellite, in microseconds.
+/// The longest delay, in microseconds.
 const MAX_DELAY_US: f64 = 1e6;
 
 #[derive(Debug, Args)]
