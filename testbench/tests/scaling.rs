@@ -149,8 +149,8 @@ fn a_seed_decides_who_is_late() {
         assert_eq!(time(1), time(1), "{algorithm}");
         assert_ne!(time(1), time(2), "{algorithm}");
         let on_time = Scenario { jitter_us: 0.0, ..late(1) }.run(algorithm, Detail::Packets);
-        // Whoever waits for the late ones has to wake up more often; a server, on the other hand, is less crowded.
-        let most = on_time + on_time / 5 + 500_000_000;
+        // Late workers can spoil a pipeline, and a server is less crowded: but by no more than this.
+        let most = 2 * on_time + 500_000_000;
         assert!((on_time * 4 / 5..=most).contains(&time(1)), "{algorithm}: {} after {on_time}", time(1));
     }
 }

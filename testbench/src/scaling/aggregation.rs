@@ -154,7 +154,7 @@ pub(super) fn run(scenario: &Scenario, algorithm: Algorithm, folded: bool) -> Pi
         counts: counts.collect(),
         nodes,
         processes: Processes::new(
-            count * scenario.switch_threads,
+            count * scenario.switch_daemons,
             scenario.shared_cores,
             to_picos(scenario.costs.wake_ns),
         ),
@@ -219,7 +219,7 @@ impl Simulation<'_> {
             return;
         }
         let cost = self.scenario.costs.superframe.send.of(self.frames[sent].bytes);
-        let done = self.processes.run(self.thread(worker, 0), now, cost);
+        let done = self.processes.run(self.process(worker, 0), now, cost);
         self.progress[worker] = Progress { sent: sent + 1, taken, is_sending: true };
         self.queue.push(done, Event::Sent(worker, sent));
     }
@@ -247,11 +247,11 @@ impl Simulation<'_> {
             return if is_root { self.fan_out(node, part, done) } else { self.send_up(node, part, done) };
         };
         let summed =
-            self.processes.run(self.thread(node, part), done, self.scenario.costs.switch_emit.of(bytes));
+            self.processes.run(self.process(node, part), done, self.scenario.costs.switch_emit.of(bytes));
         if is_root {
             return self.fan_out(node, part, summed);
         }
-        let sent = self.processes.run(self.thread(node, part), summed, emit.of(bytes));
+        let sent = self.processes.run(self.process(node, part), summed, emit.of(bytes));
         self.send_up(node, part, sent);
     }
 
@@ -267,7 +267,7 @@ impl Simulation<'_> {
         let bytes = self.parts[part].bytes;
         match self.switch {
             Switch::Daemon { add, pass, .. } => self.processes.react(
-                self.thread(node, part),
+                self.process(node, part),
                 now,
                 copies as Picos * line(add, pass).of(bytes),
             ),
@@ -277,10 +277,10 @@ impl Simulation<'_> {
         }
     }
 
-    /// Parts of a vector are spread over the threads of a switch; a worker has one.
-    fn thread(&self, node: usize, part: usize) -> usize {
-        let threads = self.scenario.switch_threads;
-        node * threads + part % threads
+    /// The daemons of a switch share out the parts of a vector; a worker is one process.
+    fn process(&self, node: usize, part: usize) -> usize {
+        let daemons = self.scenario.switch_daemons;
+        node * daemons + part % daemons
     }
 
     /// A switch below the root hands a sum on.
@@ -296,7 +296,7 @@ impl Simulation<'_> {
             let child = self.nodes.children[node][at];
             if let Switch::Daemon { emit, .. } = self.switch {
                 let copies = self.nodes.all[child].copies as Picos;
-                sent = self.processes.run(self.thread(node, part), now, copies * emit.of(bytes));
+                sent = self.processes.run(self.process(node, part), now, copies * emit.of(bytes));
             }
             let arrival = self.nodes.all[child].down.carry(sent, wire_bytes);
             self.queue.push(arrival, Event::Down(child, part));
@@ -310,7 +310,7 @@ impl Simulation<'_> {
         self.counts[worker][frame] += 1;
         if self.counts[worker][frame] == parts as u32 {
             let done = self.processes.react(
-                self.thread(worker, 0),
+                self.process(worker, 0),
                 now,
                 self.scenario.costs.superframe.receive.of(bytes),
             );

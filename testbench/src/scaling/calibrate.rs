@@ -4,7 +4,7 @@
 //! their sum is right.
 
 use std::hint::black_box;
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -114,33 +114,29 @@ fn stride() -> usize {
     SEG_LEN_BYTES + Framing::segments(1).payload_bytes
 }
 
-/// As the worker does: packets are made of the vector and sent, and those that come are copied into the sum.
+/// As the worker does: floats go from the vector into packets, and from packets into the sum, within the calls.
 fn superframes() -> io::Result<EndCosts> {
     let [from, to] = udp_pair()?;
     let mut vectors = Vectors::new();
-    let mut payload = Vec::with_capacity(MAX_SUPERFRAME_LEN_BYTES);
-    let mut buffer = vec![0; MAX_SUPERFRAME_LEN_BYTES];
+    let heads = [[0; SEG_LEN_BYTES]; SEGMENTS[1]];
+    let mut taken = [[0; SEG_LEN_BYTES]; SEGMENTS[1]];
     let segment = Framing::segments(1).payload_bytes;
     let mut time = |segments: usize| {
         in_turn(|call| {
             let at = vectors.place(call, segments * segment);
             let begin = Instant::now();
-            payload.clear();
-            for part in vectors.contribution[at..][..segments * segment].chunks(segment) {
-                payload.extend_from_slice(&[0; SEG_LEN_BYTES]);
-                payload.extend_from_slice(part);
-            }
-            from.send(DEFAULT_DATA_TOS, None, None, &payload, stride())?;
+            let bodies = vectors.contribution[at..][..segments * segment].chunks(segment);
+            let packets =
+                heads.iter().zip(bodies).map(|(head, body)| [IoSlice::new(head), IoSlice::new(body)]);
+            from.send_gathered(DEFAULT_DATA_TOS, &packets.collect::<Vec<_>>())?;
             let sent = nanos(begin);
             let begin = Instant::now();
-            let mut place = at;
-            while place < at + segments * segment {
-                let len = to.recv(&mut buffer)?.len;
-                for packet in buffer[..len].chunks(stride()) {
-                    let floats = &packet[SEG_LEN_BYTES..];
-                    vectors.sum[place..][..floats.len()].copy_from_slice(floats);
-                    place += floats.len();
-                }
+            let mut done = 0;
+            while done < segments {
+                let bodies = vectors.sum[at + done * segment..at + segments * segment].chunks_mut(segment);
+                let places = taken.iter_mut().zip(bodies);
+                let places = places.flat_map(|(head, body)| [IoSliceMut::new(head), IoSliceMut::new(body)]);
+                done += to.recv_scattered(&mut places.collect::<Vec<_>>())?.len / stride();
             }
             Ok([sent, nanos(begin)])
         })

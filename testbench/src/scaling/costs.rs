@@ -59,9 +59,9 @@ pub struct Pipeline {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Costs {
-    /// UDP super-frames of tagged packets at a worker, which makes them of its vector and copies them into the sum.
+    /// UDP super-frames of tagged packets at a worker, which are parts of its vector and of the sum.
     pub superframe: EndCosts,
-    /// The same at the switch daemon, without that.
+    /// The same at the switch daemon, out of one buffer and into one.
     pub switch_frame: EndCosts,
     /// TCP: members of a ring, of a parameter server, of halving and doubling.
     pub stream: EndCosts,

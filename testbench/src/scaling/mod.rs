@@ -39,7 +39,7 @@ pub type Picos = u64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Algorithm {
-    /// A tree of iswitchd, one process at each switch.
+    /// A tree of iswitchd.
     Daemon,
     /// A tree of switches that sum in hardware.
     Hardware,
@@ -127,9 +127,9 @@ pub struct Scenario {
     pub delay_us: f64,
     /// Segments in a super-frame of a worker or of iswitchd.
     pub superframe_segments: usize,
-    /// Threads of each iswitchd, which share out the segments; it has one now.
-    pub switch_threads: usize,
-    /// Receive buffer of each switch, in bytes; from it come the windows of the workers.
+    /// Daemons at each switch, a core each, which share out the vector.
+    pub switch_daemons: usize,
+    /// Receive buffer of each daemon, in bytes; from it come the windows of the workers.
     pub switch_buffer_bytes: usize,
     /// Workers begin up to this much later, drawn for each, in microseconds.
     pub jitter_us: f64,
@@ -152,7 +152,7 @@ impl Scenario {
             bits_per_s: 10e9,
             delay_us: 1.0,
             superframe_segments: 44,
-            switch_threads: 1,
+            switch_daemons: 1,
             switch_buffer_bytes: 16 << 20,
             jitter_us: 0.0,
             seed: 0,
@@ -192,10 +192,10 @@ impl Scenario {
         }
     }
 
-    /// Segments that a worker may have in flight, as iswitchd grants them.
+    /// Segments that a worker may have in flight, as each iswitchd grants them.
     fn window_segments(&self) -> usize {
         let datagram = Framing::segments(1).payload_bytes + DATAGRAM_OVERHEAD_BYTES;
-        (self.switch_buffer_bytes / (datagram * self.tree().fan_in())).max(1)
+        self.switch_daemons * (self.switch_buffer_bytes / (datagram * self.tree().fan_in())).max(1)
     }
 
     /// When each worker begins.

@@ -59,9 +59,9 @@ pub(crate) struct Options {
         value_parser = clap::value_parser!(u8).range(1..=MAX_SUPERFRAME_DATAGRAMS as i64)
     )]
     superframe_segments: u8,
-    /// Threads of each iswitchd that share out the segments, as if it could; now it has one
+    /// Daemons at each switch, a core each, that share out the vector
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
-    switch_threads: u8,
+    switch_daemons: u8,
     /// Receive buffer of each switch, from which the workers' windows come
     #[arg(
         long, value_name = "MIB", default_value_t = 16,
@@ -178,7 +178,7 @@ fn study(options: &Options, floats: u32, costs: Costs) -> Table {
         bits_per_s: options.rate.bits_per_s,
         delay_us: options.delay_us,
         superframe_segments: usize::from(options.superframe_segments),
-        switch_threads: usize::from(options.switch_threads),
+        switch_daemons: usize::from(options.switch_daemons),
         switch_buffer_bytes: usize::from(options.switch_buffer_mib) << 20,
         jitter_us: options.jitter_us,
         seed: options.seed,
