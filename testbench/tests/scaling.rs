@@ -209,12 +209,12 @@ fn plots_are_drawn() {
 
 #[test]
 fn what_was_measured_is_compared() {
-    let line = r#"{"floats":866439,"bits_per_s":null,"rows":[
+    let line = r#"{"workers":4,"floats":866439,"bits_per_s":null,"rows":[
         {"contender":"iswitchd, UDP port","us_p50":{"median":6882.0}},
         {"contender":"parameter server, as in the paper","us_p50":{"median":10545.0}},
         {"contender":"Gloo","us_p50":{"median":11746.0}}]}"#
         .replace('\n', "");
-    let pairs = reality::compare(&line, 4, 2, Costs::measured()).expect("it is a table");
+    let pairs = reality::compare(&line, 2, Costs::measured()).expect("it is a table");
     assert_eq!(pairs.len(), 2);
     assert_eq!((pairs[0].algorithm, pairs[0].measured_us), (Algorithm::Daemon, 6882.0));
     assert!(pairs.iter().all(|pair| pair.model_us > 0.0));
@@ -222,10 +222,10 @@ fn what_was_measured_is_compared() {
     for bad in [
         "{",
         "{}",
-        r#"{"floats":0,"rows":[]}"#,
-        r#"{"floats":1,"rows":[{"contender":"iswitchd, UDP port"}]}"#,
+        r#"{"workers":4,"floats":0,"rows":[]}"#,
+        r#"{"workers":4,"floats":1,"rows":[{"contender":"iswitchd, UDP port"}]}"#,
     ] {
-        let error = reality::compare(bad, 4, 2, Costs::measured()).unwrap_err();
+        let error = reality::compare(bad, 2, Costs::measured()).unwrap_err();
         assert!(error.starts_with("line 1: "), "{error}");
     }
 }

@@ -35,6 +35,9 @@ use wire::Framing;
 /// Virtual time, in picoseconds.
 pub type Picos = u64;
 
+/// Most floats of a vector in a study.
+pub const MAX_FLOATS: u32 = 100_000_000;
+
 /// A way to sum vectors over workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]

@@ -1,22 +1,35 @@
-//! The model beside what `testbench peers --json` has measured on one machine: all processes on its few cores, cables
-//! as fast as they are or shaped.
+//! The model beside what `testbench peers --json` has measured on one machine: all processes on its few cores, one
+//! switch, cables as fast as they are, shaped or delayed.
 
 use std::fmt::Write as _;
+use std::ops::RangeInclusive;
 
+use iswitch_protocol::limits::MAX_MEMBERS;
 use serde_json::{Value, json};
 
 use super::costs::Costs;
-use super::{Algorithm, Detail, Scenario, micros};
+use super::{Algorithm, Detail, MAX_FLOATS, Scenario, micros};
+
+/// What was measured in one table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Setting {
+    /// Workers below one switch.
+    pub workers: usize,
+    /// Floats in the vector.
+    pub floats: u32,
+    /// Rate of the links, if it is limited.
+    pub bits_per_s: Option<f64>,
+    /// Delay of each link, in microseconds.
+    pub delay_us: f64,
+}
 
 /// One time as measured and as the model has it, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pair {
     /// What sums.
     pub algorithm: Algorithm,
-    /// Floats in the vector.
-    pub floats: u32,
-    /// Rate of the links, if it is limited.
-    pub bits_per_s: Option<f64>,
+    /// What it sums.
+    pub setting: Setting,
     /// Median of the measured runs.
     pub measured_us: f64,
     /// What the model says.
@@ -37,47 +50,56 @@ fn algorithm_of(contender: &str) -> Option<Algorithm> {
     })
 }
 
-/// Reads what was measured, a table a line, and calculates the same.
+/// Reads what was measured, a table a line, and calculates the same. Tables of racks are left out.
 ///
 /// # Errors
 /// The line that is no such table, and why.
-pub fn compare(peers: &str, workers: usize, cores: usize, costs: Costs) -> Result<Vec<Pair>, String> {
+pub fn compare(peers: &str, cores: usize, costs: Costs) -> Result<Vec<Pair>, String> {
     let mut pairs = Vec::new();
     for (number, line) in (1..).zip(peers.lines()).filter(|(_, line)| !line.trim().is_empty()) {
         let table: Value = serde_json::from_str(line).map_err(|error| format!("line {number}: {error}"))?;
-        let lacks =
-            |field: &str| format!("line {number}: no {field}, expected a table of `testbench peers --json`");
-        let floats = table["floats"].as_u64().and_then(|floats| u32::try_from(floats).ok());
-        let floats = floats.filter(|floats| *floats > 0).ok_or_else(|| lacks("floats"))?;
-        let bits_per_s = table["bits_per_s"].as_f64();
+        let lacks = |field: &str| {
+            format!("line {number}: no usable {field}, expected a table of `testbench peers --json`")
+        };
+        if !table["racks"].is_null() {
+            continue;
+        }
+        let setting = Setting::of(&table).map_err(lacks)?;
         for row in table["rows"].as_array().ok_or_else(|| lacks("rows"))? {
             let contender = row["contender"].as_str().ok_or_else(|| lacks("contender"))?;
             let Some(algorithm) = algorithm_of(contender) else { continue };
             let measured_us = row["us_p50"]["median"].as_f64().ok_or_else(|| lacks("us_p50.median"))?;
-            let model_us = model(algorithm, floats, bits_per_s, workers, cores, costs);
-            pairs.push(Pair { algorithm, floats, bits_per_s, measured_us, model_us });
+            let model_us = setting.model_us(algorithm, cores, costs);
+            pairs.push(Pair { algorithm, setting, measured_us, model_us });
         }
     }
     Ok(pairs)
 }
 
-/// One switch, as many workers as were measured, and no delay but what the processors take.
-pub fn model(
-    algorithm: Algorithm,
-    floats: u32,
-    bits_per_s: Option<f64>,
-    workers: usize,
-    cores: usize,
-    costs: Costs,
-) -> f64 {
-    let scenario = Scenario {
-        rack: workers,
-        bits_per_s: bits_per_s.unwrap_or(f64::INFINITY),
-        delay_us: 0.0,
-        shared_cores: Some(cores),
-        ..Scenario::new(workers, floats, costs)
-    };
-    micros(scenario.run(algorithm, Detail::Packets))
+impl Setting {
+    /// The one of a table, or the field that is not as it should be.
+    fn of(table: &Value) -> Result<Self, &'static str> {
+        let number = |field: &'static str, range: RangeInclusive<u64>| {
+            table[field].as_u64().filter(|number| range.contains(number)).ok_or(field)
+        };
+        Ok(Self {
+            workers: number("workers", 1..=MAX_MEMBERS as u64)? as usize,
+            floats: number("floats", 1..=u64::from(MAX_FLOATS))? as u32,
+            bits_per_s: table["bits_per_s"].as_f64(),
+            delay_us: table["delay_us"].as_f64().unwrap_or(0.0),
+        })
+    }
+
+    fn model_us(self, algorithm: Algorithm, cores: usize, costs: Costs) -> f64 {
+        let scenario = Scenario {
+            rack: self.workers,
+            bits_per_s: self.bits_per_s.unwrap_or(f64::INFINITY),
+            delay_us: self.delay_us,
+            shared_cores: Some(cores),
+            ..Scenario::new(self.workers, self.floats, costs)
+        };
+        micros(scenario.run(algorithm, Detail::Packets))
+    }
 }
 
 /// Share of the pairs of algorithms, within each table, that the model puts into the order that was measured. Times
@@ -85,8 +107,7 @@ pub fn model(
 pub fn agreement(pairs: &[Pair]) -> Option<f64> {
     let (mut agreeing, mut all) = (0_u32, 0_u32);
     for (at, a) in pairs.iter().enumerate() {
-        let same_table = |b: &&Pair| (b.floats, b.bits_per_s) == (a.floats, a.bits_per_s);
-        for b in pairs[at + 1..].iter().filter(same_table) {
+        for b in pairs[at + 1..].iter().filter(|b| b.setting == a.setting) {
             let measured = a.measured_us / b.measured_us;
             if (measured - 1.0).abs() > 0.1 {
                 all += 1;
@@ -100,21 +121,23 @@ pub fn agreement(pairs: &[Pair]) -> Option<f64> {
 /// For people, as Markdown.
 pub fn text(pairs: &[Pair]) -> String {
     let mut text =
-        "| | floats | links | measured, us | model, us | model / measured |\n|---|---|---|---|---|---|\n"
-            .to_owned();
-    for Pair { algorithm, floats, bits_per_s, measured_us, model_us } in pairs {
+        "| | workers | floats | links | measured, us | model, us | model / measured |\n".to_owned();
+    text += "|---|---|---|---|---|---|---|\n";
+    for Pair { algorithm, setting, measured_us, model_us } in pairs {
+        let Setting { workers, floats, bits_per_s, delay_us } = setting;
         let rate = bits_per_s.map_or_else(|| "unlimited".to_owned(), |rate| format!("{} Gbit/s", rate / 1e9));
+        let links = if *delay_us > 0.0 { format!("{rate}, {delay_us} us") } else { rate };
         let ratio = model_us / measured_us;
         let _ = writeln!(
             text,
-            "| {algorithm} | {floats} | {rate} | {measured_us:.0} | {model_us:.0} | {ratio:.2} |"
+            "| {algorithm} | {workers} | {floats} | {links} | {measured_us:.0} | {model_us:.0} | {ratio:.2} |"
         );
     }
     if let Some(share) = agreement(pairs) {
+        let percent = share * 100.0;
         let _ = writeln!(
             text,
-            "\nOf all pairs more than a tenth apart the model has {:.0} % in the measured order.",
-            share * 100.0
+            "\nOf all pairs more than a tenth apart the model has {percent:.0} % in the measured order."
         );
     }
     text
@@ -123,9 +146,10 @@ pub fn text(pairs: &[Pair]) -> String {
 /// For programs.
 pub fn json(pairs: &[Pair]) -> Value {
     let row = |pair: &Pair| {
+        let Setting { workers, floats, bits_per_s, delay_us } = pair.setting;
         json!({
-            "algorithm": pair.algorithm, "floats": pair.floats, "bits_per_s": pair.bits_per_s,
-            "measured_us": pair.measured_us, "model_us": pair.model_us,
+            "algorithm": pair.algorithm, "workers": workers, "floats": floats, "bits_per_s": bits_per_s,
+            "delay_us": delay_us, "measured_us": pair.measured_us, "model_us": pair.model_us,
         })
     };
     json!({ "rows": pairs.iter().map(row).collect::<Vec<_>>(), "agreement": agreement(pairs) })

@@ -121,7 +121,8 @@ impl Table {
         });
         json!({
             "floats": floats, "bits_per_s": finite(bits_per_s), "delay_us": delay_us, "rack": rack, "radix": radix,
-            "superframe_segments": superframe_segments, "switch_daemons": switch_daemons, "jitter_us": jitter_us, "seed": seed,
+            "superframe_segments": superframe_segments,
+            "switch_daemons": switch_daemons, "jitter_us": jitter_us, "seed": seed,
             "rows": rows.collect::<Vec<_>>(),
         })
     }

@@ -10,14 +10,12 @@ use iswitch_testbench::peers::Rate;
 use iswitch_testbench::scaling::costs::Costs;
 use iswitch_testbench::scaling::study::{Study, Table};
 use iswitch_testbench::scaling::topology::Tree;
-use iswitch_testbench::scaling::{Algorithm, Scenario, calibrate, plot, reality};
+use iswitch_testbench::scaling::{Algorithm, MAX_FLOATS, Scenario, calibrate, plot, reality};
 
 /// The vectors of the paper's DQN, A2C, PPO and DDPG, smallest first.
 const PAPER_FLOATS: [u32; 4] = [10_119, 40_327, 866_439, 1_687_206];
 const WORKERS: [u32; 5] = [10, 100, 1_000, 10_000, 100_000];
 const MAX_WORKERS: i64 = 1_000_000;
-/// Floats of which a segment's index has enough bits.
-const MAX_FLOATS: i64 = 100_000_000;
 /// The longest delay, in microseconds.
 const MAX_DELAY_US: f64 = 1e6;
 
@@ -32,7 +30,7 @@ pub(crate) struct Options {
     /// Floats in the vectors; by default those of the paper's four models
     #[arg(
         long, value_delimiter = ',', default_values_t = PAPER_FLOATS,
-        value_parser = clap::value_parser!(u32).range(1..=MAX_FLOATS)
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_FLOATS))
     )]
     floats: Vec<u32>,
     /// Only these algorithms
@@ -86,12 +84,6 @@ pub(crate) struct Options {
     /// Only calculate what `testbench peers --json` has measured, in this file, and compare
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
-    /// Workers of that measurement
-    #[arg(
-        long, default_value_t = 4, requires = "against",
-        value_parser = clap::value_parser!(u16).range(1..=64)
-    )]
-    measured_workers: u16,
     /// Cores of its machine
     #[arg(
         long, default_value_t = 2, requires = "against",
@@ -134,8 +126,7 @@ fn try_run(options: &Options) -> Result<(), String> {
         Some(path) => Costs::parse(&read(path)?).map_err(|error| format!("{}: {error}", path.display()))?,
     };
     if let Some(path) = &options.against {
-        let (workers, cores) = (usize::from(options.measured_workers), usize::from(options.cores));
-        let pairs = reality::compare(&read(path)?, workers, cores, costs);
+        let pairs = reality::compare(&read(path)?, usize::from(options.cores), costs);
         let pairs = pairs.map_err(|error| format!("{}: {error}", path.display()))?;
         println!("{}", if options.json { reality::json(&pairs).to_string() } else { reality::text(&pairs) });
         return Ok(());
