@@ -774,8 +774,9 @@ impl WorkerProtocol {
     /// Writes segments that were never sent, as many as the window allows.
     fn emit_fresh(&mut self, now: Instant, vector: &[f32], frame: &mut Frame) {
         let Some(mut progress) = self.current else { return };
-        let window = self.window.get();
         let first = progress.unsent;
+        let most = self.window.frame_segments(first, self.layout.segment_count() - first);
+        let window = self.window.get().min(progress.in_flight.saturating_add(most));
         while progress.in_flight < window {
             let Some(index) = self.received.next_zero(progress.unsent, self.layout.segment_count()) else {
                 progress.unsent = self.layout.segment_count();

@@ -18,6 +18,12 @@ pub(crate) const MIN_WINDOW: u32 = 4;
 const SHORT_PATH_WINDOW: u32 = 8 * MAX_SUPERFRAME_DATAGRAMS as u32;
 /// Rounds of which the highest rate and the shortest round trip count.
 const ROUNDS: usize = 8;
+/// Segments of a super-frame at most.
+const FULL_FRAME: u32 = MAX_SUPERFRAME_DATAGRAMS as u32;
+/// Segments of the first and the last super-frame on a slow path.
+const MIN_FRAME: u32 = 4;
+/// A path is slow if it takes longer for a full super-frame: many times what one costs in processor time.
+const SLOW_FRAME: Duration = Duration::from_micros(300);
 /// So many times what the path holds: while the window is what limits the rate, it doubles from round to round.
 const GAIN: f64 = 2.0;
 
@@ -96,8 +102,7 @@ impl Window {
     pub(crate) fn end_round(&mut self, now: Instant, segments: u32) {
         let (Some(round_trip), Some((begin, results))) = (self.shortest, self.first) else { return };
         let seconds = now.since(begin).as_secs_f64();
-        // A vector that fits into the window says nothing of the path.
-        if segments <= self.get() || seconds <= 0.0 {
+        if results == segments || seconds <= 0.0 {
             return;
         }
         if self.seen.len() == ROUNDS {
@@ -105,10 +110,28 @@ impl Window {
         }
         let segments_per_s = f64::from(segments - results) / seconds;
         self.seen.push_back(Seen { segments_per_s, round_trip });
-        let rate = self.seen.iter().map(|seen| seen.segments_per_s).fold(0.0, f64::max);
-        let round_trip = self.seen.iter().map(|seen| seen.round_trip).min().unwrap_or_default();
-        let held = GAIN * rate * round_trip.as_secs_f64();
-        self.path = (held as u32).max(SHORT_PATH_WINDOW);
+        // What fits into the window says nothing of a path that holds more.
+        if segments > self.get() {
+            let round_trip = self.seen.iter().map(|seen| seen.round_trip).min().unwrap_or_default();
+            let held = GAIN * self.segments_per_s() * round_trip.as_secs_f64();
+            self.path = (held as u32).max(SHORT_PATH_WINDOW);
+        }
+    }
+
+    /// The highest rate of the last rounds; zero if there is none.
+    fn segments_per_s(&self) -> f64 {
+        self.seen.iter().map(|seen| seen.segments_per_s).fold(0.0, f64::max)
+    }
+
+    /// Segments to send at once, when so many have been sent and so many are left.
+    ///
+    /// A super-frame saves processor time, but its last segment goes nowhere before all of it has arrived. Where a link
+    /// is what takes the time, a round begins and ends with smaller ones, so that the links to and from the switch are
+    /// busy at the same time for longer.
+    pub(crate) fn frame_segments(&self, sent: u32, left: u32) -> u32 {
+        let rate = self.segments_per_s();
+        let is_slow = rate > 0.0 && f64::from(FULL_FRAME) / rate > SLOW_FRAME.as_secs_f64();
+        if is_slow { sent.min(left / 2).clamp(MIN_FRAME, FULL_FRAME) } else { FULL_FRAME }
     }
 
     /// Segments were lost.
@@ -166,6 +189,23 @@ mod tests {
     #[test]
     fn it_stays_small_on_a_short_path() {
         assert_eq!(window_after(85_000.0, Duration::from_millis(1), 60_000), SHORT_PATH_WINDOW);
+    }
+
+    #[test]
+    fn rounds_on_a_slow_path_begin_and_end_with_small_frames() {
+        let frames = |segments_per_s| {
+            let (mut window, mut now) = (Window::new(60_000), Instant::default());
+            run_round(&mut window, &mut now, segments_per_s, Duration::from_micros(50));
+            let (mut sent, mut frames) = (0, Vec::new());
+            while sent < 400 {
+                frames.push(window.frame_segments(sent, 400 - sent).min(400 - sent));
+                sent += frames.last().unwrap();
+            }
+            frames
+        };
+        // 1 Gbit/s and 10 Gbit/s.
+        assert_eq!(frames(85_000.0), [4, 4, 8, 16, 32, 64, 64, 64, 64, 40, 20, 10, 5, 4, 1]);
+        assert_eq!(frames(850_000.0), [64, 64, 64, 64, 64, 64, 16]);
     }
 
     #[test]
