@@ -143,6 +143,8 @@ impl Seg {
 pub struct VectorLayout {
     gradient_len: u32,
     segment_floats: u16,
+    /// Kept, because each packet is compared with it and a division takes as long as 40 additions.
+    segment_count: u32,
 }
 
 /// What is wrong with a layout.
@@ -168,11 +170,11 @@ impl VectorLayout {
         if segment_floats == 0 || segment_floats > MAX_SEGMENT_FLOATS {
             return Err(LayoutError::SegmentSize(segment_floats));
         }
-        let layout = Self { gradient_len, segment_floats };
-        if layout.segment_count() > MAX_SEGMENTS {
-            return Err(LayoutError::TooManySegments(layout.segment_count()));
+        let segment_count = gradient_len.div_ceil(segment_floats as u32);
+        if segment_count > MAX_SEGMENTS {
+            return Err(LayoutError::TooManySegments(segment_count));
         }
-        Ok(layout)
+        Ok(Self { gradient_len, segment_floats, segment_count })
     }
 
     /// Floats in the vector.
@@ -187,12 +189,22 @@ impl VectorLayout {
 
     /// Segments in the vector.
     pub const fn segment_count(&self) -> u32 {
-        self.gradient_len.div_ceil(self.segment_floats as u32)
+        self.segment_count
     }
 
     /// Whether the vector has a segment of that index.
     pub const fn contains(&self, index: SegmentIndex) -> bool {
         index.0 < self.segment_count()
+    }
+
+    /// Floats in a segment. None beyond the last.
+    pub const fn float_count(&self, index: SegmentIndex) -> usize {
+        let after = self.segment_count.saturating_sub(index.0);
+        match after {
+            0 => 0,
+            1 => self.gradient_len as usize - index.0 as usize * self.segment_floats as usize,
+            _ => self.segment_floats as usize,
+        }
     }
 
     /// Position of a segment's floats in the vector. Empty beyond the last segment.

@@ -9,20 +9,10 @@ use iswitch_protocol::limits::{MAX_CONTRIBUTIONS, SEG_LEN_BYTES};
 use iswitch_protocol::wire::DataPacket;
 use iswitch_protocol::{Instant, Round, Seg, SegmentIndex};
 
-use super::accumulate;
+use super::accumulate::{self, NonFinite};
 use super::job::{Job, OpenRound, Replay};
 use super::output::Batch;
 use super::reason::DropReason;
-
-/// What to do with contributions that hold NaN or an infinity.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum NonFinite {
-    /// Drop them and tell the sender: one of them would poison the weights of every worker.
-    #[default]
-    Refuse,
-    /// Sum them as IEEE 754 says, as the RTL does.
-    Sum,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SlotState {
@@ -88,8 +78,8 @@ pub(crate) enum Verdict {
 /// Whether a slot takes a member's contribution to a round.
 enum Admission {
     /// The first to this slot; the round may have to be opened.
-    First(OpenRound),
-    Next(OpenRound),
+    First,
+    Next,
     Finished,
     Refused(DropReason),
 }
@@ -107,36 +97,64 @@ impl Aggregation<'_> {
     pub(crate) fn contribute(
         &mut self,
         member: usize,
+        seg: Seg,
         packet: &DataPacket<'_>,
         non_finite: NonFinite,
         batch: &mut Batch,
     ) -> Verdict {
-        let seg = packet.seg();
         if let Err(reason) = self.check(packet, seg) {
             return Verdict::Dropped(reason);
         }
-        let admission = self.admission(member, seg.round, seg.index);
-        let open = match admission {
+        let there = self.slot(seg.round, seg.index);
+        let opened = self.job.open_round(seg.round);
+        let (before, contributors) = match self.admission(member, seg, there, opened) {
             Admission::Refused(reason) => return Verdict::Dropped(reason),
             Admission::Finished => return Verdict::Finished,
-            Admission::First(open) | Admission::Next(open) => open,
+            Admission::First => (0, 0),
+            Admission::Next => (there.contributions, there.contributors),
         };
         // Not sooner: a supplied sum that is late is of a round that is over, and nothing is wrong with it.
         if !self.job.accepts_weight(member, seg.round, seg.contributions) {
             return Verdict::Dropped(DropReason::BadWeight);
         }
+        let Some(contributions) = add_contributions(before, seg.contributions) else {
+            return Verdict::Dropped(DropReason::BadWeight);
+        };
+        let is_first = contributors == 0;
+        let contributors = contributors | 1 << member;
+        let opening = opened.is_none().then(|| self.job.prospective_round(seg.round));
+        let is_last = opened.or(opening.as_ref()).is_some_and(|open| self.is_complete(contributors, open));
         let payload = packet.float_bytes();
-        if non_finite == NonFinite::Refuse && accumulate::has_non_finite(payload) {
-            return Verdict::Dropped(DropReason::NonFinite);
-        }
-        if matches!(admission, Admission::First(_)) {
-            if self.job.open_round(seg.round).is_none() {
-                self.job.open(open, self.now);
+        let total = Seg { contributions, ..seg };
+        let batch = Some(batch).filter(|batch| is_last && batch.has_room(SEG_LEN_BYTES + payload.len()));
+        if self.job.order.is_some() {
+            if !self.keep(member, seg.index, payload, non_finite) {
+                return Verdict::Dropped(DropReason::NonFinite);
             }
-            let fresh = Slot { round: seg.round, state: SlotState::Open, ..Slot::EMPTY };
-            *self.slot_mut(seg.round, seg.index) = fresh;
+            self.admit(total, contributors, opening, is_last);
+            if is_last {
+                self.sum_kept(seg.round, seg.index, contributors);
+            }
+            if let Some(batch) = batch {
+                self.push_sum(seg.round, seg.index, batch);
+            }
+        } else {
+            if !self.sum_on_arrival(total, payload, is_first, batch, non_finite) {
+                return Verdict::Dropped(DropReason::NonFinite);
+            }
+            self.admit(total, contributors, opening, is_last);
         }
-        self.add(member, seg, open, payload, batch)
+        if is_last { Verdict::Completed } else { Verdict::Summed }
+    }
+
+    /// Notes a contribution that was taken, with what that makes of its slot, and the round that it opens if it does.
+    fn admit(&mut self, total: Seg, contributors: u64, opening: Option<OpenRound>, is_last: bool) {
+        if let Some(open) = opening {
+            self.job.open(open, self.now);
+        }
+        let Seg { round, contributions, .. } = total;
+        let state = if is_last { self.complete(round) } else { SlotState::Open };
+        *self.slot_mut(round, total.index) = Slot { contributors, round, contributions, state };
     }
 
     /// Whether the packet could be a contribution to the job at all.
@@ -145,15 +163,16 @@ impl Aggregation<'_> {
             Err(DropReason::Halted)
         } else if !self.job.layout.contains(seg.index) {
             Err(DropReason::SegOutOfRange)
-        } else if packet.float_count() != self.job.layout.range(seg.index).len() {
+        } else if packet.float_count() != self.job.layout.float_count(seg.index) {
             Err(DropReason::LengthMismatch)
         } else {
             Ok(())
         }
     }
 
-    fn admission(&self, member: usize, round: Round, index: SegmentIndex) -> Admission {
-        let slot = self.slot(round, index);
+    /// Given the slot of a segment, and the round if it is open.
+    fn admission(&self, member: usize, seg: Seg, slot: &Slot, opened: Option<&OpenRound>) -> Admission {
+        let Seg { round, index, .. } = seg;
         let bit = 1 << member;
         if slot.is_done(round) {
             return Admission::Finished;
@@ -163,12 +182,12 @@ impl Aggregation<'_> {
             return Admission::Refused(if is_in { DropReason::Duplicate } else { DropReason::Late });
         }
         if slot.state == SlotState::Open && slot.round == round {
-            return match self.job.open_round(round) {
+            return match opened {
                 None => Admission::Refused(DropReason::StaleRound),
                 // First: a restarted worker may have the id, and so the bit, of its predecessor.
                 Some(open) if open.participants & bit == 0 => Admission::Refused(DropReason::NotParticipant),
                 Some(_) if slot.contributors & bit != 0 => Admission::Refused(DropReason::Duplicate),
-                Some(open) => Admission::Next(*open),
+                Some(_) => Admission::Next,
             };
         }
         let is_over = slot.state != SlotState::Empty && round.is_before(slot.round);
@@ -178,71 +197,48 @@ impl Aggregation<'_> {
         if !self.may_begin(round, index) {
             return Admission::Refused(DropReason::EarlyRound);
         }
-        let open = match self.job.open_round(round) {
-            Some(open) => *open,
-            None => self.job.prospective_round(round),
+        let takes_part = match opened {
+            Some(open) => open.participants & bit != 0,
+            None => self.job.would_take_part(member, round),
         };
-        if open.participants & bit == 0 {
-            return Admission::Refused(DropReason::NotParticipant);
-        }
-        Admission::First(open)
+        if takes_part { Admission::First } else { Admission::Refused(DropReason::NotParticipant) }
     }
 
-    fn add(
+    /// Adds a contribution to the sum, and puts that into the batch if there is one. False if it is refused: then
+    /// nothing has changed.
+    fn sum_on_arrival(
         &mut self,
-        member: usize,
         seg: Seg,
-        open: OpenRound,
         payload: &[u8],
-        batch: &mut Batch,
-    ) -> Verdict {
-        let mut slot = *self.slot(seg.round, seg.index);
-        let Some(contributions) = add_contributions(slot.contributions, seg.contributions) else {
-            return Verdict::Dropped(DropReason::BadWeight);
-        };
-        let is_first = slot.contributors == 0;
-        slot.contributions = contributions;
-        slot.contributors |= 1 << member;
-        let is_last = self.is_complete(&slot, &open);
-        if is_last {
-            slot.state = self.complete(seg.round);
-        }
-        *self.slot_mut(seg.round, seg.index) = slot;
-        let send_now = is_last && batch.has_room(SEG_LEN_BYTES + payload.len());
-        if self.job.order.is_some() {
-            self.keep(member, seg.index, payload);
-            if is_last {
-                self.sum_kept(seg.round, seg.index, slot.contributors);
-            }
-            if send_now {
-                self.push_sum(seg.round, seg.index, batch);
-            }
-        } else {
-            let total = Seg { contributions, ..seg };
-            self.sum_on_arrival(total, payload, is_first, send_now.then_some(batch));
-        }
-        if is_last { Verdict::Completed } else { Verdict::Summed }
-    }
-
-    /// Adds a contribution to the sum, and puts that into the batch if there is one.
-    fn sum_on_arrival(&mut self, seg: Seg, payload: &[u8], is_first: bool, batch: Option<&mut Batch>) {
+        is_first: bool,
+        batch: Option<&mut Batch>,
+        non_finite: NonFinite,
+    ) -> bool {
         let sum = self.sum_mut(seg.round, seg.index);
         match (is_first, batch) {
-            (true, None) => accumulate::overwrite(sum, payload),
-            (false, None) => accumulate::accumulate(sum, payload),
+            (true, None) => accumulate::overwrite(sum, payload, non_finite),
+            (false, None) => accumulate::accumulate(sum, payload, non_finite),
             (true, Some(batch)) => {
-                accumulate::overwrite(sum, payload);
-                accumulate::copy_into(sum, batch.push(seg, payload.len()));
+                let is_taken = accumulate::overwrite(sum, payload, non_finite);
+                if is_taken {
+                    accumulate::copy_into(sum, batch.push(seg, payload.len()));
+                }
+                is_taken
             }
             (false, Some(batch)) => {
-                accumulate::accumulate_into(sum, payload, batch.push(seg, payload.len()));
+                let out = batch.next_floats(payload.len());
+                let is_taken = accumulate::accumulate_into(sum, payload, out, non_finite);
+                if is_taken {
+                    batch.push(seg, payload.len());
+                }
+                is_taken
             }
         }
     }
 
-    fn is_complete(&self, slot: &Slot, open: &OpenRound) -> bool {
+    fn is_complete(&self, contributors: u64, open: &OpenRound) -> bool {
         // A member that left after it contributed must not stand for one that has yet to.
-        let present = (slot.contributors & open.participants).count_ones();
+        let present = (contributors & open.participants).count_ones();
         self.job.formed && present > 0 && present >= u32::from(open.threshold)
     }
 
@@ -269,7 +265,7 @@ impl Aggregation<'_> {
         let is_deserted = self.job.is_deserted(round);
         if slot.state == SlotState::Open && slot.round == round {
             let is_forced = force && slot.contributions > 0;
-            if !(is_forced || is_deserted || self.is_complete(&slot, &open)) {
+            if !(is_forced || is_deserted || self.is_complete(slot.contributors, &open)) {
                 return false;
             }
             self.slot_mut(round, index).state = self.complete(round);
@@ -336,8 +332,7 @@ impl Aggregation<'_> {
         self.job.finish_segment(round);
         let contributors = if is_current { slot.contributors } else { 0 };
         *self.slot_mut(round, index) = Slot { contributors, round, contributions, state: SlotState::Done };
-        accumulate::overwrite(self.sum_mut(round, index), packet.float_bytes());
-        true
+        accumulate::overwrite(self.sum_mut(round, index), packet.float_bytes(), NonFinite::Sum)
     }
 
     /// Whether a round is the next one at a segment.
@@ -361,7 +356,9 @@ impl Aggregation<'_> {
 
     /// Whether the switch would take this member's contribution to a segment now.
     pub(crate) fn is_missing(&self, member: usize, round: Round, index: SegmentIndex) -> bool {
-        matches!(self.admission(member, round, index), Admission::First(_) | Admission::Next(_))
+        let (slot, opened) = (self.slot(round, index), self.job.open_round(round));
+        let seg = Seg { index, round, contributions: 1 };
+        matches!(self.admission(member, seg, slot, opened), Admission::First | Admission::Next)
     }
 
     fn position(&self, round: Round, index: SegmentIndex) -> usize {

@@ -10,8 +10,8 @@ use iswitch_protocol::wire::{DataPacket, Mode};
 use iswitch_protocol::{Round, Seg, SegmentIndex};
 
 use super::Switch;
-use super::accumulate;
-use super::aggregator::{Aggregation, NonFinite, add_contributions};
+use super::accumulate::{self, NonFinite};
+use super::aggregator::{Aggregation, add_contributions};
 use super::job::Job;
 use super::membership::MemberAt;
 use super::output::Batch;
@@ -232,28 +232,31 @@ impl Aggregation<'_> {
         if staging.busy {
             return Err(DropReason::EarlyRound);
         }
-        let payload = packet.float_bytes();
-        if non_finite == NonFinite::Refuse && accumulate::has_non_finite(payload) {
-            return Err(DropReason::NonFinite);
-        }
         let bit = 1 << member;
-        if distance > 0 || staging.received == 0 {
-            self.begin_vector(member, seg);
-        } else if seg.contributions != staging.contributions {
+        let is_first = distance > 0 || staging.received == 0;
+        if !is_first && seg.contributions != staging.contributions {
             return Err(DropReason::BadWeight);
-        } else if self.slots[seg.index.get() as usize].contributors & bit != 0 {
+        }
+        if !is_first && self.slots[seg.index.get() as usize].contributors & bit != 0 {
             return Err(DropReason::Duplicate);
         }
-        let is_last = self.job.asynchronous.staging[member].received + 1 == self.job.layout.segment_count();
+        let received = if is_first { 1 } else { staging.received + 1 };
+        let is_last = received == self.job.layout.segment_count();
         if is_last && !self.has_room_for(seg.contributions) {
             return Err(DropReason::BadWeight);
         }
-        self.job.has_used_slots = true;
-        self.slots[seg.index.get() as usize].contributors |= bit;
-        self.job.asynchronous.staging[member].received += 1;
         let at = self.staged_at(member);
         let range = self.job.layout.range(seg.index);
-        accumulate::store(&mut self.sums[at + range.start..at + range.end], payload);
+        let staged = &mut self.sums[at + range.start..at + range.end];
+        if !accumulate::store(staged, packet.float_bytes(), non_finite) {
+            return Err(DropReason::NonFinite);
+        }
+        if is_first {
+            self.begin_vector(member, seg);
+        }
+        self.job.has_used_slots = true;
+        self.slots[seg.index.get() as usize].contributors |= bit;
+        self.job.asynchronous.staging[member].received = received;
         Ok(is_last.then(|| self.job.admit_vector(member, seg.contributions)))
     }
 

@@ -188,6 +188,14 @@ impl Job {
         self.members[id].as_mut()
     }
 
+    /// A member has given a sign of life.
+    pub(crate) fn hear_from(&mut self, id: usize, now: Instant) {
+        self.confirmed = true;
+        if let Some(member) = self.member_mut(id) {
+            member.last_heard = now;
+        }
+    }
+
     pub(crate) fn members(&self) -> impl Iterator<Item = (usize, &Member)> {
         self.members.iter().enumerate().filter_map(|(id, member)| Some((id, member.as_ref()?)))
     }
@@ -362,12 +370,15 @@ impl Job {
         (open.round == round && self.is_open(round.parity())).then_some(open)
     }
 
+    /// Whether a member would take part in a round that opened now.
+    pub(crate) fn would_take_part(&self, id: usize, round: Round) -> bool {
+        self.member(id).is_some_and(|member| !round.is_before(member.start))
+    }
+
     /// What would be fixed if the round opened now.
     pub(crate) fn prospective_round(&self, round: Round) -> OpenRound {
-        let participants = self
-            .members()
-            .filter(|(_, member)| !round.is_before(member.start))
-            .fold(0, |bits, (id, _)| bits | 1 << id);
+        let participants =
+            (0..MAX_MEMBERS).filter(|id| self.would_take_part(*id, round)).fold(0, |bits, id| bits | 1 << id);
         let threshold = self.threshold_among(participants);
         let unfinished = self.layout.segment_count();
         OpenRound { round, participants, threshold, unfinished, replay: Replay::Not }
@@ -526,9 +537,10 @@ impl Job {
     /// Whether one packet of a member may stand for so many contributions. Only a switch has members who may all
     /// have left.
     pub(crate) fn accepts_weight(&self, id: usize, round: Round, contributions: u16) -> bool {
-        let is_supplied = self.open_round(round).is_some_and(|open| open.replay == Replay::Here);
-        let is_switch = self.members[id].is_some_and(|member| member.kind == Kind::Switch);
-        is_supplied || is_switch || contributions == 1
+        // Nearly all are one: nothing has to be looked up for them.
+        contributions == 1
+            || self.members[id].is_some_and(|member| member.kind == Kind::Switch)
+            || self.open_round(round).is_some_and(|open| open.replay == Replay::Here)
     }
 }
 

@@ -35,11 +35,12 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 pub use iswitch_protocol::Instant;
-use iswitch_protocol::limits::{MAX_JOBS, MAX_PENDING_RANGES, ROUND_BITS};
+use iswitch_protocol::auth::TagKey;
+use iswitch_protocol::limits::{MAX_JOBS, MAX_PENDING_RANGES, ROUND_BITS, SEG_LEN_BYTES};
 use iswitch_protocol::wire::{Class, DataPacket, Mode, WireError};
 use iswitch_protocol::{Round, SegmentIndex};
 
-pub use aggregator::NonFinite;
+pub use accumulate::NonFinite;
 use aggregator::{Aggregation, Slot, Verdict};
 use arena::Arena;
 use authentication::Nonces;
@@ -322,64 +323,55 @@ impl Switch {
         self.aim_results(at.job);
         self.aim_answers(at.job, *from);
         self.send_partials_of(at.job);
-        let mut refused = None;
-        for bytes in payload.chunks(stride) {
-            match self.handle_contribution(at, bytes) {
-                // One that is not summed may have been recorded.
-                Ok(()) if is_tagged => self.hear_from(at),
-                Ok(()) => {}
-                Err(reason) => {
-                    self.counters.count_drop(reason);
-                    if refused.is_none() && reason.status().is_some() {
-                        refused = Some((reason, bytes));
-                    }
-                }
-            }
-        }
+        let refused = match self.job(at.job).map(|job| job.mode) {
+            Some(Mode::Asynchronous) => self.stage_contributions(at, payload, stride),
+            _ => self.sum_contributions(at, payload, stride),
+        };
         // One answer to a super-frame is enough: the member learns the reason and the first segment.
-        if let Some((reason, bytes)) = refused {
+        if let Some((reason, bytes)) = refused.first {
             self.explain(from, at, reason, bytes);
         }
     }
 
-    /// A contribution without the tag that its job may ask for.
-    fn verify_tag<'a>(&self, at: MemberAt, bytes: &'a [u8]) -> Result<&'a [u8], DropReason> {
-        let member = self.job(at.job).and_then(|job| job.member(at.member));
-        match &member.ok_or(DropReason::UnknownMember)?.tag_key {
-            None => Ok(bytes),
-            Some(key) => key.verify(bytes).ok_or(DropReason::NotAuthentic),
+    /// Sums the contributions of a member of a synchronous job.
+    fn sum_contributions<'a>(&mut self, at: MemberAt, payload: &'a [u8], stride: usize) -> Refused<'a> {
+        let mut refused = Refused::default();
+        let non_finite = self.config.non_finite;
+        let Some((mut aggregation, outbox, counters)) = self.parts(at.job) else { return refused };
+        // Looked up once for the whole super-frame.
+        let is_tagged = aggregation.job.tag_key.is_some();
+        let Some(key) = aggregation.job.member(at.member).map(|member| member.tag_key) else {
+            return refused;
+        };
+        for bytes in payload.chunks(stride) {
+            let outcome = authentic(key.as_ref(), bytes).and_then(|packet| {
+                sum_contribution(&mut aggregation, outbox, counters, at.member, &packet, non_finite)
+            });
+            if let Err(reason) = outcome {
+                refused.note(counters, reason, bytes);
+            } else if is_tagged {
+                // One that is not summed may have been recorded.
+                aggregation.job.hear_from(at.member, aggregation.now);
+            }
         }
+        refused
     }
 
-    fn handle_contribution(&mut self, at: MemberAt, bytes: &[u8]) -> Result<(), DropReason> {
-        let bytes = self.verify_tag(at, bytes)?;
-        let packet = DataPacket::new_checked(bytes).map_err(DropReason::Wire)?;
-        if self.job(at.job).is_some_and(|job| job.mode == Mode::Asynchronous) {
-            return self.stage_contribution(at, &packet);
-        }
-        let non_finite = self.config.non_finite;
-        let Some((mut aggregation, outbox)) = self.aggregation_and_outbox(at.job) else {
-            return Err(DropReason::UnknownMember);
-        };
-        let goes_up = aggregation.job.goes_up(packet.seg().round);
-        let batch = if goes_up { &mut outbox.partials } else { &mut outbox.results };
-        match aggregation.contribute(at.member, &packet, non_finite, batch) {
-            Verdict::Summed => self.counters.contributions += 1,
-            Verdict::Completed => {
-                self.counters.contributions += 1;
-                *(if goes_up { &mut self.counters.partials } else { &mut self.counters.results }) += 1;
+    /// Sets the contributions of a member of an asynchronous job aside.
+    fn stage_contributions<'a>(&mut self, at: MemberAt, payload: &'a [u8], stride: usize) -> Refused<'a> {
+        let mut refused = Refused::default();
+        let Some(job) = self.job(at.job) else { return refused };
+        let Some(key) = job.member(at.member).map(|member| member.tag_key) else { return refused };
+        let is_tagged = job.tag_key.is_some();
+        for bytes in payload.chunks(stride) {
+            let outcome = authentic(key.as_ref(), bytes);
+            if let Err(reason) = outcome.and_then(|packet| self.stage_contribution(at, &packet)) {
+                refused.note(&mut self.counters, reason, bytes);
+            } else if is_tagged {
+                self.hear_from(at);
             }
-            Verdict::Finished => {
-                let seg = packet.seg();
-                if outbox.answers.has_room(bytes.len()) {
-                    aggregation.push_result(seg.round, seg.index, &mut outbox.answers);
-                    self.counters.results_repeated += 1;
-                }
-                return Err(DropReason::Late);
-            }
-            Verdict::Dropped(reason) => return Err(reason),
         }
-        Ok(())
+        refused
     }
 
     /// Tells a member why its data packet was dropped, and what was expected.
@@ -430,14 +422,72 @@ impl Switch {
     }
 
     fn aggregation_and_outbox(&mut self, job_at: usize) -> Option<(Aggregation<'_>, &mut Outbox)> {
+        self.parts(job_at).map(|(aggregation, outbox, _)| (aggregation, outbox))
+    }
+
+    fn parts(&mut self, job_at: usize) -> Option<(Aggregation<'_>, &mut Outbox, &mut Counters)> {
         let job = self.jobs[job_at].as_mut()?;
-        let (slots, sums) = (job.slots.clone(), job.sums.clone());
-        let slots = self.slots.region_mut(&slots);
-        let sums = self.sums.region_mut(&sums);
-        Some((Aggregation { job, slots, sums, now: self.now }, &mut self.outbox))
+        let slots = self.slots.region_mut(&job.slots);
+        let sums = self.sums.region_mut(&job.sums);
+        Some((Aggregation { job, slots, sums, now: self.now }, &mut self.outbox, &mut self.counters))
     }
 
     fn report(&mut self, event: Event) {
         self.events.push(event);
     }
+}
+
+/// The first datagram of a super-frame whose sender is told that it was dropped, and why.
+#[derive(Default)]
+struct Refused<'a> {
+    first: Option<(DropReason, &'a [u8])>,
+}
+
+impl<'a> Refused<'a> {
+    #[cold]
+    fn note(&mut self, counters: &mut Counters, reason: DropReason, bytes: &'a [u8]) {
+        counters.count_drop(reason);
+        if self.first.is_none() && reason.status().is_some() {
+            self.first = Some((reason, bytes));
+        }
+    }
+}
+
+/// A contribution, without the tag that its job may ask for.
+fn authentic<'a>(key: Option<&TagKey>, bytes: &'a [u8]) -> Result<DataPacket<'a>, DropReason> {
+    let content = match key {
+        None => bytes,
+        Some(key) => key.verify(bytes).ok_or(DropReason::NotAuthentic)?,
+    };
+    DataPacket::new_checked(content).map_err(DropReason::Wire)
+}
+
+/// Sums one contribution of a member.
+fn sum_contribution(
+    aggregation: &mut Aggregation<'_>,
+    outbox: &mut Outbox,
+    counters: &mut Counters,
+    member: usize,
+    packet: &DataPacket<'_>,
+    non_finite: NonFinite,
+) -> Result<(), DropReason> {
+    let seg = packet.seg();
+    let goes_up = aggregation.job.goes_up(seg.round);
+    let batch = if goes_up { &mut outbox.partials } else { &mut outbox.results };
+    match aggregation.contribute(member, seg, packet, non_finite, batch) {
+        Verdict::Summed => counters.contributions += 1,
+        Verdict::Completed => {
+            counters.contributions += 1;
+            *(if goes_up { &mut counters.partials } else { &mut counters.results }) += 1;
+        }
+        Verdict::Finished => {
+            if outbox.answers.has_room(SEG_LEN_BYTES + packet.float_bytes().len()) {
+                aggregation.push_result(seg.round, seg.index, &mut outbox.answers);
+                counters.results_repeated += 1;
+            }
+            return Err(DropReason::Late);
+        }
+        Verdict::Dropped(reason) => return Err(reason),
+    }
+    Ok(())
 }

@@ -9,7 +9,7 @@ use core::net::Ipv4Addr;
 use iswitch_protocol::limits::MAX_MEMBERS;
 use iswitch_protocol::{Round, SegmentIndex};
 
-use super::accumulate;
+use super::accumulate::{self, NonFinite};
 use super::aggregator::Aggregation;
 use super::membership::Member;
 
@@ -58,11 +58,17 @@ impl MemberOrder {
 }
 
 impl Aggregation<'_> {
-    /// Keeps a member's contribution to the segment until it is finished.
-    pub(super) fn keep(&mut self, member: usize, index: SegmentIndex, payload: &[u8]) {
+    /// Keeps a member's contribution to the segment until it is finished. False if it is refused.
+    pub(super) fn keep(
+        &mut self,
+        member: usize,
+        index: SegmentIndex,
+        payload: &[u8],
+        non_finite: NonFinite,
+    ) -> bool {
         let start = (SUM_VECTORS + member) * self.job.layout.gradient_len() as usize;
         let range = self.job.layout.range(index);
-        accumulate::store(&mut self.sums[start + range.start..start + range.end], payload);
+        accumulate::store(&mut self.sums[start + range.start..start + range.end], payload, non_finite)
     }
 
     /// Sums what was kept of a segment, in an ordered job; does nothing in another.

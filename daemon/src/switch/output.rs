@@ -2,6 +2,8 @@
 
 use core::net::SocketAddrV4;
 
+use alloc::boxed::Box;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use iswitch_protocol::Seg;
@@ -67,7 +69,10 @@ impl<'a> Transmit<'a> {
 /// Data packets of the same length, one after the other, as one offloaded send takes them.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    bytes: Vec<u8>,
+    /// Of a full super-frame. What is in use is overwritten by each push, so nothing is cleared.
+    room: Box<[u8]>,
+    /// Bytes in use.
+    len: usize,
     stride: usize,
     /// Bytes behind the floats of each packet, which [`Self::sign`] fills in.
     tag_len: usize,
@@ -78,16 +83,16 @@ pub(crate) struct Batch {
 
 impl Batch {
     pub(crate) fn new() -> Self {
-        let bytes = Vec::with_capacity(MAX_SUPERFRAME_LEN_BYTES);
-        Self { bytes, stride: 0, tag_len: 0, datagrams: 0, closed: false }
+        let room = vec![0; MAX_SUPERFRAME_LEN_BYTES].into_boxed_slice();
+        Self { room, len: 0, stride: 0, tag_len: 0, datagrams: 0, closed: false }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.len == 0
     }
 
     pub(crate) fn clear(&mut self) {
-        self.bytes.clear();
+        self.len = 0;
         self.datagrams = 0;
         self.closed = false;
     }
@@ -95,11 +100,19 @@ impl Batch {
     /// Whether a packet of `len` bytes without its tag still goes into this batch.
     pub(crate) fn has_room(&self, len: usize) -> bool {
         let len = len + self.tag_len;
-        self.is_empty()
-            || !self.closed && len <= self.stride && self.bytes.len() + len <= MAX_SUPERFRAME_LEN_BYTES
+        self.is_empty() || !self.closed && len <= self.stride && self.len + len <= MAX_SUPERFRAME_LEN_BYTES
     }
 
-    /// Appends a packet with that Seg; the caller fills in the floats that it returns.
+    /// Where the floats of the next packet go: who has filled them in appends it by [`Self::push`], and need not if it
+    /// turns out that there is none.
+    ///
+    /// # Panics
+    /// If there is no room, see [`Self::has_room`].
+    pub(crate) fn next_floats(&mut self, float_bytes: usize) -> &mut [u8] {
+        &mut self.room[self.len + SEG_LEN_BYTES..][..float_bytes]
+    }
+
+    /// Appends a packet with that Seg; the caller fills in all the floats that it returns, or has done so.
     ///
     /// # Panics
     /// If there is no room, see [`Self::has_room`].
@@ -112,16 +125,20 @@ impl Batch {
         }
         self.closed = len < self.stride;
         self.datagrams += 1;
-        let start = self.bytes.len();
-        self.bytes.resize(start + len, 0);
-        emit_seg(&mut self.bytes[start..][..content_len], seg)
+        let start = self.len;
+        self.len += len;
+        emit_seg(&mut self.room[start..][..content_len], seg)
     }
 
     /// Fills in the tags of a job that has a key for them.
     pub(crate) fn sign(&mut self, key: Option<&TagKey>) {
         if let Some(key) = key {
-            self.bytes.chunks_mut(self.stride).for_each(|packet| key.sign(packet));
+            self.room[..self.len].chunks_mut(self.stride).for_each(|packet| key.sign(packet));
         }
+    }
+
+    fn transmit<'a>(&'a self, recipients: Recipients<'a>) -> Transmit<'a> {
+        Transmit { class: Class::Data, payload: &self.room[..self.len], stride: self.stride, recipients }
     }
 
     fn aim(&mut self, is_tagged: bool) {
@@ -274,20 +291,17 @@ impl Outbox {
 
     pub(crate) fn results<'a>(&'a self, job: &'a Job) -> Transmit<'a> {
         let recipients = Recipients::Members(job);
-        let Batch { bytes, stride, .. } = &self.results;
-        Transmit { class: Class::Data, payload: bytes, stride: *stride, recipients }
+        self.results.transmit(recipients)
     }
 
     pub(crate) fn answers(&self) -> Transmit<'_> {
         let recipients = Recipients::One(&self.answers_to);
-        let Batch { bytes, stride, .. } = &self.answers;
-        Transmit { class: Class::Data, payload: bytes, stride: *stride, recipients }
+        self.answers.transmit(recipients)
     }
 
     pub(crate) fn partials(&self) -> Transmit<'_> {
         let recipients = Recipients::One(&self.partials_to);
-        let Batch { bytes, stride, .. } = &self.partials;
-        Transmit { class: Class::Data, payload: bytes, stride: *stride, recipients }
+        self.partials.transmit(recipients)
     }
 
     pub(crate) fn partials_len(&self) -> u64 {

@@ -251,10 +251,9 @@ impl Switch {
     }
 
     pub(super) fn hear_from(&mut self, at: MemberAt) {
-        let Some(job) = self.jobs[at.job].as_mut() else { return };
-        job.confirmed = true;
-        if let Some(member) = job.member_mut(at.member) {
-            member.last_heard = self.now;
+        let now = self.now;
+        if let Some(job) = self.jobs[at.job].as_mut() {
+            job.hear_from(at.member, now);
         }
     }
 

@@ -1,0 +1,224 @@
+//! The loops over the floats of a packet, in registers of whatever length the CPU has.
+//!
+//! Floats that do not fill a register lie in a last one that overlaps the one before. It is computed first, from what
+//! was there before, so that the floats in both get the same bits twice and no loop goes one by one.
+//!
+//! Where the compiler's own target has all there is (no AVX2, or another architecture), plain loops do the same: the
+//! compiler makes SIMD of them.
+
+// A function that is not inlined is compiled for the least CPU.
+#![expect(clippy::inline_always)]
+
+use core::marker::PhantomData;
+
+use iswitch_protocol::limits::FLOAT_LEN_BYTES;
+use pulp::bytemuck::{bytes_of, pod_read_unaligned};
+use pulp::{Simd, WithSimd};
+
+use super::{CANONICAL_NAN, NonFinite};
+
+const MAGNITUDE_MASK: u32 = 0x7FFF_FFFF;
+const LOWEST_EXPONENT_BIT: u32 = 0x0080_0000;
+
+/// How an element of a sum comes from what it was and the float of the payload.
+pub(super) trait Combine {
+    fn one(sum: f32, float: f32) -> f32;
+    fn lanes<S: Simd>(simd: S, sum: S::f32s, floats: S::f32s) -> S::f32s;
+}
+
+/// The float alone.
+pub(super) struct Store;
+/// +0.0 and the float.
+pub(super) struct Overwrite;
+/// The sum and the float.
+pub(super) struct Add;
+
+impl Combine for Store {
+    #[inline(always)]
+    fn one(_: f32, float: f32) -> f32 {
+        float
+    }
+
+    #[inline(always)]
+    fn lanes<S: Simd>(_: S, _: S::f32s, floats: S::f32s) -> S::f32s {
+        floats
+    }
+}
+
+impl Combine for Overwrite {
+    #[inline(always)]
+    fn one(_: f32, float: f32) -> f32 {
+        canonical(0.0 + float)
+    }
+
+    #[inline(always)]
+    fn lanes<S: Simd>(simd: S, _: S::f32s, floats: S::f32s) -> S::f32s {
+        canonical_lanes(simd, simd.add_f32s(simd.splat_f32s(0.0), floats))
+    }
+}
+
+impl Combine for Add {
+    #[inline(always)]
+    fn one(sum: f32, float: f32) -> f32 {
+        canonical(sum + float)
+    }
+
+    #[inline(always)]
+    fn lanes<S: Simd>(simd: S, sum: S::f32s, floats: S::f32s) -> S::f32s {
+        canonical_lanes(simd, simd.add_f32s(sum, floats))
+    }
+}
+
+#[inline(always)]
+pub(super) fn canonical(x: f32) -> f32 {
+    if x.is_nan() { CANONICAL_NAN } else { x }
+}
+
+#[inline(always)]
+fn canonical_lanes<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
+    // Only a NaN differs from itself.
+    simd.select_f32s(simd.equal_f32s(x, x), x, simd.splat_f32s(CANONICAL_NAN))
+}
+
+/// Whether the floats are taken: if so, the sum has changed.
+pub(super) struct Take<'a, C> {
+    sum: &'a mut [f32],
+    payload: &'a [u8],
+    non_finite: NonFinite,
+    how: PhantomData<C>,
+}
+
+impl<'a, C: Combine> Take<'a, C> {
+    pub(super) fn new(sum: &'a mut [f32], payload: &'a [u8], non_finite: NonFinite) -> Self {
+        Self { sum, payload, non_finite, how: PhantomData }
+    }
+}
+
+impl<C: Combine> WithSimd for Take<'_, C> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> bool {
+        let Self { sum, payload, non_finite, .. } = self;
+        let is_taken = non_finite == NonFinite::Sum || !has_non_finite(simd, payload);
+        if is_taken {
+            combine::<S, C>(simd, sum, payload);
+        }
+        is_taken
+    }
+}
+
+/// The same, and the result goes into a packet as well.
+pub(super) struct TakeInto<'a> {
+    pub(super) sum: &'a mut [f32],
+    pub(super) payload: &'a [u8],
+    pub(super) packet: &'a mut [u8],
+    pub(super) non_finite: NonFinite,
+}
+
+impl WithSimd for TakeInto<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> bool {
+        let Self { sum, payload, packet, non_finite } = self;
+        let is_taken = non_finite == NonFinite::Sum || !has_non_finite(simd, payload);
+        if is_taken {
+            add_into(simd, sum, payload, packet);
+        }
+        is_taken
+    }
+}
+
+#[inline(always)]
+fn combine<S: Simd, C: Combine>(simd: S, sum: &mut [f32], payload: &[u8]) {
+    let len = sum.len().min(payload.len() / FLOAT_LEN_BYTES);
+    let (sum, payload) = (&mut sum[..len], &payload[..len * FLOAT_LEN_BYTES]);
+    if is_short::<S>(len) {
+        for (sum, word) in sum.iter_mut().zip(words(payload)) {
+            *sum = C::one(*sum, f32::from_le_bytes(*word));
+        }
+        return;
+    }
+    let rest = len - S::F32_LANES;
+    let last =
+        C::lanes(simd, S::as_simd_f32s(&sum[rest..]).0[0], floats::<S>(&payload[rest * FLOAT_LEN_BYTES..]));
+    let registers = payload.chunks_exact(size_of::<S::f32s>());
+    for (sum, bytes) in S::as_mut_simd_f32s(sum).0.iter_mut().zip(registers) {
+        *sum = C::lanes(simd, *sum, floats::<S>(bytes));
+    }
+    S::as_mut_simd_f32s(&mut sum[rest..]).0[0] = last;
+}
+
+#[inline(always)]
+fn add_into<S: Simd>(simd: S, sum: &mut [f32], payload: &[u8], packet: &mut [u8]) {
+    let len = sum.len().min(payload.len() / FLOAT_LEN_BYTES).min(packet.len() / FLOAT_LEN_BYTES);
+    let bytes = len * FLOAT_LEN_BYTES;
+    let (sum, payload, packet) = (&mut sum[..len], &payload[..bytes], &mut packet[..bytes]);
+    if is_short::<S>(len) {
+        let outs = packet.as_chunks_mut::<FLOAT_LEN_BYTES>().0;
+        for ((sum, word), out) in sum.iter_mut().zip(words(payload)).zip(outs) {
+            *sum = Add::one(*sum, f32::from_le_bytes(*word));
+            *out = sum.to_le_bytes();
+        }
+        return;
+    }
+    let rest = len - S::F32_LANES;
+    let rest_bytes = rest * FLOAT_LEN_BYTES;
+    let last = Add::lanes(simd, S::as_simd_f32s(&sum[rest..]).0[0], floats::<S>(&payload[rest_bytes..]));
+    let registers = payload.chunks_exact(size_of::<S::f32s>());
+    let outs = packet.chunks_exact_mut(size_of::<S::f32s>());
+    for ((sum, bytes), out) in S::as_mut_simd_f32s(sum).0.iter_mut().zip(registers).zip(outs) {
+        *sum = Add::lanes(simd, *sum, floats::<S>(bytes));
+        out.copy_from_slice(bytes_of(sum));
+    }
+    S::as_mut_simd_f32s(&mut sum[rest..]).0[0] = last;
+    packet[rest_bytes..].copy_from_slice(bytes_of(&last));
+}
+
+/// Whether any float of a payload is NaN or an infinity.
+#[inline(always)]
+pub(super) fn has_non_finite<S: Simd>(simd: S, payload: &[u8]) -> bool {
+    let words = words(payload);
+    if is_short::<S>(words.len()) {
+        // An exponent of ones carries into the sign bit. Without an early exit the loop is SIMD.
+        let carry = |bits: u32| (bits & MAGNITUDE_MASK) + LOWEST_EXPONENT_BIT;
+        return words.iter().fold(0, |all, word| all | carry(u32::from_le_bytes(*word))) > MAGNITUDE_MASK;
+    }
+    let (magnitude, lowest) = (simd.splat_u32s(MAGNITUDE_MASK), simd.splat_u32s(LOWEST_EXPONENT_BIT));
+    let width = size_of::<S::u32s>();
+    let last = &payload[words.len() * FLOAT_LEN_BYTES - width..][..width];
+    // An exponent of ones carries into the sign bit. Two chains of which none waits for the other.
+    let carry = |bytes: &[u8]| {
+        let bits: S::u32s = pod_read_unaligned(&bytes[..width]);
+        simd.add_u32s(simd.and_u32s(bits, magnitude), lowest)
+    };
+    let (mut some, mut others) = (carry(last), simd.splat_u32s(0));
+    let mut pairs = payload.chunks_exact(2 * width);
+    for bytes in &mut pairs {
+        some = simd.or_u32s(some, carry(bytes));
+        others = simd.or_u32s(others, carry(&bytes[width..]));
+    }
+    if let Some(bytes) = pairs.remainder().get(..width) {
+        some = simd.or_u32s(some, carry(bytes));
+    }
+    let carries = simd.or_u32s(some, others);
+    simd.first_true_m32s(simd.greater_than_u32s(carries, magnitude)) < S::U32_LANES
+}
+
+/// Whether the plain loops do: SIMD registers hold numbers in the order of the machine.
+#[inline(always)]
+fn is_short<S: Simd>(len: usize) -> bool {
+    S::IS_SCALAR || len < S::F32_LANES || cfg!(target_endian = "big")
+}
+
+/// The floats of one register. The slice may be longer.
+#[inline(always)]
+fn floats<S: Simd>(bytes: &[u8]) -> S::f32s {
+    pod_read_unaligned(&bytes[..size_of::<S::f32s>()])
+}
+
+#[inline(always)]
+fn words(payload: &[u8]) -> &[[u8; FLOAT_LEN_BYTES]] {
+    payload.as_chunks().0
+}
