@@ -48,6 +48,14 @@ pub fn reduce_times() -> &'static Path {
     path("reduce_times")
 }
 
+/// The simulations and benchmarks.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn testbench() -> &'static Path {
+    path("testbench")
+}
+
 /// The asynchronous pipeline on a toy problem.
 ///
 /// # Panics

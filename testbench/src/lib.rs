@@ -4,7 +4,9 @@
 pub mod asynchronous;
 pub mod binaries;
 pub mod cluster;
+pub mod core_load;
 pub mod faults;
+pub mod instructions;
 pub mod mutants;
 pub mod netns;
 pub mod peers;

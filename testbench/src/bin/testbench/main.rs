@@ -2,6 +2,8 @@
 //! with simpler protocols. And the benchmark beside what others have.
 
 mod compare;
+mod core;
+mod instructions;
 mod mutants;
 mod peers;
 mod scale;
@@ -34,6 +36,10 @@ enum Command {
     Scale(scale::Options),
     /// Calculate how long a sum takes with 10 to 100,000 workers, through switches and without
     Scaling(scaling::Options),
+    /// Measure the switch core alone, in memory, beside plain adds of the same bytes
+    Core(core::Options),
+    /// Count the instructions of the switch core for one packet; needs Valgrind
+    Instructions(instructions::Options),
 }
 
 fn main() -> ExitCode {
@@ -44,5 +50,7 @@ fn main() -> ExitCode {
         Command::Peers(options) => peers::run(&options),
         Command::Scale(options) => scale::run(&options),
         Command::Scaling(options) => scaling::run(&options),
+        Command::Core(options) => core::run(&options),
+        Command::Instructions(options) => instructions::run(&options),
     }
 }

@@ -1,0 +1,159 @@
+//! Instructions that the core executes for one packet, counted by Valgrind: a stop-watch that no other process
+//! disturbs. The counts are kept in a table, with which new ones are compared.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Serialize;
+
+use crate::core_load::{Load, LoadMode, SEGMENT_FLOATS, Shape};
+use crate::scratch;
+
+/// The document with the table, below the root of the workspace.
+pub const TABLE: &str = "docs/results/core.md";
+/// The line above the table.
+const HEADING: &str = "## Instructions";
+/// How far a count may be from that of the table, which was made by perhaps another compiler, in percent.
+pub const TOLERANCE_PERCENT: u64 = 10;
+
+const MEMBERS: usize = 4;
+const SEGMENTS: usize = 44;
+/// What is counted: the difference between a longer and a shorter run.
+const ROUNDS: [u32; 2] = [4, 20];
+
+/// Instructions for one packet of a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Count {
+    /// What the core does with it.
+    #[serde(serialize_with = "name")]
+    pub mode: LoadMode,
+    /// Floats in it. With one, nearly all instructions are those around the addition.
+    pub floats: usize,
+    /// Instructions.
+    pub instructions: u64,
+}
+
+fn name<S: serde::Serializer>(mode: &LoadMode, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(mode.name())
+}
+
+/// Why counts on this machine cannot be compared with the table, if they cannot.
+pub fn obstacle() -> Option<&'static str> {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        return None;
+    }
+    // Valgrind knows AVX2 but not AVX-512, so that is what the loops use under it wherever the CPU has it.
+    Some("an x86-64 CPU with AVX2")
+}
+
+/// What a run under Valgrind executes.
+///
+/// # Panics
+/// If the core does not sum everything.
+pub fn load(mode: LoadMode, floats: usize, rounds: u32) {
+    let mut load = Load::new(Shape { floats, ..Shape::new(mode, MEMBERS, SEGMENTS) });
+    for _ in 0..rounds {
+        load.prepare();
+        load.run();
+    }
+    load.check(rounds as usize);
+}
+
+/// Counts the instructions for a packet of full and of least length in each mode. `program` is `testbench`.
+///
+/// # Errors
+/// If Valgrind is missing or fails.
+pub fn count(program: &Path) -> Result<Vec<Count>> {
+    let mut counts = Vec::new();
+    for floats in [SEGMENT_FLOATS, 1] {
+        for mode in LoadMode::ALL {
+            let totals = ROUNDS.map(|rounds| total(program, mode, floats, rounds));
+            let [shorter, longer] = totals;
+            let packets = u64::from(ROUNDS[1] - ROUNDS[0]) * (MEMBERS * SEGMENTS) as u64;
+            let instructions = (longer? - shorter?).div_ceil(packets);
+            counts.push(Count { mode, floats, instructions });
+        }
+    }
+    Ok(counts)
+}
+
+/// Instructions of a whole run.
+fn total(program: &Path, mode: LoadMode, floats: usize, rounds: u32) -> Result<u64> {
+    let directory = scratch::directory();
+    let profile = directory.path().join("callgrind.out");
+    let mut command = Command::new("valgrind");
+    command.arg("--tool=callgrind").arg(format!("--callgrind-out-file={}", profile.display())).arg(program);
+    command.args(["instructions", "--load", mode.name()]);
+    command.args(["--floats", &floats.to_string(), "--rounds", &rounds.to_string()]);
+    let output = command.output().context("running valgrind, of the package of that name")?;
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{command:?}: {}\n{complaint}", output.status);
+    let text = std::fs::read_to_string(&profile).context("reading what callgrind has written")?;
+    let totals =
+        text.lines().find_map(|line| line.strip_prefix("totals: ")).context("callgrind tells no totals")?;
+    totals.trim().parse().with_context(|| format!("totals are {totals:?}, expected a number"))
+}
+
+/// The rows of a table of counts.
+pub fn table(counts: &[Count]) -> String {
+    let rows = counts
+        .iter()
+        .map(|Count { mode, floats, instructions }| format!("| {mode} | {floats} | {instructions} |\n"));
+    format!("| mode | floats | instructions |\n|---|---|---|\n{}", rows.collect::<String>())
+}
+
+/// Reads the table of a document.
+///
+/// # Errors
+/// If the document has no such table.
+pub fn parse(document: &str) -> Result<Vec<Count>> {
+    let (_, below) = document.split_once(HEADING).with_context(|| format!("there is no line {HEADING:?}"))?;
+    let section = below.split("\n## ").next().unwrap_or_default();
+    let counts: Vec<_> = section.lines().filter_map(parse_row).collect();
+    ensure!(!counts.is_empty(), "there is no table below {HEADING:?}");
+    Ok(counts)
+}
+
+fn parse_row(line: &str) -> Option<Count> {
+    let cells: Vec<_> = line.trim_matches(['|', ' ']).split('|').map(str::trim).collect();
+    let [mode, floats, instructions] = cells[..] else { return None };
+    Some(Count {
+        mode: mode.parse().ok()?,
+        floats: floats.parse().ok()?,
+        instructions: instructions.parse().ok()?,
+    })
+}
+
+/// Compares counts with those that are kept.
+///
+/// # Errors
+/// Names those that differ by more than [`TOLERANCE_PERCENT`], and says how to renew the table.
+pub fn compare(counts: &[Count], kept: &[Count]) -> Result<()> {
+    let mut problems = Vec::new();
+    for Count { mode, floats, instructions } in counts {
+        match kept.iter().find(|kept| (kept.mode, kept.floats) == (*mode, *floats)) {
+            None => problems.push(format!("{mode}, {floats} floats: {instructions}, not in the table")),
+            Some(kept) if is_near(*instructions, kept.instructions) => {}
+            Some(kept) => {
+                let kept = kept.instructions;
+                problems
+                    .push(format!("{mode}, {floats} floats: {instructions} instructions, kept are {kept}"));
+            }
+        }
+    }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "{}\nexpected at most {TOLERANCE_PERCENT} % more or less. If that is meant, or the compiler is another, \
+         renew the table below {HEADING:?} in {TABLE} by that of: \
+         cargo run --release -p iswitch-testbench --bin testbench -- instructions",
+        problems.join("\n")
+    )
+}
+
+fn is_near(count: u64, kept: u64) -> bool {
+    count.abs_diff(kept) * 100 <= kept * TOLERANCE_PERCENT
+}

@@ -1,0 +1,40 @@
+//! The core allocates nothing while it sums super-frames, in any mode.
+
+use std::alloc::System;
+
+use iswitch_testbench::core_load::{Load, LoadMode, Shape};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// The harness of the test has a thread of its own, which allocates now and then. What the core does, it does
+/// each time.
+const ATTEMPTS: usize = 5;
+const ROUNDS: usize = 3;
+
+/// Allocations and reallocations in some rounds of full super-frames and one that is not full.
+fn allocations(mode: LoadMode, members: usize) -> usize {
+    let shape = Shape::new(mode, members, 100);
+    let mut load = Load::new(shape);
+    let region = Region::new(ALLOCATOR);
+    let mut results = 0;
+    for _ in 0..ROUNDS {
+        load.prepare();
+        results += load.run();
+    }
+    let change = region.change();
+    load.check(ROUNDS);
+    assert_eq!(results, ROUNDS * shape.segments);
+    change.allocations + change.reallocations
+}
+
+#[test]
+fn nothing_is_allocated_for_super_frames_in_any_mode() {
+    for mode in LoadMode::ALL {
+        for members in [1, 4, 64] {
+            let least = (0..ATTEMPTS).map(|_| allocations(mode, members)).min();
+            assert_eq!(least, Some(0), "{mode}, {members} members");
+        }
+    }
+}
