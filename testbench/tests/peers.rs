@@ -63,7 +63,8 @@ fn every_contender_sums_over_racks() {
         assert_eq!((network.worker_count(), network.rack_count()), (workers, Some(2)));
         measure(&network, &tools, &contenders, LOAD, 1, &|_| ())
     });
-    assert!(tables.iter().all(|table| table.rows.len() == 7 && table.json()["racks"] == 2));
+    let rows = 7 + usize::from(has_xdp());
+    assert!(tables.iter().all(|table| table.rows.len() == rows && table.json()["racks"] == 2));
     let series = Series { axis: Axis::Workers, tables: tables.to_vec() };
     let text = series.text();
     report(&text);
