@@ -56,6 +56,16 @@ pub const MAX_SUPERFRAME_LEN_BYTES: usize = 65_507;
 /// Datagrams that the kernel accepts in one offloaded send (`UDP_MAX_SEGMENTS` before Linux 6.9).
 pub const MAX_SUPERFRAME_DATAGRAMS: usize = 64;
 
+/// Datagrams of so many bytes that one offloaded send may carry: at least one.
+pub const fn superframe_datagrams(len_bytes: usize) -> usize {
+    let len_bytes = if len_bytes == 0 { 1 } else { len_bytes };
+    match MAX_SUPERFRAME_LEN_BYTES / len_bytes {
+        0 => 1,
+        fitting if fitting > MAX_SUPERFRAME_DATAGRAMS => MAX_SUPERFRAME_DATAGRAMS,
+        fitting => fitting,
+    }
+}
+
 /// Members of one job: a bitmap of contributors is one 64-bit word.
 pub const MAX_MEMBERS: usize = 64;
 /// Levels of switches above the workers. Switches in a circle would have ever more.

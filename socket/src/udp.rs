@@ -9,7 +9,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use iswitch_protocol::limits::{MAX_SUPERFRAME_DATAGRAMS, MAX_SUPERFRAME_LEN_BYTES};
+use iswitch_protocol::limits::superframe_datagrams;
 use libc::{iovec, msghdr, sockaddr_in, socklen_t};
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -163,7 +163,7 @@ impl UdpSocket {
         let Some([head, body]) = datagrams.first() else { return Ok(0) };
         let stride = head.len() + body.len();
         let envelope = Envelope { tos, to: None, source: None };
-        let at_once = datagrams_at_once(stride);
+        let at_once = superframe_datagrams(stride);
         let mut sent = 0;
         while sent < datagrams.len() {
             let rest = &datagrams[sent..];
@@ -184,7 +184,7 @@ impl UdpSocket {
 
     /// Sends as many datagrams of `stride` bytes as one call takes.
     fn send_superframe(&self, envelope: &Envelope, payload: &[u8], stride: usize) -> io::Result<usize> {
-        let chunk = &payload[..payload.len().min(datagrams_at_once(stride) * stride)];
+        let chunk = &payload[..payload.len().min(superframe_datagrams(stride) * stride)];
         let first = [IoSlice::new(&payload[..stride])];
         self.offload_message(envelope, &[IoSlice::new(chunk)], &first, stride)
     }
@@ -197,7 +197,7 @@ impl UdpSocket {
         first: &[IoSlice<'_>],
         stride: usize,
     ) -> io::Result<usize> {
-        let segment = u16::try_from(stride).ok().filter(|_| datagrams_at_once(stride) > 1);
+        let segment = u16::try_from(stride).ok().filter(|_| superframe_datagrams(stride) > 1);
         match self.send_message(envelope, message, segment) {
             Err(error) if refuses_offload(&error) => {
                 // EINVAL may also mean a datagram beyond the MTU: super-frames are to blame, and given up,
@@ -304,11 +304,6 @@ struct Envelope {
     tos: u8,
     to: Option<SocketAddrV4>,
     source: Option<Ipv4Addr>,
-}
-
-/// Datagrams of `stride` bytes that one call sends.
-fn datagrams_at_once(stride: usize) -> usize {
-    (MAX_SUPERFRAME_LEN_BYTES / stride.max(1)).clamp(1, MAX_SUPERFRAME_DATAGRAMS)
 }
 
 /// Repeats a call that a signal interrupted.

@@ -10,8 +10,8 @@ use std::str::FromStr;
 
 use iswitch_daemon::switch::{Config, Endpoint, Instant, NonFinite, PortId, Switch, Uplinks, accumulate};
 use iswitch_protocol::limits::{
-    DEFAULT_SEGMENT_FLOATS, FLOAT_LEN_BYTES, MAX_MEMBERS, MAX_SUPERFRAME_DATAGRAMS, MAX_SUPERFRAME_LEN_BYTES,
-    SEG_LEN_BYTES, async_generations,
+    DEFAULT_SEGMENT_FLOATS, FLOAT_LEN_BYTES, MAX_MEMBERS, MAX_SUPERFRAME_LEN_BYTES, SEG_LEN_BYTES,
+    async_generations, superframe_datagrams,
 };
 use iswitch_protocol::wire::{Class, ControlBody, ControlRepr, JoinRepr, Mode, emit_seg};
 use iswitch_protocol::{Round, Seg, SegmentIndex};
@@ -102,8 +102,7 @@ impl Shape {
 
     /// Packets of a full super-frame.
     pub const fn frame_packets(&self) -> usize {
-        let fitting = MAX_SUPERFRAME_LEN_BYTES / self.packet_bytes();
-        if fitting < MAX_SUPERFRAME_DATAGRAMS { fitting } else { MAX_SUPERFRAME_DATAGRAMS }
+        superframe_datagrams(self.packet_bytes())
     }
 
     const fn vector_floats(&self) -> usize {

@@ -117,16 +117,8 @@ fn everything_at_once_changes_no_sum() {
         return;
     }
     let _alone = alone();
-    let model = LinkModel {
-        delay: Duration::from_micros(100),
-        jitter: Duration::from_millis(2),
-        fifo: false,
-        loss: Some(Loss::Bernoulli { probability: 0.05 }),
-        duplication: 0.05,
-        corruption: 0.05,
-        ..LinkModel::PERFECT
-    };
-    let relayed = aggregate_through(model, 50, "5 % each lost, twice, corrupted, 0.1 to 2.1 ms");
+    let relayed =
+        aggregate_through(LinkModel::ALL_FAULTS, 50, "5 % each lost, twice, corrupted, 0.1 to 2.1 ms");
     let is_hit = |relayed: &Relayed| {
         let LinkCounters { lost, duplicated, corrupted, .. } = relayed.link;
         [lost, duplicated, corrupted, relayed.overtaken].into_iter().all(|count| count > 0)

@@ -124,17 +124,8 @@ fn everything_at_once_between_the_levels_and_a_killed_rack_switch_change_no_sum(
         return;
     }
     let _alone = alone();
-    let model = LinkModel {
-        delay: Duration::from_micros(100),
-        jitter: Duration::from_millis(2),
-        fifo: false,
-        loss: Some(Loss::Bernoulli { probability: 0.05 }),
-        duplication: 0.05,
-        corruption: 0.05,
-        ..LinkModel::PERFECT
-    };
     for kind in PortKind::ALL {
-        let relayed_tree = RelayedTree::new(model);
+        let relayed_tree = RelayedTree::new(LinkModel::ALL_FAULTS);
         let mut job = TreeJob::start(&relayed_tree.tree, kind, &[], "--rounds 1000000");
         job.wait_for_results();
         job.racks.remove(RACK).process.kill(SOON);

@@ -10,7 +10,7 @@ use iswitch_testbench::netns::{Namespace, SWITCH_ADDRESS, Star, StarOptions, WOR
 use iswitch_testbench::process::{Finished, Process, Signal};
 use iswitch_testbench::requirements::{alone, report, root_xdp_and};
 use iswitch_testbench::scratch;
-use iswitch_testbench::simulation::network::{LinkCounters, LinkModel, Loss};
+use iswitch_testbench::simulation::network::{LinkCounters, LinkModel};
 use iswitch_testbench::tree::{Tree, TreeJob};
 use iswitch_testbench::wire_relay::{Relayed, WireRelay};
 
@@ -123,18 +123,10 @@ fn a_bad_network_changes_no_sum() {
         return;
     }
     let _alone = alone();
-    let model = LinkModel {
-        delay: Duration::from_micros(100),
-        jitter: Duration::from_millis(2),
-        fifo: false,
-        loss: Some(Loss::Bernoulli { probability: 0.05 }),
-        duplication: 0.05,
-        corruption: 0.05,
-        ..LinkModel::PERFECT
-    };
     let star = Star::new(StarOptions::default());
-    let relays: Vec<_> =
-        (0..star.workers.len()).map(|at| WireRelay::insert(&star.cable(at), model, at as u64 + 1)).collect();
+    let relays: Vec<_> = (0..star.workers.len())
+        .map(|at| WireRelay::insert(&star.cable(at), LinkModel::ALL_FAULTS, at as u64 + 1))
+        .collect();
     let daemon = Daemon::in_star(&star, PortKind::Xdp, &[]);
     let results = Group::in_star(&star, daemon.address(), "--rounds 50").results(2 * SOON);
     assert_eq!(total(&results, "rounds"), WORKERS * 50);

@@ -27,17 +27,17 @@ const RETURN: u16 = 0x06; // BPF_RET | BPF_K
 
 /// Whether the frame had a VLAN tag that the device took off (`SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT`).
 const VLAN_TAG_PRESENT: u32 = (-0x1000_i32 + 48) as u32;
-const ETHERTYPE_AT: u32 = 12;
-const ETHERTYPE_IPV4: u32 = 0x0800;
-const IP_AT: u32 = 14;
-const TOS_AT: u32 = IP_AT + 1;
-const FRAGMENT_AT: u32 = IP_AT + 6;
-const PROTOCOL_AT: u32 = IP_AT + 9;
-const PROTOCOL_UDP: u32 = 17;
+pub(super) const ETHERTYPE_AT: u32 = 12;
+pub(super) const ETHERTYPE_IPV4: u32 = 0x0800;
+pub(super) const IP_AT: u32 = 14;
+pub(super) const TOS_AT: u32 = IP_AT + 1;
+pub(super) const FRAGMENT_AT: u32 = IP_AT + 6;
+pub(super) const PROTOCOL_AT: u32 = IP_AT + 9;
+pub(super) const PROTOCOL_UDP: u32 = 17;
 /// More-fragments flag and fragment offset.
-const FRAGMENT_BITS: u32 = 0x3fff;
+pub(super) const FRAGMENT_BITS: u32 = 0x3fff;
 /// Of the UDP destination port, in addition to the length of the IPv4 header.
-const DESTINATION_PORT_AT: u32 = IP_AT + 2;
+pub(super) const DESTINATION_PORT_AT: u32 = IP_AT + 2;
 
 /// One instruction, as `struct sock_filter` has it.
 #[derive(Clone, Copy, Debug)]

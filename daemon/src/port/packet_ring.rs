@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 
 use iswitch_protocol::limits::{
-    IPV4_HEADER_LEN_BYTES, MAX_SUPERFRAME_DATAGRAMS, MAX_SUPERFRAME_LEN_BYTES, UDP_HEADER_LEN_BYTES,
+    IPV4_HEADER_LEN_BYTES, MAX_SUPERFRAME_LEN_BYTES, UDP_HEADER_LEN_BYTES, superframe_datagrams,
 };
 use iswitch_protocol::wire::frame::{ETHERNET_HEADER_LEN_BYTES, HEADERS_LEN_BYTES, complete_udp_checksum};
 use iswitch_protocol::wire::{Class, Classifier, FrameAddresses, WireError};
@@ -207,8 +207,7 @@ impl PacketPort {
         if !self.offload {
             return self.send_completed(class, addresses, single);
         }
-        let datagrams = (MAX_SUPERFRAME_LEN_BYTES / stride).clamp(1, MAX_SUPERFRAME_DATAGRAMS);
-        let chunk = &payload[..payload.len().min(datagrams * stride)];
+        let chunk = &payload[..payload.len().min(superframe_datagrams(stride) * stride)];
         match self.send_offloaded(class, addresses, chunk, stride) {
             // A kernel before Linux 6.2 does not know UDP super-frames in vnet headers.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) && chunk.len() > stride => {

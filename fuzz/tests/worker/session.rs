@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use iswitch::worker::auth::Authenticator;
-use iswitch::worker::landing::Landed;
 use iswitch::worker::session::{Session, SessionConfig};
 use iswitch_protocol::Instant;
-use iswitch_protocol::wire::{Class, ControlBody, Mode};
+use iswitch_protocol::wire::{ControlBody, Mode};
 
 use crate::turn::{Scenario, Turn};
 use crate::upstream::{self, JOB, Upstream};
@@ -20,7 +19,6 @@ struct World {
     now: Instant,
     contribution: Vec<f32>,
     buffer: Vec<u8>,
-    rest: Vec<u8>,
 }
 
 impl World {
@@ -40,7 +38,7 @@ impl World {
         }
         let contribution = (0..layout.gradient_len()).map(|i| i as f32 + 0.5).collect();
         let upstream = Upstream::new(scenario);
-        Self { session, upstream, now, contribution, buffer: Vec::new(), rest: Vec::new() }
+        Self { session, upstream, now, contribution, buffer: Vec::new() }
     }
 
     fn perform(&mut self, turn: &Turn) {
@@ -51,22 +49,11 @@ impl World {
             Turn::Sleep { ms } => self.sleep(Duration::from_millis(u64::from(*ms))),
             _ => {
                 if let Some(said) = self.upstream.say(turn, self.session.round()) {
-                    self.hear(said.class, &said.bytes, said.stride);
+                    self.session.handle_scattered(self.now, said.class, &said.bytes, said.stride);
                 }
             }
         }
         self.settle();
-    }
-
-    /// As the driver does.
-    fn hear(&mut self, class: Class, bytes: &[u8], stride: usize) {
-        let segment_floats = usize::from(self.session.layout().segment_floats());
-        let Some(places) = self.session.landing() else {
-            return self.session.handle_datagrams(self.now, class, bytes, stride);
-        };
-        self.rest.resize(bytes.len(), 0);
-        let landed = Landed::scatter(places, segment_floats, &mut self.rest, bytes, stride);
-        self.session.handle_landed(self.now, class, &landed, &self.rest);
     }
 
     fn order(&mut self, kind: u8) {

@@ -15,6 +15,7 @@ use iswitch_protocol::limits::DEFAULT_SEGMENT_FLOATS;
 use iswitch_testbench::cluster::{Daemon, Group, SOON, total};
 use iswitch_testbench::netns::{Namespace, Star, StarOptions};
 use iswitch_testbench::requirements::root_and;
+use iswitch_testbench::spread::Spread;
 use iswitch_testbench::storm::{Kind, Storm};
 use serde_json::json;
 
@@ -88,19 +89,17 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
     let rss_after_kib = daemon.process.rss_kib();
     let drops = daemon.counters()["drops"].clone();
     let results = group.results(Duration::from_secs_f64(seconds) + SOON);
-    let mut ratios: Vec<f64> = pairs.iter().map(|pair| pair.during / pair.without).collect();
-    ratios.sort_by(f64::total_cmp);
-    let of_pairs = |of: fn(&Pair) -> f64| median(pairs.iter().map(of).collect());
-    let ratio = median(ratios.clone());
+    let of_pairs = |of: fn(&Pair) -> f64| Spread::of(pairs.iter().map(of));
+    let ratio = of_pairs(|pair| pair.during / pair.without);
     let growth_kib = rss_after_kib as i64 - rss_before_kib as i64;
-    let holds = growth_kib <= MAX_RSS_GROWTH_KIB && ratio >= MIN_GOODPUT_RATIO;
+    let holds = growth_kib <= MAX_RSS_GROWTH_KIB && ratio.median >= MIN_GOODPUT_RATIO;
     let report = json!({
-        "joins": cli.joins, "rate": cli.rate, "rate_reached": of_pairs(|pair| pair.rate),
+        "joins": cli.joins, "rate": cli.rate, "rate_reached": of_pairs(|pair| pair.rate).median,
         "turns": cli.turns, "floats": cli.floats, "decoy": cli.decoy,
         "rss_before_kib": rss_before_kib, "rss_after_kib": rss_after_kib,
-        "goodput_without_mbit_s": of_pairs(|pair| pair.without),
-        "goodput_during_mbit_s": of_pairs(|pair| pair.during),
-        "ratio_median": ratio, "ratio_min": ratios[0], "ratio_max": ratios[ratios.len() - 1],
+        "goodput_without_mbit_s": of_pairs(|pair| pair.without).median,
+        "goodput_during_mbit_s": of_pairs(|pair| pair.during).median,
+        "ratio_median": ratio.median, "ratio_min": ratio.least, "ratio_max": ratio.greatest,
         "rate_limited": drops["rate_limited"], "join_refused": drops["join_refused"],
         "rounds_exact": total(&results, "rounds") / WORKERS as u64, "holds": holds,
     });
@@ -130,11 +129,6 @@ fn measure_pair(cli: &Cli, daemon: &Daemon, attacker: &Namespace, turn: u64) -> 
     let (during, rate) = measure(Some(Kind::Join))?;
     let (without, _) = early.map_or_else(without, Ok)?;
     Ok(Pair { without, during, rate })
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 fn print(cli: &Cli, report: &serde_json::Value) {

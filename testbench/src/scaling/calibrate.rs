@@ -19,6 +19,7 @@ use iswitch_socket::{Options, UdpSocket};
 
 use super::costs::{Costs, EndCosts, Line, Pipeline};
 use super::wire::Framing;
+use crate::spread::Spread;
 
 /// What is measured so often, of which the median counts.
 const CALLS: usize = 3_000;
@@ -54,9 +55,8 @@ pub fn measure() -> io::Result<Costs> {
     })
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+fn median(values: Vec<f64>) -> f64 {
+    Spread::of(values.into_iter()).median
 }
 
 fn nanos(since: Instant) -> f64 {

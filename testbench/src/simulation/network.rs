@@ -76,6 +76,17 @@ impl LinkModel {
         rate: None,
     };
 
+    /// One packet in twenty is lost, another twice there and another damaged, and all overtake each other.
+    pub const ALL_FAULTS: Self = Self {
+        delay: Duration::from_micros(100),
+        jitter: Duration::from_millis(2),
+        fifo: false,
+        loss: Some(Loss::Bernoulli { probability: 0.05 }),
+        duplication: 0.05,
+        corruption: 0.05,
+        ..Self::PERFECT
+    };
+
     /// The same link without its faults.
     #[must_use]
     pub fn healed(&self) -> Self {

@@ -6,7 +6,6 @@
 use std::time::Duration;
 
 use iswitch::worker::auth::Authenticator;
-use iswitch::worker::landing::Landed;
 use iswitch::worker::protocol::{Failure, Finished};
 use iswitch::worker::session::{JoinProgress, Session, SessionConfig};
 use iswitch_protocol::wire::control::RangeRepr;
@@ -75,8 +74,6 @@ struct Pending {
 #[derive(Debug)]
 pub(super) struct Worker {
     session: Session,
-    /// For what arrives and does not fit into the places of the next results.
-    rest: Vec<u8>,
     /// The gradient, the same until its round has ended.
     contribution: Vec<f32>,
     outcome: Option<Outcome>,
@@ -101,7 +98,6 @@ impl Worker {
         let authenticator = || Authenticator::new(job_key(), u64::from(instance) << 24);
         Self {
             session: if has_key { session.with_key(authenticator()) } else { session },
-            rest: Vec::new(),
             contribution: vec![0.0; layout.gradient_len() as usize],
             outcome: None,
             has_told: false,
@@ -189,16 +185,7 @@ impl Worker {
     }
 
     pub(super) fn handle_datagrams(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
-        let segment_floats = usize::from(self.session.layout().segment_floats());
-        // As the driver does.
-        match self.session.landing() {
-            None => self.session.handle_datagrams(now, class, payload, stride),
-            Some(places) => {
-                self.rest.resize(payload.len(), 0);
-                let landed = Landed::scatter(places, segment_floats, &mut self.rest, payload, stride);
-                self.session.handle_landed(now, class, &landed, &self.rest);
-            }
-        }
+        self.session.handle_scattered(now, class, payload, stride);
         if self.session.take_acknowledgement().is_some() {
             self.end_request();
         }

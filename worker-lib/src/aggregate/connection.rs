@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use iswitch_protocol::limits::FLOAT_LEN_BYTES;
 use iswitch_socket::PollSet;
 
 use super::AggregateError;
@@ -18,13 +19,8 @@ const HELLO_LEN_BYTES: usize = 16;
 const CONNECT_RETRY: Duration = Duration::from_millis(20);
 /// Time for a peer that has connected to say who it is.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
-/// Bytes of a float on the wire.
-pub(super) const FLOAT_LEN_BYTES: usize = size_of::<f32>();
 /// Bytes that are taken from a socket at once: what a connection holds in flight, and less than a core's cache.
 pub(super) const READ_LEN_BYTES: usize = 256 << 10;
-
-/// How long to look for bytes again and again before sleeping until some arrive, as the worker of a switch does.
-pub(super) const SPIN: Duration = Duration::from_micros(100);
 
 /// How the parts of a vector follow each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
+use iswitch_protocol::limits::FLOAT_LEN_BYTES;
 use iswitch_socket::{PollSet, Spin};
 
-use super::connection::{
-    Connection, FLOAT_LEN_BYTES, Hello, READ_LEN_BYTES, SPIN, check_group, floats, listen,
-};
+use super::connection::{Connection, Hello, READ_LEN_BYTES, check_group, floats, listen};
 use super::{
     AggregateError, AggregatorStats, ConnectError, GradientAggregator, Round, Style, check_vector,
     count_round,
 };
+use crate::worker::DEFAULT_SPIN;
 
 /// Sums that are under way at once: a fast worker sends for the next round while a slow one receives the last.
 const SUMS: usize = 2;
@@ -144,7 +144,7 @@ struct Service {
 impl Service {
     fn serve(&mut self, stop: &AtomicBool) -> Result<(), AggregateError> {
         let mut waiting = PollSet::new();
-        let (mut spin, mut heard) = (Spin::new(SPIN), Instant::now());
+        let (mut spin, mut heard) = (Spin::new(DEFAULT_SPIN), Instant::now());
         while !stop.load(Ordering::Relaxed) {
             let mut moved = 0;
             for client in 0..self.clients.len() {
@@ -288,7 +288,7 @@ impl ParameterServerClient {
             timeout: options.timeout,
             sum: vec![0.0; options.gradient_len as usize],
             waiting: PollSet::new(),
-            spin: Spin::new(SPIN),
+            spin: Spin::new(DEFAULT_SPIN),
             stats: AggregatorStats::default(),
         })
     }

@@ -9,15 +9,15 @@ use std::ops::Range;
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
+use iswitch_protocol::limits::FLOAT_LEN_BYTES;
 use iswitch_socket::{PollSet, Spin};
 
-use super::connection::{
-    Connection, FLOAT_LEN_BYTES, Hello, READ_LEN_BYTES, SPIN, check_group, floats, listen,
-};
+use super::connection::{Connection, Hello, READ_LEN_BYTES, check_group, floats, listen};
 use super::{
     AggregateError, AggregatorStats, ConnectError, GradientAggregator, Round, Style, check_vector,
     count_round,
 };
+use crate::worker::DEFAULT_SPIN;
 
 /// A worker's place in a ring.
 #[derive(Clone, Debug)]
@@ -113,7 +113,7 @@ impl Ring {
             sum: vec![0.0; len],
             staging: vec![0; READ_LEN_BYTES],
             waiting: PollSet::new(),
-            spin: Spin::new(SPIN),
+            spin: Spin::new(DEFAULT_SPIN),
             stats: AggregatorStats::default(),
         })
     }

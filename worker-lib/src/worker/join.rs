@@ -14,7 +14,7 @@ use iswitch_protocol::wire::{Classifier, JoinRepr, Mode, Status};
 use super::state::StateError;
 
 /// [`JoinOptions::spin`] unless it is set.
-const DEFAULT_SPIN: Duration = Duration::from_micros(100);
+pub(crate) const DEFAULT_SPIN: Duration = Duration::from_micros(100);
 
 /// What a worker asks for when it joins. Start from [`JoinOptions::new`].
 #[derive(Clone, Debug)]

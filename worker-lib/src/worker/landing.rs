@@ -14,7 +14,7 @@ const MAX_PARTS: usize = 2 * MAX_SUPERFRAME_DATAGRAMS + 1;
 
 /// What has arrived: Segs here, floats elsewhere.
 #[derive(Debug)]
-pub struct Landed {
+pub(super) struct Landed {
     segs: [[u8; SEG_LEN_BYTES]; MAX_SUPERFRAME_DATAGRAMS],
     /// What the socket told.
     pub(super) received: Received,
@@ -27,7 +27,7 @@ impl Landed {
     ///
     /// # Errors
     /// Those of `receive`.
-    pub fn receive(
+    pub(super) fn receive(
         places: &mut [f32],
         segment_floats: usize,
         rest: &mut [u8],
@@ -47,7 +47,7 @@ impl Landed {
     }
 
     /// As [`Self::receive`] of bytes that are already here, datagrams of `stride` bytes.
-    pub fn scatter(
+    pub(super) fn scatter(
         places: &mut [f32],
         segment_floats: usize,
         rest: &mut [u8],

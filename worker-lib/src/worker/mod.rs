@@ -8,7 +8,7 @@ mod attempt;
 pub mod auth;
 mod bitmap;
 mod join;
-pub mod landing;
+mod landing;
 pub mod protocol;
 pub mod session;
 mod sharded;
@@ -18,6 +18,7 @@ mod timer;
 mod udp;
 mod window;
 
+pub(crate) use join::DEFAULT_SPIN;
 pub use join::{JoinError, JoinOptions};
 pub use sharded::ShardedWorker;
 pub use state::StateError;

@@ -11,8 +11,8 @@ use core::ops::Range;
 use core::time::Duration;
 
 use iswitch_protocol::limits::{
-    DATA_TAG_LEN_BYTES, DATAGRAM_OVERHEAD_BYTES, MAX_RANGE_SEGMENTS, MAX_SUPERFRAME_DATAGRAMS,
-    MAX_SUPERFRAME_LEN_BYTES, SEG_LEN_BYTES,
+    DATA_TAG_LEN_BYTES, DATAGRAM_OVERHEAD_BYTES, MAX_RANGE_SEGMENTS, MAX_SUPERFRAME_DATAGRAMS, SEG_LEN_BYTES,
+    superframe_datagrams,
 };
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
@@ -413,8 +413,8 @@ impl WorkerProtocol {
         let is_free = first > 0 && first < end;
         // A tag is checked before anything is believed, and floats are little-endian on the wire.
         let is_plain = self.data_keys.is_none() && cfg!(target_endian = "little");
-        let fit = (MAX_SUPERFRAME_LEN_BYTES / self.layout.full_packet_len()).min(MAX_SUPERFRAME_DATAGRAMS);
-        (is_free && is_plain).then(|| first..end.min(first + fit as u32))
+        let fitting = superframe_datagrams(self.layout.full_packet_len());
+        (is_free && is_plain).then(|| first..end.min(first + fitting as u32))
     }
 
     /// Takes in results whose floats are already in their places: the Segs of packets of `stride` bytes, the last of

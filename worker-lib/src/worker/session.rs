@@ -283,7 +283,7 @@ impl Session {
 
     /// Where the floats of the next results are likely to belong: in the sums, segment after segment. Whoever receives
     /// into them calls [`Self::handle_landed`] next.
-    pub fn landing(&mut self) -> Option<&mut [f32]> {
+    pub(super) fn landing(&mut self) -> Option<&mut [f32]> {
         let places = self.landing_places()?;
         self.sums.get_mut(places)
     }
@@ -295,8 +295,17 @@ impl Session {
         Some(landing.start as usize * size..(landing.end as usize * size).min(self.sums.len()))
     }
 
+    /// As [`Self::handle_datagrams`], on the way that the driver's datagrams take: the same comes of it.
+    pub fn handle_scattered(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
+        let segment_floats = usize::from(self.config.layout.segment_floats());
+        let Some(places) = self.landing() else { return self.handle_datagrams(now, class, payload, stride) };
+        let mut rest = vec![0; payload.len()];
+        let landed = Landed::scatter(places, segment_floats, &mut rest, payload, stride);
+        self.handle_landed(now, class, &landed, &rest);
+    }
+
     /// Takes in what was received into [`Self::landing`], and into `rest` what did not fit there.
-    pub fn handle_landed(&mut self, now: Instant, class: Class, landed: &Landed, rest: &[u8]) {
+    pub(super) fn handle_landed(&mut self, now: Instant, class: Class, landed: &Landed, rest: &[u8]) {
         let (Some(places), Some(protocol)) = (self.landing_places(), &mut self.protocol) else { return };
         let (layout, stride) = (self.config.layout, landed.received.stride);
         let segs = if class == Class::Data { landed.segs(layout.full_packet_len()) } else { &[] };

@@ -6,6 +6,7 @@ use std::ops::Range;
 use iswitch_protocol::auth::TagKey;
 use iswitch_protocol::limits::{
     DATA_TAG_LEN_BYTES, FLOAT_LEN_BYTES, MAX_SUPERFRAME_DATAGRAMS, MAX_SUPERFRAME_LEN_BYTES, SEG_LEN_BYTES,
+    superframe_datagrams,
 };
 use iswitch_protocol::wire::emit_seg;
 use iswitch_protocol::{Seg, VectorLayout};
@@ -101,8 +102,7 @@ impl Frame {
         let (full, count) = (layout.full_packet_len(), self.floats.len());
         let is_after_shorter =
             self.floats.last().is_some_and(|last| last.len() < usize::from(layout.segment_floats()));
-        let is_full = count == MAX_SUPERFRAME_DATAGRAMS || (count + 1) * full > MAX_SUPERFRAME_LEN_BYTES;
-        if is_full || is_after_shorter {
+        if count == superframe_datagrams(full) || is_after_shorter {
             return false;
         }
         let at = self.bytes.len();

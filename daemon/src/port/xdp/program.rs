@@ -7,6 +7,8 @@ use std::os::fd::RawFd;
 use iswitch_protocol::limits::TOS_MASK;
 use iswitch_protocol::wire::Classifier;
 
+use crate::port::filter;
+
 /// What becomes of a frame (`enum xdp_action`): nothing; the kernel has it.
 pub(super) const XDP_DROP: u32 = 1;
 pub(super) const XDP_PASS: u32 = 2;
@@ -45,19 +47,17 @@ const DATA: i16 = 0;
 const DATA_END: i16 = 4;
 const QUEUE: i16 = 16;
 
-// Positions in a frame.
-const ETHERTYPE_AT: i16 = 12;
-const IP_AT: i16 = 14;
-const TOS_AT: i16 = IP_AT + 1;
-const FRAGMENT_AT: i16 = IP_AT + 6;
-const PROTOCOL_AT: i16 = IP_AT + 9;
+// What the classic filter looks at, in this machine's types.
+const ETHERTYPE_AT: i16 = filter::ETHERTYPE_AT as i16;
+const IP_AT: i16 = filter::IP_AT as i16;
+const TOS_AT: i16 = filter::TOS_AT as i16;
+const FRAGMENT_AT: i16 = filter::FRAGMENT_AT as i16;
+const PROTOCOL_AT: i16 = filter::PROTOCOL_AT as i16;
 /// Of the UDP destination port, in addition to the length of the IPv4 header.
-const PORT_AT: i16 = IP_AT + 2;
-
-const ETHERTYPE_IPV4: u16 = 0x0800;
-const PROTOCOL_UDP: i32 = 17;
-/// More-fragments flag and fragment offset.
-const FRAGMENT_BITS: u16 = 0x3fff;
+const PORT_AT: i16 = filter::DESTINATION_PORT_AT as i16;
+const ETHERTYPE_IPV4: u16 = filter::ETHERTYPE_IPV4 as u16;
+const PROTOCOL_UDP: i32 = filter::PROTOCOL_UDP as i32;
+const FRAGMENT_BITS: u16 = filter::FRAGMENT_BITS as u16;
 
 /// One instruction, as `struct bpf_insn` has it.
 #[repr(C)]
