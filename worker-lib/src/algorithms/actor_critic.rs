@@ -7,15 +7,15 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use crate::env::{Action, ActionSpec, EnvSpec};
-use crate::nn::{Activation, Categorical, DiagonalGaussian, Mlp, orthogonal};
+use crate::nn::{Activation, Categorical, DiagonalGaussian, Network, orthogonal};
 
 /// Separate actor and critic networks with tanh layers; a diagonal Gaussian whose log standard deviation does
 /// not depend on the observation, or a softmax. Holds shapes only; parameters are
 /// `[actor | log_std (continuous only) | critic]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActorCritic {
-    actor: Mlp,
-    critic: Mlp,
+    actor: Network,
+    critic: Network,
     action: ActionSpec,
 }
 
@@ -35,7 +35,7 @@ impl ActorCritic {
     pub fn new(env: &EnvSpec, hidden: &[usize]) -> Self {
         let network = |outputs: usize| {
             let widths = [&[env.observation_dim], hidden, &[outputs]].concat();
-            Mlp::new(&widths, Activation::Tanh)
+            Network::mlp(&widths, Activation::Tanh)
         };
         let outputs = match env.action {
             ActionSpec::Continuous { dim } => dim,
@@ -68,12 +68,12 @@ impl ActorCritic {
     }
 
     /// The policy network: means, or logits.
-    pub fn actor(&self) -> &Mlp {
+    pub fn actor(&self) -> &Network {
         &self.actor
     }
 
     /// The value network.
-    pub fn critic(&self) -> &Mlp {
+    pub fn critic(&self) -> &Network {
         &self.critic
     }
 
@@ -108,7 +108,8 @@ impl ActorCritic {
             let last = network.layers().len() - 1;
             for (i, layer) in network.layers().iter().enumerate() {
                 let gain = if i == last { last_gain } else { std::f64::consts::SQRT_2 };
-                orthogonal(&mut own[layer.weight.clone()], layer.outputs, layer.inputs, gain, rng);
+                let [rows, columns] = layer.weight_shape();
+                orthogonal(&mut own[layer.weight.clone()], rows, columns, gain, rng);
             }
         }
         parameters
@@ -129,8 +130,8 @@ impl ActorCritic {
                         range: range.start + part.start..range.start + part.end,
                     });
                 };
-                push("weight", vec![layer.outputs, layer.inputs], &layer.weight);
-                push("bias", vec![layer.outputs], &layer.bias);
+                push("weight", layer.weight_shape().to_vec(), &layer.weight);
+                push("bias", vec![layer.bias.len()], &layer.bias);
             }
         }
         if !self.log_std_range().is_empty() {

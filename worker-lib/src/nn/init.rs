@@ -1,6 +1,6 @@
 //! Initial weights.
 
-use rand::Rng;
+use rand::{Rng, RngExt};
 use rand_distr::{Distribution, StandardNormal};
 
 /// Fills `weight` (`[rows, cols]`, row-major) with `gain` times a random matrix whose rows, or columns where
@@ -30,6 +30,13 @@ pub fn orthogonal(weight: &mut [f32], rows: usize, cols: usize, gain: f64, rng: 
             *w = (gain * x) as f32;
         }
     }
+}
+
+/// Fills `values` with uniform numbers within `1 / sqrt(fan_in)` of zero: PyTorch's default for the weights and biases of
+/// dense and convolution layers with `fan_in` inputs to each unit.
+pub fn uniform_by_fan_in(values: &mut [f32], fan_in: usize, rng: &mut impl Rng) {
+    let bound = 1.0 / (fan_in as f32).sqrt();
+    values.iter_mut().for_each(|value| *value = rng.random_range(-bound..=bound));
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {

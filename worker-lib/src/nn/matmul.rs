@@ -57,12 +57,12 @@ fn element_count(rows: usize, cols: usize) -> usize {
     rows.checked_mul(cols).expect("a matrix that memory can hold")
 }
 
-/// `out = lhs * rhs`, or `out += lhs * rhs` with `accumulate`. One thread: a worker has one compute thread, and
-/// a pool collapses where several workers share the cores.
+/// `out = lhs * rhs`, or `out += lhs * rhs` with `accumulate`, by `threads` threads. One is right for a worker that
+/// shares its cores with others, where a pool collapses; small products take one in any case.
 ///
 /// # Panics
 /// If the shapes do not fit each other.
-pub fn matmul(out: MatrixMut<'_>, accumulate: bool, lhs: MatrixRef<'_>, rhs: MatrixRef<'_>) {
+pub fn matmul(out: MatrixMut<'_>, accumulate: bool, lhs: MatrixRef<'_>, rhs: MatrixRef<'_>, threads: usize) {
     let MatrixMut { data, rows, cols } = out;
     assert_eq!(lhs.cols, rhs.rows, "inner dimensions");
     assert_eq!((rows, cols), (lhs.rows, rhs.cols), "outer dimensions");
@@ -91,7 +91,7 @@ pub fn matmul(out: MatrixMut<'_>, accumulate: bool, lhs: MatrixRef<'_>, rhs: Mat
             false,
             false,
             false,
-            gemm::Parallelism::None,
+            if threads > 1 { gemm::Parallelism::Rayon(threads) } else { gemm::Parallelism::None },
         );
     }
 }
@@ -123,7 +123,7 @@ mod tests {
             };
             let (lhs, rhs) = (operand(&a, m, k, flip_lhs), operand(&b, k, n, flip_rhs));
             let mut out = start.clone();
-            matmul(MatrixMut::row_major(&mut out, m, n), accumulate, lhs, rhs);
+            matmul(MatrixMut::row_major(&mut out, m, n), accumulate, lhs, rhs, 1);
             for row in 0..m {
                 for col in 0..n {
                     let begin = if accumulate { f64::from(start[row * n + col]) } else { 0.0 };
@@ -143,6 +143,7 @@ mod tests {
             false,
             MatrixRef::row_major(&a, 2, 2),
             MatrixRef::row_major(&b, 3, 2),
+            1,
         );
     }
 

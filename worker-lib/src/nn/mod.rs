@@ -3,7 +3,8 @@
 //! All parameters of a model are one `[f32]`, all gradients another of the same layout: the gradient *is* the
 //! payload of the packets, so nothing is gathered or scattered around an aggregation. The networks of the
 //! paper are so small that a framework's cost per operation would be most of a step; here a layer is one
-//! matrix product from the `gemm` crate and a loop.
+//! matrix product from the `gemm` crate and a loop. Dense layers, convolutions, layer normalisation; the paper's four
+//! models are built of these ([`Network`]).
 //!
 //! Nothing here allocates after construction: a [`Workspace`] holds the intermediate results of the largest
 //! batch. Backward passes are written out by hand and checked by finite differences and against numbers
@@ -13,16 +14,25 @@ mod activation;
 mod adam;
 mod categorical;
 mod clip;
+mod convolution;
 mod gaussian;
 mod init;
+mod layer;
+mod layer_norm;
 mod matmul;
-mod mlp;
+mod network;
+mod rmsprop;
+mod sgd;
 
 pub use activation::{Activation, tanh};
 pub use adam::Adam;
 pub use categorical::Categorical;
 pub use clip::clip_global_norm;
+pub use convolution::{Convolution, Image};
 pub use gaussian::DiagonalGaussian;
-pub use init::orthogonal;
+pub use init::{orthogonal, uniform_by_fan_in};
+pub use layer::{Layer, Operation};
 pub use matmul::{MatrixMut, MatrixRef, matmul};
-pub use mlp::{Dense, Mlp, Workspace};
+pub use network::{Network, Workspace};
+pub use rmsprop::RmsProp;
+pub use sgd::Sgd;

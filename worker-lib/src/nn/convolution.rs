@@ -1,0 +1,128 @@
+//! Two-dimensional convolution as one matrix product over patches of the input.
+
+/// An image, or the results of a convolution: `[height, width, channels]`, channels closest together. PyTorch puts
+/// channels first: the same numbers in another order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Rows.
+    pub height: usize,
+    /// Columns.
+    pub width: usize,
+    /// Numbers at each place.
+    pub channels: usize,
+}
+
+impl Image {
+    /// Floats in it.
+    pub fn len(&self) -> usize {
+        self.height * self.width * self.channels
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A convolution without padding. Its weight is `[channels, kernel, kernel, input channels]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Convolution {
+    /// What goes in.
+    pub input: Image,
+    /// Channels that come out.
+    pub channels: usize,
+    /// Height and width of the window.
+    pub kernel: usize,
+    /// Places that the window moves by.
+    pub stride: usize,
+}
+
+impl Convolution {
+    /// What comes out.
+    pub fn output(&self) -> Image {
+        let places = |len: usize| (len - self.kernel) / self.stride + 1;
+        Image { height: places(self.input.height), width: places(self.input.width), channels: self.channels }
+    }
+
+    /// Floats that one number of the results depends on.
+    pub fn patch_len(&self) -> usize {
+        self.kernel * self.kernel * self.input.channels
+    }
+
+    /// Floats in the patches of so many images.
+    pub(super) fn patches_len(&self, batch: usize) -> usize {
+        let output = self.output();
+        batch * output.height * output.width * self.patch_len()
+    }
+
+    /// Writes the patch of each place of the results, one after the other. `images` `[batch, input]`.
+    pub(super) fn gather(&self, images: &[f32], patches: &mut [f32]) {
+        let run = self.kernel * self.input.channels;
+        let per_image = self.patches_len(1);
+        for (image, patches) in images.chunks_exact(self.input.len()).zip(patches.chunks_exact_mut(per_image))
+        {
+            let mut runs = patches.chunks_exact_mut(run);
+            self.for_each_run(|start| {
+                if let Some(to) = runs.next() {
+                    to.copy_from_slice(&image[start..start + run]);
+                }
+            });
+        }
+    }
+
+    /// Adds each patch to the place that [`Self::gather`] took it from, from zero on.
+    pub(super) fn scatter(&self, patches: &[f32], images: &mut [f32]) {
+        let run = self.kernel * self.input.channels;
+        images.fill(0.0);
+        let per_image = self.patches_len(1);
+        for (image, patches) in images.chunks_exact_mut(self.input.len()).zip(patches.chunks_exact(per_image))
+        {
+            let mut runs = patches.chunks_exact(run);
+            self.for_each_run(|start| {
+                if let Some(from) = runs.next() {
+                    image[start..start + run].iter_mut().zip(from).for_each(|(sum, x)| *sum += x);
+                }
+            });
+        }
+    }
+
+    /// Calls `visit` with the start of each row of each window: `kernel * channels` floats that lie together.
+    fn for_each_run(&self, mut visit: impl FnMut(usize)) {
+        let output = self.output();
+        let row = self.input.width * self.input.channels;
+        for y in 0..output.height {
+            for x in 0..output.width {
+                let corner = y * self.stride * row + x * self.stride * self.input.channels;
+                (0..self.kernel).for_each(|line| visit(corner + line * row));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INPUT: Image = Image { height: 5, width: 6, channels: 2 };
+
+    #[test]
+    fn patches_are_the_windows_row_by_row() {
+        let convolution = Convolution { input: INPUT, channels: 3, kernel: 2, stride: 3 };
+        assert_eq!(convolution.output(), Image { height: 2, width: 2, channels: 3 });
+        let image: Vec<_> = (0..INPUT.len()).map(|i| i as f32).collect();
+        let mut patches = vec![0.0; convolution.patches_len(1)];
+        convolution.gather(&image, &mut patches);
+        // Of the window at row 3, column 3: two rows of two places of two channels.
+        assert_eq!(patches[24..], [42.0, 43.0, 44.0, 45.0, 54.0, 55.0, 56.0, 57.0]);
+    }
+
+    #[test]
+    fn scattering_counts_how_often_a_place_is_seen() {
+        let convolution = Convolution { input: INPUT, channels: 1, kernel: 3, stride: 1 };
+        let patches = vec![1.0; convolution.patches_len(1)];
+        let mut image = vec![9.0; INPUT.len()];
+        convolution.scatter(&patches, &mut image);
+        let at = |y: usize, x: usize| image[(y * INPUT.width + x) * INPUT.channels];
+        assert_eq!([at(0, 0), at(0, 2), at(2, 2), at(4, 5)], [1.0, 3.0, 9.0, 1.0]);
+    }
+}

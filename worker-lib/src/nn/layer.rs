@@ -1,0 +1,204 @@
+//! The layers: dense, convolution, layer normalisation, each with a function on what comes out.
+
+use std::ops::Range;
+
+use super::convolution::Convolution;
+use super::layer_norm;
+use super::{Activation, MatrixMut, MatrixRef, matmul};
+
+/// What a layer computes from the results of the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// `y = x W^T + b`, with W `[outputs, inputs]` row-major as in PyTorch.
+    Dense {
+        /// Length of x.
+        inputs: usize,
+        /// Length of y.
+        outputs: usize,
+    },
+    /// A two-dimensional convolution.
+    Convolution(Convolution),
+    /// `y = W * (x - mean) / sqrt(variance + 1e-5) + b`, mean and variance over the row (Ba et al., 2016).
+    LayerNorm {
+        /// Length of x, y, W and b.
+        len: usize,
+    },
+}
+
+/// A layer, and where its parameters lie in the network's flat vectors. Every kind has a weight and a bias.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// What it computes.
+    pub operation: Operation,
+    /// Applied to each result.
+    pub activation: Activation,
+    /// Where the weight lies.
+    pub weight: Range<usize>,
+    /// Where the bias lies.
+    pub bias: Range<usize>,
+}
+
+impl Layer {
+    /// Floats of one input.
+    pub fn inputs(&self) -> usize {
+        match self.operation {
+            Operation::Dense { inputs, .. } => inputs,
+            Operation::Convolution(convolution) => convolution.input.len(),
+            Operation::LayerNorm { len } => len,
+        }
+    }
+
+    /// Floats of one result.
+    pub fn outputs(&self) -> usize {
+        match self.operation {
+            Operation::Dense { outputs, .. } => outputs,
+            Operation::Convolution(convolution) => convolution.output().len(),
+            Operation::LayerNorm { len } => len,
+        }
+    }
+
+    /// `[rows, columns]` of the weight: a row for each unit or channel of the results; one row for a layer
+    /// normalisation.
+    pub fn weight_shape(&self) -> [usize; 2] {
+        match self.operation {
+            Operation::Dense { inputs, outputs } => [outputs, inputs],
+            Operation::Convolution(convolution) => [convolution.channels, convolution.patch_len()],
+            Operation::LayerNorm { len } => [1, len],
+        }
+    }
+
+    /// Floats that the layer keeps from the forward pass for the backward pass, beside inputs and results.
+    pub(super) fn kept_len(&self, batch: usize) -> usize {
+        match self.operation {
+            Operation::Dense { .. } => 0,
+            Operation::Convolution(convolution) => convolution.patches_len(batch),
+            Operation::LayerNorm { len } => batch * (len + 1),
+        }
+    }
+
+    /// Results `y` `[batch, outputs]` for `x` `[batch, inputs]`; `kept` is [`Self::kept_len`] floats.
+    pub(super) fn forward(
+        &self,
+        parameters: &[f32],
+        x: &[f32],
+        y: &mut [f32],
+        kept: &mut [f32],
+        threads: usize,
+    ) {
+        let (weight, bias) = (&parameters[self.weight.clone()], &parameters[self.bias.clone()]);
+        match self.operation {
+            Operation::Dense { inputs, outputs } => {
+                affine([outputs, inputs], weight, bias, x, y, threads);
+            }
+            Operation::Convolution(convolution) => {
+                convolution.gather(x, kept);
+                affine(self.weight_shape(), weight, bias, kept, y, threads);
+            }
+            Operation::LayerNorm { len } => layer_norm::forward(len, weight, bias, x, y, kept),
+        }
+        self.activation.forward(y);
+    }
+
+    /// Overwrites the layer's part of `gradient`; `delta` `[batch, outputs]` is the loss gradient by the results
+    /// before the activation, `x` and `kept` are those of the forward pass.
+    pub(super) fn parameter_gradient(
+        &self,
+        x: &[f32],
+        delta: &[f32],
+        kept: &[f32],
+        gradient: &mut [f32],
+        threads: usize,
+    ) {
+        let (by_weight, by_bias) = parts(gradient, &self.weight, &self.bias);
+        match self.operation {
+            Operation::Dense { .. } => {
+                affine_gradient(self.weight_shape(), x, delta, by_weight, by_bias, threads)
+            }
+            Operation::Convolution(_) => {
+                affine_gradient(self.weight_shape(), kept, delta, by_weight, by_bias, threads);
+            }
+            Operation::LayerNorm { len } => {
+                layer_norm::parameter_gradient(len, delta, kept, by_weight, by_bias)
+            }
+        }
+    }
+
+    /// Overwrites `by_input` `[batch, inputs]` with the loss gradient by the inputs. `kept`, that of the forward
+    /// pass, is used up.
+    pub(super) fn input_gradient(
+        &self,
+        parameters: &[f32],
+        delta: &[f32],
+        kept: &mut [f32],
+        by_input: &mut [f32],
+        threads: usize,
+    ) {
+        let weight = &parameters[self.weight.clone()];
+        match self.operation {
+            Operation::Dense { .. } => {
+                affine_input_gradient(self.weight_shape(), weight, delta, by_input, threads)
+            }
+            Operation::Convolution(convolution) => {
+                affine_input_gradient(self.weight_shape(), weight, delta, kept, threads);
+                convolution.scatter(kept, by_input);
+            }
+            Operation::LayerNorm { len } => layer_norm::input_gradient(len, weight, delta, kept, by_input),
+        }
+    }
+}
+
+/// The two parts of a flat vector that belong to a layer: its bias follows its weight.
+fn parts<'a>(
+    vector: &'a mut [f32],
+    weight: &Range<usize>,
+    bias: &Range<usize>,
+) -> (&'a mut [f32], &'a mut [f32]) {
+    vector[weight.start..bias.end].split_at_mut(weight.len())
+}
+
+/// `y = x W^T + b` for as many rows as there are.
+fn affine(
+    [outputs, inputs]: [usize; 2],
+    weight: &[f32],
+    bias: &[f32],
+    x: &[f32],
+    y: &mut [f32],
+    threads: usize,
+) {
+    let rows = y.len() / outputs;
+    y.chunks_exact_mut(outputs).for_each(|row| row.copy_from_slice(bias));
+    let x = MatrixRef::row_major(x, rows, inputs);
+    let weight = MatrixRef::row_major(weight, outputs, inputs);
+    matmul(MatrixMut::row_major(y, rows, outputs), true, x, weight.transposed(), threads);
+}
+
+fn affine_gradient(
+    [outputs, inputs]: [usize; 2],
+    x: &[f32],
+    delta: &[f32],
+    by_weight: &mut [f32],
+    by_bias: &mut [f32],
+    threads: usize,
+) {
+    let rows = delta.len() / outputs;
+    by_bias.fill(0.0);
+    for row in delta.chunks_exact(outputs) {
+        by_bias.iter_mut().zip(row).for_each(|(sum, d)| *sum += d);
+    }
+    let delta = MatrixRef::row_major(delta, rows, outputs);
+    let x = MatrixRef::row_major(x, rows, inputs);
+    matmul(MatrixMut::row_major(by_weight, outputs, inputs), false, delta.transposed(), x, threads);
+}
+
+fn affine_input_gradient(
+    [outputs, inputs]: [usize; 2],
+    weight: &[f32],
+    delta: &[f32],
+    by_input: &mut [f32],
+    threads: usize,
+) {
+    let rows = delta.len() / outputs;
+    let weight = MatrixRef::row_major(weight, outputs, inputs);
+    let delta = MatrixRef::row_major(delta, rows, outputs);
+    matmul(MatrixMut::row_major(by_input, rows, inputs), false, delta, weight, threads);
+}
