@@ -112,13 +112,13 @@ impl Layer {
         let (by_weight, by_bias) = parts(gradient, &self.weight, &self.bias);
         match self.operation {
             Operation::Dense { .. } => {
-                affine_gradient(self.weight_shape(), x, delta, by_weight, by_bias, threads)
+                affine_gradient(self.weight_shape(), x, delta, by_weight, by_bias, threads);
             }
             Operation::Convolution(_) => {
                 affine_gradient(self.weight_shape(), kept, delta, by_weight, by_bias, threads);
             }
             Operation::LayerNorm { len } => {
-                layer_norm::parameter_gradient(len, delta, kept, by_weight, by_bias)
+                layer_norm::parameter_gradient(len, delta, kept, by_weight, by_bias);
             }
         }
     }
@@ -136,7 +136,7 @@ impl Layer {
         let weight = &parameters[self.weight.clone()];
         match self.operation {
             Operation::Dense { .. } => {
-                affine_input_gradient(self.weight_shape(), weight, delta, by_input, threads)
+                affine_input_gradient(self.weight_shape(), weight, delta, by_input, threads);
             }
             Operation::Convolution(convolution) => {
                 affine_input_gradient(self.weight_shape(), weight, delta, kept, threads);
