@@ -1,18 +1,20 @@
 //! Environments: what an agent acts in.
 //!
-//! Built in and free of any library: [`CartPole`] and [`PlanarHopper`]. [`MujocoHopper`] opens libmujoco at run
-//! time. [`make`] finds an environment by the id that Gymnasium users know.
+//! Built in and free of any library: [`CartPole`], [`Pendulum`] and [`PlanarHopper`]. [`MujocoHopper`] and
+//! [`HalfCheetah`] open libmujoco at run time. [`make`] finds an environment by the id that Gymnasium users know.
 
 mod cartpole;
 mod hopper_task;
 mod mujoco;
+mod pendulum;
 mod planar_hopper;
 mod time_limit;
 
 use rand_chacha::ChaCha8Rng;
 
 pub use cartpole::CartPole;
-pub use mujoco::{MujocoHopper, MujocoLibrary};
+pub use mujoco::{HalfCheetah, MujocoHopper, MujocoLibrary};
+pub use pendulum::Pendulum;
 pub use planar_hopper::PlanarHopper;
 pub use time_limit::TimeLimit;
 
@@ -120,10 +122,12 @@ pub trait Environment: Send {
 type Maker = fn() -> Result<Box<dyn Environment>, EnvError>;
 
 /// Every id with what makes it.
-const REGISTRY: [(&str, Maker); 3] = [
+const REGISTRY: [(&str, Maker); 5] = [
     (cartpole::ID, || Ok(Box::new(TimeLimit::new(CartPole::new())))),
+    (pendulum::ID, || Ok(Box::new(TimeLimit::new(Pendulum::new())))),
     (planar_hopper::ID, || Ok(Box::new(TimeLimit::new(PlanarHopper::new())))),
-    (mujoco::ID, || Ok(Box::new(TimeLimit::new(MujocoHopper::new()?)))),
+    (mujoco::HOPPER_ID, || Ok(Box::new(TimeLimit::new(MujocoHopper::new()?)))),
+    (mujoco::HALF_CHEETAH_ID, || Ok(Box::new(TimeLimit::new(HalfCheetah::new()?)))),
 ];
 
 /// Makes an environment by its id, time limit included.
@@ -166,7 +170,9 @@ mod tests {
         let error = make("Pong").err().map(|error| error.to_string());
         assert_eq!(
             error.as_deref(),
-            Some(r#"unknown environment "Pong"; known: CartPole-v1, PlanarHopper-v0, Hopper-v5"#)
+            Some(
+                r#"unknown environment "Pong"; known: CartPole-v1, Pendulum-v1, PlanarHopper-v0, Hopper-v5, HalfCheetah-v5"#
+            )
         );
     }
 
