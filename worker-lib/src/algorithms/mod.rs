@@ -20,6 +20,7 @@ pub mod exact;
 pub mod metrics;
 pub mod normalise;
 pub mod ppo;
+pub mod replay;
 pub mod rollout;
 pub mod share;
 pub mod statistics;
