@@ -12,6 +12,8 @@
 
 pub mod actor_critic;
 pub mod checkpoint;
+pub mod ddpg;
+pub mod deterministic;
 pub mod environments;
 pub mod episodes;
 mod error;

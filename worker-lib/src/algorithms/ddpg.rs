@@ -1,0 +1,416 @@
+//! Deep deterministic policy gradient (Lillicrap et al., 2016), with the options of TD3 (Fujimoto et al., 2018).
+//!
+//! Implementation details:
+//!
+//! 1. Actor and critic of two layers of 128 with layer normalisation and rectifiers, the action joins at the critic's
+//!    second layer: the networks of the paper, 40,327 parameters for HalfCheetah.
+//! 2. One aggregation for actor and critic: both gradients are taken at the same parameters, side by side in one
+//!    vector. Each has an Adam and a learning rate of its own.
+//! 3. Truncation is not termination: only where the episode terminated nothing follows.
+//! 4. Targets follow by `tau` after each step.
+//! 5. Options of TD3: the lesser of two critics, noise on the target's actions, policy and targets that move once for
+//!    several steps of the critics.
+
+use serde::{Deserialize, Serialize};
+
+use super::TrainError;
+use super::deterministic::{CriticWorkspace, DeterministicActorCritic};
+use super::replay::Batch;
+use crate::nn::Workspace;
+
+/// Hyper-parameters. Names are CleanRL's and Stable-Baselines3's; sizes are global, over all workers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DdpgConfig {
+    /// Environment steps of the run.
+    pub total_steps: u64,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Transitions that are kept, over all environments.
+    pub buffer_size: usize,
+    /// Samples of one minibatch over all environments.
+    pub batch_size: usize,
+    /// Steps over all environments before learning begins; until then actions are uniform.
+    pub learning_starts: u64,
+    /// Of the actor's Adam.
+    pub actor_learning_rate: f32,
+    /// Of the critic's.
+    pub critic_learning_rate: f32,
+    /// Discount factor.
+    pub gamma: f32,
+    /// Share of the way that targets go to their networks in each step.
+    pub tau: f32,
+    /// Standard deviation of the Gaussian noise on actions while training; actions are in [-1, 1].
+    pub exploration_noise: f32,
+    /// Widths of the hidden layers of each network.
+    pub hidden: Vec<usize>,
+    /// TD3: the target is the lesser of two critics.
+    pub twin_critics: bool,
+    /// TD3: steps of the critics for each one of the policy and the targets.
+    pub policy_delay: u64,
+    /// TD3: standard deviation of the noise on the target's actions.
+    pub target_noise: f32,
+    /// TD3: bound of that noise.
+    pub target_noise_clip: f32,
+}
+
+impl DdpgConfig {
+    /// Values for continuous control, the paper's networks.
+    fn continuous() -> Self {
+        Self {
+            total_steps: 1_000_000,
+            seed: 1,
+            buffer_size: 1_000_000,
+            batch_size: 128,
+            learning_starts: 10_000,
+            actor_learning_rate: 3e-4,
+            critic_learning_rate: 1e-3,
+            gamma: 0.99,
+            tau: 5e-3,
+            exploration_noise: 0.1,
+            hidden: vec![128, 128],
+            twin_critics: false,
+            policy_delay: 1,
+            target_noise: 0.0,
+            target_noise_clip: 0.5,
+        }
+    }
+
+    /// Tuned values for an environment; those for continuous control where it has none of its own.
+    pub fn preset(env: &str) -> Self {
+        match env {
+            "Pendulum-v1" => Self {
+                total_steps: 30_000,
+                buffer_size: 30_000,
+                learning_starts: 1_000,
+                actor_learning_rate: 1e-3,
+                ..Self::continuous()
+            },
+            _ => Self::continuous(),
+        }
+    }
+
+    /// Critics that learn.
+    pub fn critics(&self) -> usize {
+        if self.twin_critics { 2 } else { 1 }
+    }
+
+    /// Refuses what cannot be.
+    ///
+    /// # Errors
+    /// [`TrainError::Config`] names what is out of range, its value and what was expected.
+    pub fn check(&self) -> Result<(), TrainError> {
+        let positive = |x: f32| x.is_finite() && x > 0.0;
+        let not_negative = |x: f32| x.is_finite() && x >= 0.0;
+        let unit = |x: f32| (0.0..=1.0).contains(&x);
+        let refuse = |name: &str, value: &dyn std::fmt::Debug, expected: &str| {
+            Err(TrainError::Config(format!("{name} is {value:?}, expected {expected}")))
+        };
+        for (name, value) in [
+            ("total_steps", self.total_steps),
+            ("buffer_size", self.buffer_size as u64),
+            ("batch_size", self.batch_size as u64),
+            ("policy_delay", self.policy_delay),
+        ] {
+            if value == 0 {
+                return refuse(name, &value, "at least 1");
+            }
+        }
+        for (name, value) in [
+            ("actor_learning_rate", self.actor_learning_rate),
+            ("critic_learning_rate", self.critic_learning_rate),
+        ] {
+            if !positive(value) {
+                return refuse(name, &value, "a number above 0");
+            }
+        }
+        for (name, value) in [("gamma", self.gamma), ("tau", self.tau)] {
+            if !unit(value) {
+                return refuse(name, &value, "0 to 1");
+            }
+        }
+        for (name, value) in [
+            ("exploration_noise", self.exploration_noise),
+            ("target_noise", self.target_noise),
+            ("target_noise_clip", self.target_noise_clip),
+        ] {
+            if !not_negative(value) {
+                return refuse(name, &value, "a number of at least 0");
+            }
+        }
+        if self.hidden.is_empty() || self.hidden.contains(&0) {
+            return refuse("hidden", &self.hidden, "at least one width, none of them 0");
+        }
+        Ok(())
+    }
+}
+
+/// Parts of the loss, means over samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Losses {
+    /// Mean value of the policy's actions, negated; 0 in a step that leaves the policy.
+    pub policy: f64,
+    /// Squared error of the first critic's values.
+    pub value: f64,
+    /// Mean value of the actions that were taken.
+    pub mean_value: f64,
+}
+
+/// The losses and their gradients, with room for the intermediate results of a batch.
+#[derive(Clone, Debug)]
+pub struct DdpgLoss {
+    agent: DeterministicActorCritic,
+    actor: Workspace,
+    critic: CriticWorkspace,
+    next_actions: Vec<f32>,
+    targets: Vec<f32>,
+    /// Differences of the first critic's values from their targets, of the last batch.
+    errors: Vec<f32>,
+    delta: Vec<f32>,
+}
+
+impl DdpgLoss {
+    /// For batches of up to `batch_max` samples.
+    pub fn new(agent: DeterministicActorCritic, batch_max: usize) -> Self {
+        let (actor, critic) = (agent.actor().workspace(batch_max), agent.critic_workspace(batch_max));
+        Self { agent, actor, critic, next_actions: vec![], targets: vec![], errors: vec![], delta: vec![] }
+    }
+
+    /// Differences of the values from their targets, of the last batch: what priorities follow.
+    pub fn errors(&self) -> &[f32] {
+        &self.errors
+    }
+
+    /// Overwrites `gradient` (`[parameter_count]`) with that of the critics' loss and, if `with_policy`, of the
+    /// policy's; else its part is zero. `noise` `[batch, action_dim]` is added to the target's actions, which stay in
+    /// [-1, 1].
+    pub fn gradient(
+        &mut self,
+        gamma: f32,
+        networks: &Networks<'_>,
+        batch: &Batch,
+        noise: &[f32],
+        with_policy: bool,
+        gradient: &mut [f32],
+    ) -> Losses {
+        self.find_targets(gamma, networks.targets, batch, noise);
+        let mut losses = Losses::default();
+        for number in (0..self.agent.critics()).rev() {
+            (losses.value, losses.mean_value) =
+                self.critic_gradient(number, networks.parameters, batch, gradient);
+        }
+        let by_actor = &mut gradient[self.agent.actor_range()];
+        if with_policy {
+            losses.policy = self.policy_gradient(networks.parameters, batch, by_actor);
+        } else {
+            by_actor.fill(0.0);
+        }
+        losses
+    }
+
+    /// `r + gamma * Q'(s', mu'(s') + noise)`, of the lesser of the critics.
+    fn find_targets(&mut self, gamma: f32, targets: &[f32], batch: &Batch, noise: &[f32]) {
+        let agent = &self.agent;
+        let actor = &targets[agent.actor_range()];
+        let actions = agent.actor().forward(actor, &batch.next_observations, &mut self.actor);
+        self.next_actions.clear();
+        self.next_actions.extend(actions.iter().zip(noise).map(|(a, n)| (a + n).clamp(-1.0, 1.0)));
+        self.targets.clear();
+        self.targets.resize(batch.rewards.len(), f32::INFINITY);
+        for number in 0..agent.critics() {
+            let critic = &targets[agent.critic_range(number)];
+            let values = agent.values(critic, &batch.next_observations, &self.next_actions, &mut self.critic);
+            self.targets.iter_mut().zip(values).for_each(|(least, value)| *least = least.min(*value));
+        }
+        for (i, target) in self.targets.iter_mut().enumerate() {
+            *target = batch.rewards[i] + gamma * batch.goes_on[i] * *target;
+        }
+    }
+
+    /// Gives the loss and the mean value.
+    fn critic_gradient(
+        &mut self,
+        number: usize,
+        parameters: &[f32],
+        batch: &Batch,
+        gradient: &mut [f32],
+    ) -> (f64, f64) {
+        let (agent, range) = (&self.agent, self.agent.critic_range(number));
+        let critic = &parameters[range.clone()];
+        let values = agent.values(critic, &batch.observations, &batch.actions, &mut self.critic);
+        let count = values.len();
+        self.errors.clear();
+        self.errors.extend(values.iter().zip(&self.targets).map(|(value, target)| value - target));
+        let mean_value = values.iter().map(|value| f64::from(*value)).sum::<f64>() / count as f64;
+        let weighted = self.errors.iter().zip(&batch.weights);
+        let loss = weighted.clone().map(|(error, weight)| f64::from(weight * error * error)).sum::<f64>();
+        self.delta.clear();
+        self.delta.extend(weighted.map(|(error, weight)| 2.0 * weight * error / count as f32));
+        agent.critic_gradient(
+            critic,
+            &batch.observations,
+            &self.delta,
+            &mut self.critic,
+            &mut gradient[range],
+        );
+        (loss / count as f64, mean_value)
+    }
+
+    /// Gives the loss: minus the mean value, by the first critic, of what the policy would do.
+    fn policy_gradient(&mut self, parameters: &[f32], batch: &Batch, by_actor: &mut [f32]) -> f64 {
+        let agent = &self.agent;
+        let (actor, critic) = (&parameters[agent.actor_range()], &parameters[agent.critic_range(0)]);
+        let actions = agent.actor().forward(actor, &batch.observations, &mut self.actor);
+        let values = agent.values(critic, &batch.observations, actions, &mut self.critic);
+        let count = values.len();
+        let loss = -values.iter().map(|value| f64::from(*value)).sum::<f64>() / count as f64;
+        let by_actions = self.actor.output_delta(count * agent.action_dim());
+        agent.action_gradient(critic, -1.0 / count as f32, &mut self.critic, by_actions);
+        agent.actor().backward(actor, &batch.observations, &mut self.actor, by_actor);
+        loss
+    }
+}
+
+/// What a gradient is taken at, each `[parameter_count]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Networks<'a> {
+    /// What learns.
+    pub parameters: &'a [f32],
+    /// What follows it.
+    pub targets: &'a [f32],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::{ActionSpec, EnvSpec};
+    use rand::{RngExt as _, SeedableRng as _};
+    use rand_chacha::ChaCha8Rng;
+
+    const BATCH: usize = 6;
+
+    fn agent(critics: usize) -> DeterministicActorCritic {
+        let action = ActionSpec::Continuous { dim: 2 };
+        let spec =
+            EnvSpec { id: "test", observation_dim: 3, action, episode_steps_max: 1, solved_return: 0.0 };
+        DeterministicActorCritic::new(&spec, &[7, 5], critics).unwrap()
+    }
+
+    fn random(len: usize, seed: u64) -> Vec<f32> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        (0..len).map(|_| rng.random_range(-1.0..1.0)).collect()
+    }
+
+    fn batch() -> Batch {
+        Batch {
+            indices: (0..BATCH).collect(),
+            observations: random(BATCH * 3, 1),
+            actions: random(BATCH * 2, 2),
+            rewards: random(BATCH, 3),
+            next_observations: random(BATCH * 3, 4),
+            goes_on: vec![1.0, 0.0, 1.0, 1.0, 0.0, 1.0],
+            weights: vec![1.0, 0.5, 0.25, 1.0, 0.75, 1.0],
+        }
+    }
+
+    /// Each part of the gradient is what its own loss does: the critics' by the values' errors, the actor's by the first
+    /// critic's values.
+    #[test]
+    fn gradients_agree_with_finite_differences() {
+        for critics in [1, 2] {
+            let (agent, batch) = (agent(critics), batch());
+            let (parameters, targets) =
+                (random(agent.parameter_count(), 5), random(agent.parameter_count(), 6));
+            let noise = random(BATCH * 2, 7);
+            let mut loss = DdpgLoss::new(agent.clone(), BATCH);
+            let mut run = |parameters: &[f32], critic: usize| {
+                let mut gradient = vec![f32::NAN; agent.parameter_count()];
+                let networks = Networks { parameters, targets: &targets };
+                let losses = loss.gradient(0.9, &networks, &batch, &noise, true, &mut gradient);
+                let value = loss.critic_gradient(critic, parameters, &batch, &mut gradient.clone()).0;
+                (gradient, losses.policy, value)
+            };
+            let (gradient, ..) = run(&parameters, 0);
+            assert!(gradient.iter().all(|x| x.is_finite()));
+            let mut outliers = 0;
+            for i in 0..parameters.len() {
+                let critic = (0..critics).find(|number| agent.critic_range(*number).contains(&i));
+                let mut loss_at = |step: f32| {
+                    let mut moved = parameters.clone();
+                    moved[i] += step;
+                    let (_, policy, value) = run(&moved, critic.unwrap_or(0));
+                    if critic.is_some() { value } else { policy }
+                };
+                let numeric = (loss_at(1e-3) - loss_at(-1e-3)) / 2e-3;
+                let error = (f64::from(gradient[i]) - numeric).abs();
+                outliers += usize::from(error > 2e-3 + 1e-2 * numeric.abs());
+            }
+            // The rectifier has a kink.
+            assert!(
+                outliers <= parameters.len() / 25,
+                "{critics} critics: {outliers} of {}",
+                parameters.len()
+            );
+        }
+    }
+
+    #[test]
+    fn what_terminated_is_worth_its_reward() {
+        let (agent, batch) = (agent(2), batch());
+        let parameters = random(agent.parameter_count(), 5);
+        let mut loss = DdpgLoss::new(agent, BATCH);
+        loss.find_targets(0.9, &parameters, &batch, &[0.0; BATCH * 2]);
+        for (i, target) in loss.targets.iter().enumerate() {
+            let is_reward = target.to_bits() == batch.rewards[i].to_bits();
+            assert_eq!(is_reward, batch.goes_on[i] == 0.0, "{i}: {target}");
+        }
+    }
+
+    #[test]
+    fn the_lesser_of_two_critics_counts() {
+        let (both, batch) = (agent(2), batch());
+        let parameters = random(both.parameter_count(), 5);
+        let mut twin = DdpgLoss::new(both.clone(), BATCH);
+        twin.find_targets(0.9, &parameters, &batch, &[0.0; BATCH * 2]);
+        let of_one = |number: usize| {
+            let one = agent(1);
+            let own = [&parameters[both.actor_range()], &parameters[both.critic_range(number)]].concat();
+            let mut loss = DdpgLoss::new(one, BATCH);
+            loss.find_targets(0.9, &own, &batch, &[0.0; BATCH * 2]);
+            loss.targets
+        };
+        let (first, second) = (of_one(0), of_one(1));
+        assert_ne!(first, second);
+        let lesser: Vec<_> = first.iter().zip(&second).map(|(a, b)| a.min(*b)).collect();
+        assert_eq!(twin.targets, lesser);
+    }
+
+    #[test]
+    fn a_policy_that_waits_has_no_gradient() {
+        let (agent, batch) = (agent(1), batch());
+        let parameters = random(agent.parameter_count(), 5);
+        let networks = Networks { parameters: &parameters, targets: &parameters };
+        let mut gradient = vec![1.0; agent.parameter_count()];
+        let mut loss = DdpgLoss::new(agent.clone(), BATCH);
+        loss.gradient(0.9, &networks, &batch, &[0.0; BATCH * 2], false, &mut gradient);
+        assert!(gradient[agent.actor_range()].iter().all(|x| *x == 0.0));
+        assert!(gradient[agent.critic_range(0)].iter().any(|x| *x != 0.0));
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_named() {
+        let check = |change: fn(&mut DdpgConfig)| {
+            let mut config = DdpgConfig::preset("Pendulum-v1");
+            change(&mut config);
+            config.check().map_err(|error| error.to_string())
+        };
+        assert_eq!(check(|_| {}), Ok(()));
+        assert_eq!(check(|config| config.gamma = 1.5), Err("gamma is 1.5, expected 0 to 1".to_owned()));
+        assert_eq!(
+            check(|config| config.batch_size = 0),
+            Err("batch_size is 0, expected at least 1".to_owned())
+        );
+        let error = check(|config| config.hidden = vec![]).unwrap_err();
+        assert_eq!(error, "hidden is [], expected at least one width, none of them 0");
+    }
+}

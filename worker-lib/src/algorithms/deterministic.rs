@@ -1,0 +1,301 @@
+//! A deterministic policy and its action values in one flat vector of parameters, for DDPG and TD3.
+
+use std::ops::Range;
+
+use rand::Rng;
+
+use super::TrainError;
+use super::actor_critic::NamedTensor;
+use crate::env::{ActionSpec, EnvSpec};
+use crate::nn::{Activation, Network, Operation, Workspace, uniform_by_fan_in};
+
+/// Weights and biases before the outputs start within this of zero, so that actions and values start near zero.
+const LAST_LAYER_SPREAD: f32 = 3e-3;
+
+/// Actor and critics of dense layers with layer normalisation and rectifiers. The action enters a critic at its second
+/// layer. Holds shapes only; parameters are `[actor | critic | second critic (if there are twins)]`, a critic's those
+/// of its first layer and then of the others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeterministicActorCritic {
+    actor: Network,
+    features: Network,
+    value: Network,
+    critics: usize,
+    action_dim: usize,
+}
+
+/// Room for one batch through a critic.
+#[derive(Clone, Debug)]
+pub struct CriticWorkspace {
+    features: Workspace,
+    value: Workspace,
+    /// Features and actions side by side, `[batch_max, width + action_dim]`, and the loss gradient by them.
+    joined: Vec<f32>,
+    by_joined: Vec<f32>,
+}
+
+impl DeterministicActorCritic {
+    /// For an environment with continuous actions, with hidden layers of these widths; `critics` is 1, or 2 for twins.
+    ///
+    /// # Errors
+    /// [`TrainError::Config`] if the actions are discrete or there are no hidden layers.
+    pub fn new(env: &EnvSpec, hidden: &[usize], critics: usize) -> Result<Self, TrainError> {
+        let ActionSpec::Continuous { dim: action_dim } = env.action else {
+            return Err(TrainError::Config(format!(
+                "{} has discrete actions, expected continuous ones",
+                env.id
+            )));
+        };
+        let [first, others @ ..] = hidden else {
+            return Err(TrainError::Config("hidden has no layer, expected at least one".to_owned()));
+        };
+        let normalised = |network: Network, width: &usize| {
+            network.dense(*width, Activation::Identity).layer_norm(Activation::Relu)
+        };
+        Ok(Self {
+            actor: hidden
+                .iter()
+                .fold(Network::flat(env.observation_dim), normalised)
+                .dense(action_dim, Activation::Tanh),
+            features: normalised(Network::flat(env.observation_dim), first),
+            value: others
+                .iter()
+                .fold(Network::flat(first + action_dim), normalised)
+                .dense(1, Activation::Identity),
+            critics,
+            action_dim,
+        })
+    }
+
+    /// Floats in the parameter and gradient vectors.
+    pub fn parameter_count(&self) -> usize {
+        self.critic_range(self.critics).start
+    }
+
+    /// Floats in an observation.
+    pub fn observation_dim(&self) -> usize {
+        self.actor.inputs()
+    }
+
+    /// Floats in an action.
+    pub fn action_dim(&self) -> usize {
+        self.action_dim
+    }
+
+    /// Critics: one, or two.
+    pub fn critics(&self) -> usize {
+        self.critics
+    }
+
+    /// The policy network; its outputs are actions in [-1, 1].
+    pub fn actor(&self) -> &Network {
+        &self.actor
+    }
+
+    /// Where the policy network's parameters lie.
+    pub fn actor_range(&self) -> Range<usize> {
+        0..self.actor.parameter_count()
+    }
+
+    /// Where a critic's parameters lie.
+    pub fn critic_range(&self, number: usize) -> Range<usize> {
+        let len = self.features.parameter_count() + self.value.parameter_count();
+        let start = self.actor.parameter_count() + number * len;
+        start..start + len
+    }
+
+    /// Room for batches of up to `batch_max` through a critic.
+    pub fn critic_workspace(&self, batch_max: usize) -> CriticWorkspace {
+        let joined = vec![0.0; batch_max * self.value.inputs()];
+        CriticWorkspace {
+            features: self.features.workspace(batch_max),
+            value: self.value.workspace(batch_max),
+            by_joined: joined.clone(),
+            joined,
+        }
+    }
+
+    /// Values `[batch]` of `actions` `[batch, action_dim]` after `observations`; `critic` is the slice of a
+    /// [`Self::critic_range`].
+    pub fn values<'w>(
+        &self,
+        critic: &[f32],
+        observations: &[f32],
+        actions: &[f32],
+        work: &'w mut CriticWorkspace,
+    ) -> &'w [f32] {
+        let (of_features, of_value) = critic.split_at(self.features.parameter_count());
+        let features = self.features.forward(of_features, observations, &mut work.features);
+        let rows = features.chunks_exact(self.features.outputs()).zip(actions.chunks_exact(self.action_dim));
+        for ((features, action), joined) in rows.zip(work.joined.chunks_exact_mut(self.value.inputs())) {
+            let (left, right) = joined.split_at_mut(features.len());
+            left.copy_from_slice(features);
+            right.copy_from_slice(action);
+        }
+        let batch = actions.len() / self.action_dim;
+        self.value.forward(of_value, &work.joined[..batch * self.value.inputs()], &mut work.value)
+    }
+
+    /// Overwrites `gradient`, as long as `critic`, with the loss gradient by the critic's parameters. `delta`
+    /// `[batch]` is the one by the values that [`Self::values`] has just given.
+    pub fn critic_gradient(
+        &self,
+        critic: &[f32],
+        observations: &[f32],
+        delta: &[f32],
+        work: &mut CriticWorkspace,
+        gradient: &mut [f32],
+    ) {
+        let (of_features, of_value) = critic.split_at(self.features.parameter_count());
+        let (by_features, by_value) = gradient.split_at_mut(of_features.len());
+        work.value.output_delta(delta.len()).copy_from_slice(delta);
+        let joined_len = delta.len() * self.value.inputs();
+        let (joined, by_joined) = (&work.joined[..joined_len], &mut work.by_joined[..joined_len]);
+        self.value.backward_to_input(of_value, joined, &mut work.value, Some(by_value), by_joined);
+        let width = self.features.outputs();
+        let feature_delta = work.features.output_delta(delta.len() * width);
+        for (to, from) in
+            feature_delta.chunks_exact_mut(width).zip(by_joined.chunks_exact(self.value.inputs()))
+        {
+            to.copy_from_slice(&from[..width]);
+        }
+        self.features.backward(of_features, observations, &mut work.features, by_features);
+    }
+
+    /// Writes to `by_actions` `[batch, action_dim]` how the values that [`Self::values`] has just given change with
+    /// the actions, times `delta` for each row.
+    pub fn action_gradient(
+        &self,
+        critic: &[f32],
+        delta: f32,
+        work: &mut CriticWorkspace,
+        by_actions: &mut [f32],
+    ) {
+        let of_value = &critic[self.features.parameter_count()..];
+        let batch = by_actions.len() / self.action_dim;
+        work.value.output_delta(batch).fill(delta);
+        let joined_len = batch * self.value.inputs();
+        let (joined, by_joined) = (&work.joined[..joined_len], &mut work.by_joined[..joined_len]);
+        self.value.backward_to_input(of_value, joined, &mut work.value, None, by_joined);
+        let rows =
+            by_actions.chunks_exact_mut(self.action_dim).zip(by_joined.chunks_exact(self.value.inputs()));
+        rows.for_each(|(to, from)| to.copy_from_slice(&from[from.len() - to.len()..]));
+    }
+
+    /// Initial parameters: uniform by the number of inputs, as PyTorch's, and within 0.003 before the outputs; layer
+    /// normalisation leaves its input.
+    pub fn initial_parameters(&self, rng: &mut impl Rng) -> Vec<f32> {
+        let mut parameters = vec![0.0; self.parameter_count()];
+        for (_, network, start) in self.networks() {
+            let last = network.layers().len() - 1;
+            for (i, layer) in network.layers().iter().enumerate() {
+                let part = |range: &Range<usize>| start + range.start..start + range.end;
+                if matches!(layer.operation, Operation::LayerNorm { .. }) {
+                    parameters[part(&layer.weight)].fill(1.0);
+                    continue;
+                }
+                let both = &mut parameters[start + layer.weight.start..start + layer.bias.end];
+                if i == last && layer.outputs() <= self.action_dim {
+                    both.iter_mut().for_each(|x| {
+                        *x = rand::RngExt::random_range(rng, -LAST_LAYER_SPREAD..=LAST_LAYER_SPREAD)
+                    });
+                } else {
+                    uniform_by_fan_in(both, layer.inputs(), rng);
+                }
+            }
+        }
+        parameters
+    }
+
+    /// Names and shapes of all parameters, for files.
+    pub fn tensors(&self) -> Vec<NamedTensor> {
+        let mut tensors = Vec::new();
+        for (name, network, start) in self.networks() {
+            for (i, layer) in network.layers().iter().enumerate() {
+                let part = |range: &Range<usize>| start + range.start..start + range.end;
+                let shape = layer.weight_shape().to_vec();
+                tensors.push(NamedTensor {
+                    name: format!("{name}.{i}.weight"),
+                    shape,
+                    range: part(&layer.weight),
+                });
+                let shape = vec![layer.bias.len()];
+                tensors.push(NamedTensor {
+                    name: format!("{name}.{i}.bias"),
+                    shape,
+                    range: part(&layer.bias),
+                });
+            }
+        }
+        tensors
+    }
+
+    /// Each network with its name and where its parameters begin.
+    fn networks(&self) -> Vec<(String, &Network, usize)> {
+        let mut networks = vec![("actor".to_owned(), &self.actor, 0)];
+        for number in 0..self.critics {
+            let start = self.critic_range(number).start;
+            networks.push((format!("critic_{number}.features"), &self.features, start));
+            let start = start + self.features.parameter_count();
+            networks.push((format!("critic_{number}.value"), &self.value, start));
+        }
+        networks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::make;
+    use rand::SeedableRng as _;
+    use rand_chacha::ChaCha8Rng;
+
+    fn cheetah() -> EnvSpec {
+        EnvSpec {
+            id: "HalfCheetah-v5",
+            observation_dim: 17,
+            action: ActionSpec::Continuous { dim: 6 },
+            episode_steps_max: 1000,
+            solved_return: 4800.0,
+        }
+    }
+
+    #[test]
+    fn the_networks_are_those_of_the_paper() {
+        let agent = DeterministicActorCritic::new(&cheetah(), &[128, 128], 1).unwrap();
+        assert_eq!(agent.parameter_count(), 40_327);
+    }
+
+    #[test]
+    fn the_tensors_cover_all_parameters_once() {
+        let agent = DeterministicActorCritic::new(&cheetah(), &[32, 16], 2).unwrap();
+        let mut covered = vec![0; agent.parameter_count()];
+        for tensor in agent.tensors() {
+            assert_eq!(tensor.shape.iter().product::<usize>(), tensor.range.len(), "{}", tensor.name);
+            covered[tensor.range].iter_mut().for_each(|count| *count += 1);
+        }
+        assert!(covered.iter().all(|count| *count == 1));
+    }
+
+    #[test]
+    fn initial_actions_and_values_are_near_zero() {
+        let agent = DeterministicActorCritic::new(&cheetah(), &[128, 128], 2).unwrap();
+        let parameters = agent.initial_parameters(&mut ChaCha8Rng::seed_from_u64(1));
+        let observation = [0.3; 17];
+        let mut work = agent.actor().workspace(1);
+        let actions =
+            agent.actor().forward(&parameters[agent.actor_range()], &observation, &mut work).to_vec();
+        assert!(actions.iter().all(|a| a.abs() < 0.1 && *a != 0.0), "{actions:?}");
+        let mut work = agent.critic_workspace(1);
+        let values = [0, 1].map(|number| {
+            agent.values(&parameters[agent.critic_range(number)], &observation, &actions, &mut work)[0]
+        });
+        assert!(values[0].abs() < 0.1 && values[0].to_bits() != values[1].to_bits(), "{values:?}");
+    }
+
+    #[test]
+    fn discrete_actions_are_refused() {
+        let error = DeterministicActorCritic::new(make("CartPole-v1").unwrap().spec(), &[8], 1).unwrap_err();
+        assert_eq!(error.to_string(), "CartPole-v1 has discrete actions, expected continuous ones");
+    }
+}
