@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use rand::Rng;
+use rand::{Rng, RngExt as _};
 
 use super::TrainError;
 use super::actor_critic::NamedTensor;
@@ -197,7 +197,7 @@ impl DeterministicActorCritic {
                 let both = &mut parameters[start + layer.weight.start..start + layer.bias.end];
                 if i == last && layer.outputs() <= self.action_dim {
                     both.iter_mut().for_each(|x| {
-                        *x = rand::RngExt::random_range(rng, -LAST_LAYER_SPREAD..=LAST_LAYER_SPREAD)
+                        *x = rng.random_range(-LAST_LAYER_SPREAD..=LAST_LAYER_SPREAD);
                     });
                 } else {
                     uniform_by_fan_in(both, layer.inputs(), rng);
