@@ -313,8 +313,8 @@ mod tests {
         }
     }
 
-    /// Each part of the gradient is what its own loss does: the critics' by the values' errors, the actor's by the first
-    /// critic's values.
+    /// Each part of the gradient is what its own loss does: the critics' by the values' errors, the actor's by the
+    /// first critic's values.
     #[test]
     fn gradients_agree_with_finite_differences() {
         for critics in [1, 2] {

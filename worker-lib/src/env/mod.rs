@@ -171,7 +171,8 @@ mod tests {
         assert_eq!(
             error.as_deref(),
             Some(
-                r#"unknown environment "Pong"; known: CartPole-v1, Pendulum-v1, PlanarHopper-v0, Hopper-v5, HalfCheetah-v5"#
+                "unknown environment \"Pong\"; known: CartPole-v1, Pendulum-v1, PlanarHopper-v0, Hopper-v5, \
+                 HalfCheetah-v5"
             )
         );
     }

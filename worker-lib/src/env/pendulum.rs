@@ -23,8 +23,8 @@ const SPEED_MAX: f64 = 8.0;
 /// s.
 const TIME_STEP: f64 = 0.05;
 
-/// The environment. Observation: cosine and sine of the angle from upright, angular velocity (rad/s). Action: the torque
-/// in [-1, 1], of 2 N m. Reward: minus angle^2 + 0.1 velocity^2 + 0.001 torque^2. It never terminates.
+/// The environment. Observation: cosine and sine of the angle from upright, angular velocity (rad/s). Action: the
+/// torque in [-1, 1], of 2 N m. Reward: minus angle^2 + 0.1 velocity^2 + 0.001 torque^2. It never terminates.
 #[derive(Debug)]
 pub struct Pendulum {
     spec: EnvSpec,

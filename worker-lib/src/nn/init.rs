@@ -32,8 +32,8 @@ pub fn orthogonal(weight: &mut [f32], rows: usize, cols: usize, gain: f64, rng: 
     }
 }
 
-/// Fills `values` with uniform numbers within `1 / sqrt(fan_in)` of zero: PyTorch's default for the weights and biases of
-/// dense and convolution layers with `fan_in` inputs to each unit.
+/// Fills `values` with uniform numbers within `1 / sqrt(fan_in)` of zero: PyTorch's default for the weights and biases
+/// of dense and convolution layers with `fan_in` inputs to each unit.
 pub fn uniform_by_fan_in(values: &mut [f32], fan_in: usize, rng: &mut impl Rng) {
     let bound = 1.0 / (fan_in as f32).sqrt();
     values.iter_mut().for_each(|value| *value = rng.random_range(-bound..=bound));

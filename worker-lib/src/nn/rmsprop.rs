@@ -16,7 +16,7 @@ impl RmsProp {
         Self { mean_square: vec![0.0; parameters], decay, epsilon }
     }
 
-    /// Moves `parameters` against `gradient` (both `[parameters]`). The same inputs give the same bits on every machine.
+    /// Moves `parameters` against `gradient` (both `[parameters]`). The same inputs give the same bits on all machines.
     ///
     /// # Panics
     /// If a length differs from the one given at construction.

@@ -14,7 +14,7 @@ impl Sgd {
         Self { velocity: vec![0.0; parameters], momentum }
     }
 
-    /// Moves `parameters` against `gradient` (both `[parameters]`). The same inputs give the same bits on every machine.
+    /// Moves `parameters` against `gradient` (both `[parameters]`). The same inputs give the same bits on all machines.
     ///
     /// # Panics
     /// If a length differs from the one given at construction.

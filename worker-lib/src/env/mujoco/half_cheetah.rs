@@ -28,8 +28,8 @@ const MODEL: &str = r#"
   <compiler angle="radian" inertiafromgeom="true"/>
   <option timestep="0.01"/>
   <default>
-    <geom type="capsule" size="0.046" density="660.8849500774735" condim="3" friction="0.4 0.1 0.1" contype="1" conaffinity="0"
-      solref="0.02 1" solimp="0 0.8 0.01"/>
+    <geom type="capsule" size="0.046" density="660.8849500774735" contype="1" conaffinity="0" condim="3"
+      friction="0.4 0.1 0.1" solref="0.02 1" solimp="0 0.8 0.01"/>
     <joint type="hinge" axis="0 1 0" armature="0.1" limited="true" solreflimit="0.02 1" solimplimit="0 0.8 0.03"/>
     <motor ctrllimited="true" ctrlrange="-1 1"/>
   </default>
@@ -78,8 +78,8 @@ const MODEL: &str = r#"
 </mujoco>
 "#;
 
-/// HalfCheetah-v5. Observation: z, pitch, six joint angles, nine velocities. Action: six motors in [-1, 1]. Reward: forward
-/// velocity - 0.1 |action|^2. It never terminates.
+/// HalfCheetah-v5. Observation: z, pitch, six joint angles, nine velocities. Action: six motors in [-1, 1]. Reward:
+/// forward velocity - 0.1 |action|^2. It never terminates.
 pub struct HalfCheetah {
     spec: EnvSpec,
     simulation: Simulation,

@@ -1,5 +1,5 @@
-//! libmujoco, opened at run time: building needs nothing, and any version from 3.2.7 to 4.0.0 works. Thirteen C functions
-//! are used and no struct layout, so that the version does not matter.
+//! libmujoco, opened at run time: building needs nothing, and any version from 3.2.7 to 4.0.0 works. Thirteen C
+//! functions are used and no struct layout, so that the version does not matter.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
