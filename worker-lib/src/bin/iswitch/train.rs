@@ -23,8 +23,8 @@ use crate::switch::{self, KeyArgs};
 /// Arguments of `iswitch train ppo`.
 #[derive(Args)]
 pub(crate) struct PpoArgs {
-    /// Environment: PlanarHopper-v0 (the default), CartPole-v1, or Hopper-v5, which needs libmujoco (`pip install
-    /// mujoco`, or MUJOCO_LIBRARY=FILE).
+    /// Environment: PlanarHopper-v0 (the default), CartPole-v1, Pendulum-v1, or Hopper-v5 and HalfCheetah-v5, which
+    /// need libmujoco (`pip install mujoco`, or MUJOCO_LIBRARY=FILE).
     #[arg(long, value_name = "ID")]
     env: Option<String>,
     /// Workers of the job [default: 4]. Batches are divided over them, so their number does not change what is
