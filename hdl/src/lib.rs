@@ -1,2 +1,15 @@
-//! The accelerator of figure 7 as RTL for a NetFPGA-SUME. Nothing is here yet: the software switch comes
-//! first.
+//! The accelerator of figure 7 as RTL for a NetFPGA-SUME, written in rust-hdl.
+//!
+//! Rules for hardware in this crate, because rust-hdl simulates some constructs otherwise than the Verilog that it
+//! writes behaves: one operator for each local signal of exact width; no arithmetic and no complement inside a cast or
+//! beside a comparison; a field of a structure is copied before it is sliced; a signal is read only after its last
+//! assignment.
+
+// Ports with their usual names (clock, reset, valid, ready, push, pop) need no comment, and the derives write accessors
+// without one.
+#![allow(missing_docs)]
+
+pub mod accelerator;
+pub mod adder;
+pub mod axis;
+pub mod primitives;

@@ -1,0 +1,46 @@
+//! Where a segment's sum lies in the buffer.
+
+use rust_hdl::prelude::*;
+
+/// Slot of a segment, and the address of its first burst two cycles later: 128 slots of 64 bursts, or packed, 256 of 46.
+#[derive(LogicBlock, Default)]
+pub struct AddressGenerator {
+    pub clock: Signal<In, Clock>,
+    pub is_packed: Signal<In, Bit>,
+    pub index: Signal<In, Bits<24>>,
+    /// The lower bits of the index.
+    pub slot: Signal<Out, Bits<8>>,
+    pub address: Signal<Out, Bits<14>>,
+    chosen: Signal<Local, Bits<8>>,
+    once: Signal<Local, Bits<14>>,
+    twice: Signal<Local, Bits<14>>,
+    triple: DFF<Bits<14>>,
+    held_slot: DFF<Bits<8>>,
+    by_48: Signal<Local, Bits<14>>,
+    by_2: Signal<Local, Bits<14>>,
+    out_address: DFF<Bits<14>>,
+}
+
+impl Logic for AddressGenerator {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clock, triple, held_slot, out_address);
+        self.chosen.next = bit_cast::<8, 7>(self.index.val().get_bits::<7>(0));
+        if self.is_packed.val() {
+            self.chosen.next = self.index.val().get_bits::<8>(0);
+        }
+        self.slot.next = self.chosen.val();
+        self.once.next = bit_cast::<14, 8>(self.chosen.val());
+        self.twice.next = bit_cast::<14, 8>(self.chosen.val()) << 1;
+        self.triple.d.next = self.once.val() + self.twice.val();
+        self.held_slot.d.next = self.chosen.val();
+        // 46 = 48 - 2.
+        self.by_48.next = self.triple.q.val() << 4;
+        self.by_2.next = bit_cast::<14, 8>(self.held_slot.q.val()) << 1;
+        self.out_address.d.next = bit_cast::<14, 8>(self.held_slot.q.val()) << 6;
+        if self.is_packed.val() {
+            self.out_address.d.next = self.by_48.val() - self.by_2.val();
+        }
+        self.address.next = self.out_address.q.val();
+    }
+}

@@ -1,0 +1,119 @@
+//! Which frames are the job's: those of W-1.
+
+use rust_hdl::prelude::*;
+
+use super::header_capture::RawHeader;
+use super::records::{Filter, Header};
+
+/// What was found about a frame.
+#[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
+pub struct Marks {
+    /// IPv4 without options, UDP, at least two beats.
+    pub udp: Bit,
+    pub data_tos: Bit,
+    pub control_tos: Bit,
+    pub port: Bit,
+    pub fragment: Bit,
+    /// The lengths agree with each other and with the frame.
+    pub lengths: Bit,
+}
+
+/// Turns raw fields into a header record, one cycle later.
+#[derive(LogicBlock, Default)]
+pub struct Classifier {
+    pub clock: Signal<In, Clock>,
+    pub reset: Signal<In, Bit>,
+    pub filter: Signal<In, Filter>,
+    pub raw: Signal<In, RawHeader>,
+    pub valid: Signal<In, Bit>,
+    /// What the member table says one cycle after `raw`.
+    pub known: Signal<In, Bit>,
+    pub member: Signal<In, Bits<3>>,
+    pub header: Signal<Out, Header>,
+    pub push: Signal<Out, Bit>,
+    held: DFF<RawHeader>,
+    marks: DFF<Marks>,
+    checked: DFF<Bit>,
+    ip_len: Signal<Local, Bits<16>>,
+    udp_len: Signal<Local, Bits<16>>,
+    version_tos: Signal<Local, Bits<16>>,
+    fragment: Signal<Local, Bits<16>>,
+    protocol: Signal<Local, Bits<16>>,
+    tos: Signal<Local, Bits<6>>,
+    data_byte: Signal<Local, Bits<8>>,
+    control_byte: Signal<Local, Bits<8>>,
+    with_ip: Signal<Local, Bits<16>>,
+    with_ethernet: Signal<Local, Bits<16>>,
+    swapped: SwapBytes,
+    udp_swapped: SwapBytes,
+    held_swapped: SwapBytes,
+    ours: Signal<Local, Bit>,
+}
+
+impl Logic for Classifier {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clock, held, marks, checked);
+        self.held.d.next = self.raw.val();
+        self.checked.d.next = self.valid.val() & !self.reset.val();
+        self.swapped.half.next = self.raw.val().ip_len;
+        self.udp_swapped.half.next = self.raw.val().udp_len;
+        self.ip_len.next = self.swapped.swapped.val();
+        self.udp_len.next = self.udp_swapped.swapped.val();
+        self.version_tos.next = self.raw.val().version_tos;
+        self.protocol.next = self.raw.val().protocol;
+        self.fragment.next = self.raw.val().fragment;
+        self.tos.next = self.version_tos.val().get_bits::<6>(10);
+        self.data_byte.next = self.filter.val().data_tos;
+        self.control_byte.next = self.filter.val().control_tos;
+        self.with_ip.next = self.udp_len.val() + 20;
+        self.with_ethernet.next = self.ip_len.val() + 14;
+        self.marks.d.next.udp = !self.raw.val().runt
+            & (self.raw.val().ethertype == 0x0008)
+            & (self.version_tos.val().get_bits::<8>(0) == 0x45)
+            & (self.protocol.val().get_bits::<8>(8) == 17);
+        self.marks.d.next.data_tos = self.tos.val() == self.data_byte.val().get_bits::<6>(2);
+        self.marks.d.next.control_tos = self.tos.val() == self.control_byte.val().get_bits::<6>(2);
+        self.marks.d.next.port = self.raw.val().to_port == self.filter.val().port;
+        // More fragments, or an offset; not the bit that forbids them.
+        self.marks.d.next.fragment =
+            self.fragment.val().get_bits::<6>(0).any() | self.fragment.val().get_bits::<8>(8).any();
+        self.marks.d.next.lengths = (self.with_ip.val() == self.ip_len.val())
+            & (self.raw.val().frame_len >= self.with_ethernet.val());
+
+        self.ours.next = self.filter.val().enable & self.marks.q.val().udp;
+        self.header.next.data = self.ours.val()
+            & self.marks.q.val().data_tos
+            & (self.marks.q.val().port | self.marks.q.val().fragment);
+        self.header.next.control = self.ours.val()
+            & self.marks.q.val().control_tos
+            & self.marks.q.val().port
+            & !self.marks.q.val().fragment;
+        self.header.next.malformed = self.marks.q.val().fragment | !self.marks.q.val().lengths;
+        self.header.next.known = self.known.val();
+        self.header.next.member = self.member.val();
+        self.header.next.seg = self.held.q.val().seg;
+        self.held_swapped.half.next = self.held.q.val().udp_len;
+        self.header.next.udp_len = self.held_swapped.swapped.val();
+        self.header.next.value = self.held.q.val().value;
+        self.push.next = self.checked.q.val();
+    }
+}
+
+/// Network byte order. Wires, no logic.
+#[derive(LogicBlock, Default)]
+pub struct SwapBytes {
+    pub half: Signal<In, Bits<16>>,
+    pub swapped: Signal<Out, Bits<16>>,
+    low: Signal<Local, Bits<16>>,
+    high: Signal<Local, Bits<16>>,
+}
+
+impl Logic for SwapBytes {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.low.next = self.half.val() >> 8;
+        self.high.next = self.half.val() << 8;
+        self.swapped.next = self.low.val() | self.high.val();
+    }
+}

@@ -1,0 +1,62 @@
+//! Counters in a small memory: each decision raises one of them.
+
+use rust_hdl::prelude::*;
+
+use crate::primitives::LutRam;
+
+/// Sixteen counters of 32 bits that wrap.
+#[derive(LogicBlock, Default)]
+pub struct Counters {
+    pub clock: Signal<In, Clock>,
+    /// Zeroes them, in sixteen cycles.
+    pub reset: Signal<In, Bit>,
+    pub event_code: Signal<In, Bits<4>>,
+    pub event_valid: Signal<In, Bit>,
+    /// What the host looks at.
+    pub selected: Signal<In, Bits<4>>,
+    pub value: Signal<Out, Bits<32>>,
+    counted: LutRam<Bits<32>, 4>,
+    shown: LutRam<Bits<32>, 4>,
+    code: DFF<Bits<4>>,
+    raise: DFF<Bit>,
+    sweeping: DFF<Bit>,
+    at: DFF<Bits<4>>,
+    address: Signal<Local, Bits<4>>,
+    word: Signal<Local, Bits<32>>,
+    write: Signal<Local, Bit>,
+}
+
+impl Logic for Counters {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clock, code, raise, sweeping, at);
+        clock!(self, clock, counted, shown);
+        self.code.d.next = self.event_code.val();
+        self.raise.d.next = self.event_valid.val();
+        self.counted.read_address.next = self.code.q.val();
+        self.shown.read_address.next = self.selected.val();
+        self.value.next = self.shown.read_data.val();
+        self.address.next = self.code.q.val();
+        self.word.next = self.counted.read_data.val() + 1;
+        self.write.next = self.raise.q.val();
+        if self.sweeping.q.val() {
+            self.address.next = self.at.q.val();
+            self.word.next = 0.into();
+            self.write.next = true;
+            self.at.d.next = self.at.q.val() + 1;
+            if self.at.q.val().all() {
+                self.sweeping.d.next = false;
+            }
+        }
+        if self.reset.val() {
+            self.sweeping.d.next = true;
+            self.at.d.next = 0.into();
+        }
+        self.counted.write_address.next = self.address.val();
+        self.counted.write_data.next = self.word.val();
+        self.counted.write_enable.next = self.write.val();
+        self.shown.write_address.next = self.address.val();
+        self.shown.write_data.next = self.word.val();
+        self.shown.write_enable.next = self.write.val();
+    }
+}

@@ -1,0 +1,127 @@
+//! From frames to frames: everything but the registers.
+
+use rust_hdl::prelude::*;
+
+use super::accumulator::Accumulator;
+use super::control_decoder::ControlDecoder;
+use super::force_walker::ForceWalker;
+use super::ingress::Ingress;
+use super::merge::Merge;
+use super::output_module::OutputModule;
+use super::records::{Burst, Decision, Filter, Job, ResultInfo, Template};
+use super::seg_counter::SegCounter;
+use super::separator::Separator;
+use crate::axis::{Flit, Lanes};
+use crate::primitives::Fifo;
+
+/// The accelerator of figure 7 with the way around it.
+#[derive(LogicBlock, Default)]
+pub struct Datapath {
+    pub clock: Signal<In, Clock>,
+    pub reset: Signal<In, Bit>,
+    pub is_packed: Signal<In, Bit>,
+    pub filter: Signal<In, Filter>,
+    pub job: Signal<In, Job>,
+    pub template: Signal<In, Template>,
+    pub clear: Signal<In, Bit>,
+    pub clearing: Signal<Out, Bit>,
+    pub set_threshold: Signal<In, Bit>,
+    pub set_halted: Signal<In, Bit>,
+    pub set_member: Signal<In, Bit>,
+    pub start_finish: Signal<In, Bit>,
+    pub finish_round: Signal<In, Bits<24>>,
+    pub finish_first: Signal<In, Bits<24>>,
+    pub finishing: Signal<Out, Bit>,
+    /// The word that the host writes, and its address.
+    pub word: Signal<In, Bits<6>>,
+    pub data: Signal<In, Bits<32>>,
+    pub threshold: Signal<Out, Bits<8>>,
+    pub halted: Signal<Out, Bit>,
+    pub event_code: Signal<Out, Bits<4>>,
+    pub event_valid: Signal<Out, Bit>,
+    pub hazard: Signal<Out, Bit>,
+    pub flit_in: Signal<In, Flit>,
+    pub valid_in: Signal<In, Bit>,
+    pub ready_in: Signal<Out, Bit>,
+    pub flit_out: Signal<Out, Flit>,
+    pub valid_out: Signal<Out, Bit>,
+    pub ready_out: Signal<In, Bit>,
+    ingress: Ingress,
+    control: ControlDecoder,
+    walker: ForceWalker,
+    counter: SegCounter,
+    decisions: Fifo<Decision, 4, 4>,
+    results: Fifo<ResultInfo, 4, 4>,
+    separator: Separator,
+    bursts: Fifo<Burst, 5, 6>,
+    pub accumulator: Accumulator,
+    sums: Fifo<Lanes, 5, 14>,
+    output_module: OutputModule,
+    merge: Merge,
+    leaving: Fifo<Flit, 5, 4>,
+}
+
+impl Logic for Datapath {
+    #[hdl_gen]
+    #[rustfmt::skip] // wiring, a line each
+    fn update(&mut self) {
+        clock!(self, clock, ingress, control, walker, counter, decisions, results, separator, bursts, accumulator);
+        clock!(self, clock, sums, output_module, merge, leaving);
+        self.ingress.reset.next = self.reset.val(); self.control.reset.next = self.reset.val();
+        self.walker.reset.next = self.reset.val(); self.counter.reset.next = self.reset.val();
+        self.decisions.reset.next = self.reset.val(); self.results.reset.next = self.reset.val();
+        self.separator.reset.next = self.reset.val(); self.bursts.reset.next = self.reset.val();
+        self.accumulator.reset.next = self.reset.val(); self.sums.reset.next = self.reset.val();
+        self.output_module.reset.next = self.reset.val(); self.merge.reset.next = self.reset.val();
+        self.leaving.reset.next = self.reset.val();
+        self.ingress.filter.next = self.filter.val();
+        self.ingress.flit.next = self.flit_in.val(); self.ingress.valid.next = self.valid_in.val();
+        self.ready_in.next = self.ingress.ready.val();
+        self.ingress.set_member.next = self.set_member.val();
+        self.ingress.word.next = self.word.val().get_bits::<4>(0); self.ingress.data.next = self.data.val();
+        self.control.job.next = self.job.val();
+        self.control.header.next = self.ingress.header.val(); self.control.strobe.next = self.counter.control.val();
+        self.control.set_threshold.next = self.set_threshold.val();
+        self.control.threshold_in.next = self.data.val().get_bits::<8>(0);
+        self.control.set_halted.next = self.set_halted.val(); self.control.halted_in.next = self.data.val().get_bit(1);
+        self.threshold.next = self.control.threshold.val(); self.halted.next = self.control.halted.val();
+        self.walker.start.next = self.start_finish.val();
+        self.walker.round.next = self.finish_round.val(); self.walker.first.next = self.finish_first.val();
+        self.walker.count.next = self.data.val().get_bits::<11>(0);
+        self.walker.only_complete.next = self.data.val().get_bit(31);
+        self.walker.next.next = self.counter.force_next.val(); self.finishing.next = self.walker.valid.val();
+        self.counter.is_packed.next = self.is_packed.val(); self.counter.job.next = self.job.val();
+        self.counter.clear.next = self.clear.val(); self.clearing.next = self.counter.clearing.val();
+        self.counter.threshold.next = self.control.threshold.val(); self.counter.halted.next = self.control.halted.val();
+        self.counter.fix_threshold.next = self.control.fixes.val();
+        self.control.fix_in.next = self.data.val().get_bit(31);
+        self.counter.members.next = self.ingress.members.val(); self.counter.switches.next = self.ingress.switches.val();
+        self.counter.header.next = self.ingress.header.val(); self.counter.header_valid.next = self.ingress.header_valid.val();
+        self.ingress.header_pop.next = self.counter.header_pop.val();
+        self.counter.force_key.next = self.walker.key.val(); self.counter.force_valid.next = self.walker.valid.val();
+        self.counter.room.next = self.decisions.room.val() & self.results.room.val();
+        self.event_code.next = self.counter.event_code.val(); self.event_valid.next = self.counter.event_valid.val();
+        self.decisions.data_in.next = self.counter.decision.val(); self.decisions.push.next = self.counter.decision_push.val();
+        self.results.data_in.next = self.counter.result.val(); self.results.push.next = self.counter.result_push.val();
+        self.separator.decision.next = self.decisions.data_out.val();
+        self.separator.decision_valid.next = self.decisions.valid.val(); self.decisions.pop.next = self.separator.decision_pop.val();
+        self.separator.flit.next = self.ingress.oldest.val(); self.separator.flit_valid.next = self.ingress.oldest_valid.val();
+        self.ingress.pop.next = self.separator.flit_pop.val(); self.separator.bypass_ready.next = self.merge.ordinary_ready.val();
+        self.separator.burst_room.next = self.bursts.room.val();
+        self.bursts.data_in.next = self.separator.burst.val(); self.bursts.push.next = self.separator.burst_push.val();
+        self.accumulator.burst.next = self.bursts.data_out.val(); self.accumulator.burst_valid.next = self.bursts.valid.val();
+        self.bursts.pop.next = self.accumulator.burst_pop.val(); self.accumulator.credit.next = self.sums.room.val();
+        self.hazard.next = self.accumulator.hazard.val();
+        self.sums.data_in.next = self.accumulator.sum.val(); self.sums.push.next = self.accumulator.sum_push.val();
+        self.output_module.template.next = self.template.val(); self.output_module.info.next = self.results.data_out.val();
+        self.output_module.info_valid.next = self.results.valid.val(); self.results.pop.next = self.output_module.info_pop.val();
+        self.output_module.sum.next = self.sums.data_out.val(); self.output_module.sum_valid.next = self.sums.valid.val();
+        self.sums.pop.next = self.output_module.sum_pop.val(); self.output_module.ready.next = self.merge.result_ready.val();
+        self.merge.ordinary.next = self.ingress.oldest.val(); self.merge.ordinary_valid.next = self.separator.bypass_valid.val();
+        self.merge.result.next = self.output_module.flit.val(); self.merge.result_valid.next = self.output_module.valid.val();
+        self.merge.room.next = self.leaving.room.val();
+        self.leaving.data_in.next = self.merge.flit.val(); self.leaving.push.next = self.merge.push.val();
+        self.flit_out.next = self.leaving.data_out.val(); self.valid_out.next = self.leaving.valid.val();
+        self.leaving.pop.next = self.leaving.valid.val() & self.ready_out.val();
+    }
+}

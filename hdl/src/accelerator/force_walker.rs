@@ -1,0 +1,56 @@
+//! FBcast and departures: segments that the host wants finished, one after the other.
+
+use rust_hdl::prelude::*;
+
+use super::records::Key;
+
+/// A range of segments of one round.
+#[derive(LogicBlock, Default)]
+pub struct ForceWalker {
+    pub clock: Signal<In, Clock>,
+    pub reset: Signal<In, Bit>,
+    /// Begins with these; `only_complete` leaves segments that still wait for somebody.
+    pub start: Signal<In, Bit>,
+    pub round: Signal<In, Bits<24>>,
+    pub first: Signal<In, Bits<24>>,
+    pub count: Signal<In, Bits<11>>,
+    pub only_complete: Signal<In, Bit>,
+    /// The next segment, if `valid`; taken by `next`.
+    pub key: Signal<Out, Key>,
+    pub valid: Signal<Out, Bit>,
+    pub next: Signal<In, Bit>,
+    held_round: DFF<Bits<24>>,
+    index: DFF<Bits<24>>,
+    left: DFF<Bits<11>>,
+    held_only: DFF<Bit>,
+}
+
+impl Logic for ForceWalker {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clock, held_round, index, left, held_only);
+        self.valid.next = self.left.q.val().any();
+        if self.next.val() {
+            self.index.d.next = self.index.q.val() + 1;
+            self.left.d.next = self.left.q.val() - 1;
+        }
+        if self.start.val() {
+            self.held_round.d.next = self.round.val();
+            self.index.d.next = self.first.val();
+            self.left.d.next = self.count.val();
+            self.held_only.d.next = self.only_complete.val();
+        }
+        if self.reset.val() {
+            self.left.d.next = 0.into();
+        }
+        self.key.next.index = self.index.q.val();
+        self.key.next.round = self.held_round.q.val();
+        self.key.next.weight = 0.into();
+        self.key.next.udp_len = 0.into();
+        self.key.next.member = 0.into();
+        self.key.next.known = true;
+        self.key.next.malformed = false;
+        self.key.next.forced = true;
+        self.key.next.only_complete = self.held_only.q.val();
+    }
+}

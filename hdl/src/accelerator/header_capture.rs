@@ -1,0 +1,94 @@
+//! The fields of a frame's first two beats.
+
+use rust_hdl::prelude::*;
+
+use super::records::RawSeg;
+use crate::axis::{Flit, Halves, Tuser};
+
+/// Halves as on the stream.
+#[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
+pub struct RawHeader {
+    pub ethertype: Bits<16>,
+    /// Low byte version and header length, high byte ToS.
+    pub version_tos: Bits<16>,
+    pub ip_len: Bits<16>,
+    pub fragment: Bits<16>,
+    /// Low byte time to live, high byte protocol.
+    pub protocol: Bits<16>,
+    pub address0: Bits<16>,
+    pub address1: Bits<16>,
+    pub frame_len: Bits<16>,
+    pub from_port: Bits<16>,
+    pub to_port: Bits<16>,
+    pub udp_len: Bits<16>,
+    /// Bytes 42 to 49.
+    pub seg: RawSeg,
+    /// Bytes 54 and 55.
+    pub value: Bits<16>,
+    /// The frame has but one beat, so only the first fields are its own.
+    pub runt: Bit,
+}
+
+/// Watches the beats that enter the queue.
+#[derive(LogicBlock, Default)]
+pub struct HeaderCapture {
+    pub clock: Signal<In, Clock>,
+    pub reset: Signal<In, Bit>,
+    /// The beat, if `accept`.
+    pub flit: Signal<In, Flit>,
+    pub accept: Signal<In, Bit>,
+    /// The fields of a frame, for the one cycle in which `valid`.
+    pub raw: Signal<Out, RawHeader>,
+    pub valid: Signal<Out, Bit>,
+    beat: DFF<Bits<2>>,
+    held: DFF<RawHeader>,
+    complete: DFF<Bit>,
+    data: Signal<Local, Halves>,
+    user: Signal<Local, Tuser>,
+    seg: Signal<Local, RawSeg>,
+}
+
+impl Logic for HeaderCapture {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clock, beat, held, complete);
+        self.data.next = self.flit.val().data;
+        self.user.next = self.flit.val().user;
+        self.seg.next.s0 = self.data.val().h5;
+        self.seg.next.s1 = self.data.val().h6;
+        self.seg.next.s2 = self.data.val().h7;
+        self.seg.next.s3 = self.data.val().h8;
+        self.complete.d.next = false;
+        if self.accept.val() & (self.beat.q.val() == 0) {
+            self.beat.d.next = 1.into();
+            self.complete.d.next = self.flit.val().last;
+            self.held.d.next.runt = self.flit.val().last;
+            self.held.d.next.ethertype = self.data.val().h6;
+            self.held.d.next.version_tos = self.data.val().h7;
+            self.held.d.next.ip_len = self.data.val().h8;
+            self.held.d.next.fragment = self.data.val().h10;
+            self.held.d.next.protocol = self.data.val().h11;
+            self.held.d.next.address0 = self.data.val().h13;
+            self.held.d.next.address1 = self.data.val().h14;
+            self.held.d.next.frame_len = self.user.val().len;
+        }
+        if self.accept.val() & (self.beat.q.val() == 1) {
+            self.beat.d.next = 2.into();
+            self.complete.d.next = true;
+            self.held.d.next.from_port = self.data.val().h1;
+            self.held.d.next.to_port = self.data.val().h2;
+            self.held.d.next.udp_len = self.data.val().h3;
+            self.held.d.next.seg = self.seg.val();
+            self.held.d.next.value = self.data.val().h11;
+        }
+        if self.accept.val() & self.flit.val().last {
+            self.beat.d.next = 0.into();
+        }
+        if self.reset.val() {
+            self.beat.d.next = 0.into();
+            self.complete.d.next = false;
+        }
+        self.raw.next = self.held.q.val();
+        self.valid.next = self.complete.q.val();
+    }
+}

@@ -1,0 +1,79 @@
+//! Where frames come in: the queue, and beside it their headers.
+
+use rust_hdl::prelude::*;
+
+use super::classifier::Classifier;
+use super::header_capture::HeaderCapture;
+use super::member_table::MemberTable;
+use super::records::{Filter, Header};
+use crate::axis::Flit;
+use crate::primitives::Fifo;
+
+/// Each frame's header comes out of its own queue, in the order of the frames.
+#[derive(LogicBlock, Default)]
+pub struct Ingress {
+    pub clock: Signal<In, Clock>,
+    pub reset: Signal<In, Bit>,
+    pub filter: Signal<In, Filter>,
+    /// Writes the member table: row and half in the low bits of the word's number.
+    pub set_member: Signal<In, Bit>,
+    pub word: Signal<In, Bits<4>>,
+    pub data: Signal<In, Bits<32>>,
+    pub members: Signal<Out, Bits<8>>,
+    pub switches: Signal<Out, Bits<8>>,
+    pub flit: Signal<In, Flit>,
+    pub valid: Signal<In, Bit>,
+    pub ready: Signal<Out, Bit>,
+    pub header: Signal<Out, Header>,
+    pub header_valid: Signal<Out, Bit>,
+    pub header_pop: Signal<In, Bit>,
+    pub oldest: Signal<Out, Flit>,
+    pub oldest_valid: Signal<Out, Bit>,
+    pub pop: Signal<In, Bit>,
+    beats: Fifo<Flit, 5, 2>,
+    headers: Fifo<Header, 4, 6>,
+    capture: HeaderCapture,
+    classifier: Classifier,
+    member_table: MemberTable,
+    accept: Signal<Local, Bit>,
+}
+
+impl Logic for Ingress {
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(self, clock, beats, headers, capture, classifier, member_table);
+        self.beats.reset.next = self.reset.val();
+        self.headers.reset.next = self.reset.val();
+        self.capture.reset.next = self.reset.val();
+        self.classifier.reset.next = self.reset.val();
+        self.member_table.reset.next = self.reset.val();
+        self.ready.next = self.beats.room.val() & self.headers.room.val();
+        self.accept.next = self.valid.val() & self.beats.room.val() & self.headers.room.val();
+        self.beats.data_in.next = self.flit.val();
+        self.beats.push.next = self.accept.val();
+        self.beats.pop.next = self.pop.val();
+        self.oldest.next = self.beats.data_out.val();
+        self.oldest_valid.next = self.beats.valid.val();
+        self.capture.flit.next = self.flit.val();
+        self.capture.accept.next = self.accept.val();
+        self.member_table.write.next = self.set_member.val();
+        self.member_table.row.next = self.word.val().get_bits::<3>(1);
+        self.member_table.writes_port.next = self.word.val().get_bit(0);
+        self.member_table.data.next = self.data.val();
+        self.member_table.address0.next = self.capture.raw.val().address0;
+        self.member_table.address1.next = self.capture.raw.val().address1;
+        self.member_table.port.next = self.capture.raw.val().from_port;
+        self.members.next = self.member_table.members.val();
+        self.switches.next = self.member_table.switches.val();
+        self.classifier.filter.next = self.filter.val();
+        self.classifier.raw.next = self.capture.raw.val();
+        self.classifier.valid.next = self.capture.valid.val();
+        self.classifier.known.next = self.member_table.known.val();
+        self.classifier.member.next = self.member_table.member.val();
+        self.headers.data_in.next = self.classifier.header.val();
+        self.headers.push.next = self.classifier.push.val();
+        self.headers.pop.next = self.header_pop.val();
+        self.header.next = self.headers.data_out.val();
+        self.header_valid.next = self.headers.valid.val();
+    }
+}

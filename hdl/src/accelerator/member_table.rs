@@ -1,0 +1,91 @@
+//! Who contributes: addresses that the host has written, compared with a packet's all at once.
+
+use rust_hdl::prelude::*;
+
+/// Eight members by IPv4 address and UDP port, in the byte order of the wire.
+#[derive(LogicBlock, Default)]
+pub struct MemberTable {
+    pub clock: Signal<In, Clock>,
+    pub reset: Signal<In, Bit>,
+    /// Writes `data` into a row: the address, or port (low half), bit 16 valid, bit 17 a switch.
+    pub write: Signal<In, Bit>,
+    pub row: Signal<In, Bits<3>>,
+    pub writes_port: Signal<In, Bit>,
+    pub data: Signal<In, Bits<32>>,
+    /// The sender in question, halves as on the stream. The answer is there one cycle later.
+    pub address0: Signal<In, Bits<16>>,
+    pub address1: Signal<In, Bits<16>>,
+    pub port: Signal<In, Bits<16>>,
+    pub known: Signal<Out, Bit>,
+    pub member: Signal<Out, Bits<3>>,
+    /// Rows in use, and those of them that are switches.
+    pub members: Signal<Out, Bits<8>>,
+    pub switches: Signal<Out, Bits<8>>,
+    address0s: [DFF<Bits<16>>; 8],
+    address1s: [DFF<Bits<16>>; 8],
+    ports: [DFF<Bits<16>>; 8],
+    valid: DFF<Bits<8>>,
+    is_switch: DFF<Bits<8>>,
+    equal: [DFF<Bit>; 8],
+    chosen: Signal<Local, Bits<8>>,
+    others: Signal<Local, Bits<8>>,
+    kept_valid: Signal<Local, Bits<8>>,
+    kept_switch: Signal<Local, Bits<8>>,
+}
+
+impl Logic for MemberTable {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clock, valid, is_switch);
+        self.chosen.next = 0.into();
+        for i in 0..8 {
+            if self.row.val() == i {
+                self.chosen.next = (1_u64 << i).to_bits();
+            }
+        }
+        self.others.next = !self.chosen.val();
+        self.kept_valid.next = self.valid.q.val() & self.others.val();
+        self.kept_switch.next = self.is_switch.q.val() & self.others.val();
+        if self.write.val() & self.writes_port.val() {
+            self.valid.d.next = self.kept_valid.val();
+            self.is_switch.d.next = self.kept_switch.val();
+            if self.data.val().get_bit(16) {
+                self.valid.d.next = self.kept_valid.val() | self.chosen.val();
+            }
+            if self.data.val().get_bit(17) {
+                self.is_switch.d.next = self.kept_switch.val() | self.chosen.val();
+            }
+        }
+        self.known.next = false;
+        self.member.next = 0.into();
+        for i in 0..8 {
+            self.address0s[i].clock.next = self.clock.val();
+            self.address1s[i].clock.next = self.clock.val();
+            self.ports[i].clock.next = self.clock.val();
+            self.equal[i].clock.next = self.clock.val();
+            self.address0s[i].d.next = self.address0s[i].q.val();
+            self.address1s[i].d.next = self.address1s[i].q.val();
+            self.ports[i].d.next = self.ports[i].q.val();
+            if self.write.val() & self.chosen.val().get_bit(i) & self.writes_port.val() {
+                self.ports[i].d.next = self.data.val().get_bits::<16>(0);
+            }
+            if self.write.val() & self.chosen.val().get_bit(i) & !self.writes_port.val() {
+                self.address0s[i].d.next = self.data.val().get_bits::<16>(0);
+                self.address1s[i].d.next = self.data.val().get_bits::<16>(16);
+            }
+            self.equal[i].d.next = self.valid.q.val().get_bit(i)
+                & (self.address0s[i].q.val() == self.address0.val())
+                & (self.address1s[i].q.val() == self.address1.val())
+                & (self.ports[i].q.val() == self.port.val());
+            if self.equal[i].q.val() {
+                self.known.next = true;
+                self.member.next = i.to_bits();
+            }
+        }
+        if self.reset.val() {
+            self.valid.d.next = 0.into();
+        }
+        self.members.next = self.valid.q.val();
+        self.switches.next = self.is_switch.q.val();
+    }
+}

@@ -1,0 +1,167 @@
+//! The output module: a header before each complete sum.
+
+use rust_hdl::prelude::*;
+
+use super::records::{ResultInfo, Template};
+use super::result_header::ResultHeader;
+use crate::axis::{Flit, Halves, Lanes, LanesToHalves};
+
+/// Where in a result the output is.
+#[derive(Copy, Clone, PartialEq, Debug, LogicState)]
+pub enum OutputState {
+    Idle,
+    /// The header's lengths and checksum take four cycles.
+    Prepare,
+    Head,
+    Body,
+    Tail,
+}
+
+/// Takes sums, gives frames.
+#[derive(LogicBlock, Default)]
+pub struct OutputModule {
+    pub clock: Signal<In, Clock>,
+    pub reset: Signal<In, Bit>,
+    pub template: Signal<In, Template>,
+    pub info: Signal<In, ResultInfo>,
+    pub info_valid: Signal<In, Bit>,
+    pub info_pop: Signal<Out, Bit>,
+    pub sum: Signal<In, Lanes>,
+    pub sum_valid: Signal<In, Bit>,
+    pub sum_pop: Signal<Out, Bit>,
+    pub flit: Signal<Out, Flit>,
+    pub valid: Signal<Out, Bit>,
+    pub ready: Signal<In, Bit>,
+    state: DFF<OutputState>,
+    header: ResultHeader,
+    held_info: DFF<ResultInfo>,
+    waited: DFF<Bits<2>>,
+    left: DFF<Bits<6>>,
+    spills: DFF<Bit>,
+    floats: Signal<Local, Bits<9>>,
+    before_last: Signal<Local, Bits<9>>,
+    view: LanesToHalves,
+    carried: DFF<Halves>,
+    joined: JoinBeats,
+    out: DFF<Flit>,
+    out_valid: DFF<Bit>,
+    moves: Signal<Local, Bit>,
+    ends: Signal<Local, Bit>,
+}
+
+impl Logic for OutputModule {
+    #[hdl_gen]
+    #[rustfmt::skip] // one line for each step
+    fn update(&mut self) {
+        dff_setup!(self, clock, state, held_info, waited, left, spills, carried, out, out_valid);
+        clock!(self, clock, header);
+        self.header.template.next = self.template.val();
+        self.header.info.next = self.held_info.q.val();
+        self.view.lanes.next = self.sum.val();
+        self.joined.earlier.next = self.carried.q.val();
+        self.joined.later.next = self.view.halves.val();
+        self.floats.next = self.info.val().floats;
+        self.before_last.next = self.floats.val() - 1;
+        self.info_pop.next = false;
+        self.sum_pop.next = false;
+        self.ends.next = false;
+        self.moves.next = !self.out_valid.q.val() | self.ready.val();
+        if self.moves.val() { self.out_valid.d.next = false; }
+        match self.state.q.val() {
+            OutputState::Idle => {
+                self.waited.d.next = 0.into();
+                if self.info_valid.val() {
+                    self.info_pop.next = true;
+                    self.held_info.d.next = self.info.val();
+                    self.left.d.next = self.before_last.val().get_bits::<6>(3);
+                    // The last burst has 4 to 8 floats: 16 bytes or more, of which 14 go into the beat of the one before.
+                    self.spills.d.next = self.before_last.val().get_bit(2)
+                        | (self.before_last.val().get_bit(1) & self.before_last.val().get_bit(0));
+                    self.state.d.next = OutputState::Prepare;
+                }
+            }
+            OutputState::Prepare => {
+                self.waited.d.next = self.waited.q.val() + 1;
+                if self.waited.q.val().all() { self.state.d.next = OutputState::Head; }
+            }
+            OutputState::Head => {
+                if self.moves.val() {
+                    self.out.d.next.data = self.header.head.val();
+                    self.carried.d.next = self.header.tail.val();
+                    self.out_valid.d.next = true;
+                    self.state.d.next = OutputState::Body;
+                }
+            }
+            OutputState::Body => {
+                if self.moves.val() & self.sum_valid.val() {
+                    self.sum_pop.next = true;
+                    self.out.d.next.data = self.joined.beat.val();
+                    self.carried.d.next = self.view.halves.val();
+                    self.out_valid.d.next = true;
+                    self.left.d.next = self.left.q.val() - 1;
+                    if !self.left.q.val().any() {
+                        self.state.d.next = OutputState::Tail;
+                        if !self.spills.q.val() { self.ends.next = true; self.state.d.next = OutputState::Idle; }
+                    }
+                }
+            }
+            OutputState::Tail => {
+                if self.moves.val() {
+                    self.out.d.next.data = self.joined.beat.val();
+                    self.out_valid.d.next = true;
+                    self.ends.next = true;
+                    self.state.d.next = OutputState::Idle;
+                }
+            }
+            _ => { self.state.d.next = OutputState::Idle; }
+        }
+        if self.moves.val() {
+            self.out.d.next.last = self.ends.val();
+            self.out.d.next.keep = 0xffff_ffff_u64.into();
+            if self.ends.val() { self.out.d.next.keep = self.header.keep.val(); }
+            self.out.d.next.user = self.joined.user.val();
+        }
+        self.joined.len.next = self.header.frame_len.val();
+        self.joined.ports.next = self.template.val().ports;
+        if self.reset.val() { self.state.d.next = OutputState::Idle; self.out_valid.d.next = false; }
+        self.flit.next = self.out.q.val();
+        self.valid.next = self.out_valid.q.val();
+    }
+}
+
+/// The last 18 bytes of one beat and the first 14 of a burst; and the side band of a result. Wires.
+#[derive(LogicBlock, Default)]
+pub struct JoinBeats {
+    pub earlier: Signal<In, Halves>,
+    pub later: Signal<In, Halves>,
+    pub beat: Signal<Out, Halves>,
+    pub len: Signal<In, Bits<16>>,
+    pub ports: Signal<In, Bits<8>>,
+    pub user: Signal<Out, crate::axis::Tuser>,
+}
+
+impl Logic for JoinBeats {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.beat.next.h0 = self.earlier.val().h7;
+        self.beat.next.h1 = self.earlier.val().h8;
+        self.beat.next.h2 = self.earlier.val().h9;
+        self.beat.next.h3 = self.earlier.val().h10;
+        self.beat.next.h4 = self.earlier.val().h11;
+        self.beat.next.h5 = self.earlier.val().h12;
+        self.beat.next.h6 = self.earlier.val().h13;
+        self.beat.next.h7 = self.earlier.val().h14;
+        self.beat.next.h8 = self.earlier.val().h15;
+        self.beat.next.h9 = self.later.val().h0;
+        self.beat.next.h10 = self.later.val().h1;
+        self.beat.next.h11 = self.later.val().h2;
+        self.beat.next.h12 = self.later.val().h3;
+        self.beat.next.h13 = self.later.val().h4;
+        self.beat.next.h14 = self.later.val().h5;
+        self.beat.next.h15 = self.later.val().h6;
+        self.user.next.len = self.len.val();
+        self.user.next.source = 0.into();
+        self.user.next.destination = self.ports.val();
+        self.user.next.rest = 0.into();
+    }
+}

@@ -1,0 +1,232 @@
+//! The register file: what the host sets, and what it sees.
+
+use rust_hdl::prelude::*;
+
+use super::records::{Filter, Job, Template};
+use crate::primitives::LutRam;
+
+/// Byte offsets of the registers. The first seven are those of every NetFPGA core.
+pub mod offset {
+    /// Identifies the core: [`super::ID`].
+    pub const ID: u16 = 0x00;
+    /// Version of this map.
+    pub const VERSION: u16 = 0x04;
+    /// Write bit 0: zero the counters; bit 4: forget all sums.
+    pub const RESET: u16 = 0x08;
+    /// Reads as the complement of what was written.
+    pub const FLIP: u16 = 0x0C;
+    /// Reads as what was written.
+    pub const DEBUG: u16 = 0x10;
+    /// Frames taken in.
+    pub const PKTIN: u16 = 0x14;
+    /// Frames given out.
+    pub const PKTOUT: u16 = 0x18;
+    /// H in bits 7 to 0, bit 8 halted, bit 9 sums being forgotten, bit 10 segments being finished.
+    pub const STATUS: u16 = 0x1C;
+    /// Bit 0: take the job's frames; bit 1: halted.
+    pub const CONTROL: u16 = 0x20;
+    /// H of the rounds to come; with bit 31 also of those that are open.
+    pub const THRESHOLD: u16 = 0x24;
+    /// First round of the job.
+    pub const BASE_ROUND: u16 = 0x28;
+    /// Segments of the vector, less one.
+    pub const LAST_INDEX: u16 = 0x2C;
+    /// Floats of a segment in bits 8 to 0, of the last one in bits 24 to 16.
+    pub const FLOATS: u16 = 0x30;
+    /// Number of the job.
+    pub const JOB: u16 = 0x34;
+    /// ToS of data in bits 7 to 0, of control in bits 15 to 8; UDP port.
+    pub const FILTER: u16 = 0x38;
+    /// Round of the segments to finish.
+    pub const FINISH_ROUND: u16 = 0x3C;
+    /// First of the segments to finish.
+    pub const FINISH_FIRST: u16 = 0x40;
+    /// How many; writing it starts. With bit 31 only those that wait for nobody.
+    pub const FINISH_COUNT: u16 = 0x44;
+    /// Results: first four bytes of the destination's MAC address.
+    pub const TO_MAC: u16 = 0x48;
+    /// Its last two bytes, and the first two of the source's.
+    pub const MACS: u16 = 0x4C;
+    /// The last four of the source's.
+    pub const FROM_MAC: u16 = 0x50;
+    /// Source address of results.
+    pub const FROM_ADDRESS: u16 = 0x54;
+    /// Destination address of results.
+    pub const TO_ADDRESS: u16 = 0x58;
+    /// UDP ports of results: source, then destination.
+    pub const PORTS: u16 = 0x5C;
+    /// ToS of results in bits 7 to 0, `tuser` destination in bits 15 to 8, checksum of the constant half words above.
+    pub const RESULT: u16 = 0x60;
+    /// Cycles in which a burst waited for its address.
+    pub const HAZARDS: u16 = 0x64;
+    /// Eight members, eight bytes each: address; then port, bit 16 valid, bit 17 a switch.
+    pub const MEMBERS: u16 = 0x80;
+    /// Sixteen counters, in the order of [`super::super::records::event`].
+    pub const COUNTERS: u16 = 0x100;
+}
+
+/// "iSW" and a zero.
+pub const ID: u64 = 0x0057_5369;
+/// Version of the register map.
+pub const VERSION: u64 = 1;
+
+/// Configuration words and their copy for reading, in a small memory.
+#[derive(LogicBlock, Default)]
+pub struct Registers {
+    pub clock: Signal<In, Clock>,
+    pub reset: Signal<In, Bit>,
+    pub write: Signal<In, Bit>,
+    pub write_word: Signal<In, Bits<10>>,
+    pub write_data: Signal<In, Bits<32>>,
+    pub read_word: Signal<In, Bits<10>>,
+    pub read_data: Signal<Out, Bits<32>>,
+    /// What is only read.
+    pub status: Signal<In, Bits<32>>,
+    pub counter: Signal<In, Bits<32>>,
+    pub frame_in: Signal<In, Bit>,
+    pub frame_out: Signal<In, Bit>,
+    pub hazard: Signal<In, Bit>,
+    pub filter: Signal<Out, Filter>,
+    pub job: Signal<Out, Job>,
+    pub template: Signal<Out, Template>,
+    pub finish_round: Signal<Out, Bits<24>>,
+    pub finish_first: Signal<Out, Bits<24>>,
+    /// For one cycle each.
+    pub sets_control: Signal<Out, Bit>,
+    pub sets_threshold: Signal<Out, Bit>,
+    pub starts_finish: Signal<Out, Bit>,
+    pub clears_sums: Signal<Out, Bit>,
+    pub clears_counters: Signal<Out, Bit>,
+    pub sets_member: Signal<Out, Bit>,
+    words: [DFF<Bits<32>>; 17],
+    copy: LutRam<Bits<32>, 6>,
+    sweeping: DFF<Bit>,
+    at: DFF<Bits<6>>,
+    frames_in: DFF<Bits<32>>,
+    frames_out: DFF<Bits<32>>,
+    hazards: DFF<Bits<32>>,
+    word: Signal<Local, Bits<6>>,
+    low: Signal<Local, Bit>,
+    view: ConfigView,
+}
+
+impl Logic for Registers {
+    #[hdl_gen]
+    #[rustfmt::skip] // a line each register
+    fn update(&mut self) {
+        dff_setup!(self, clock, sweeping, at, frames_in, frames_out, hazards);
+        clock!(self, clock, copy);
+        self.word.next = self.write_word.val().get_bits::<6>(0);
+        self.low.next = self.write.val() & !self.write_word.val().get_bits::<4>(6).any();
+        for i in 8..25 {
+            self.words[i - 8].clock.next = self.clock.val();
+            self.words[i - 8].d.next = self.words[i - 8].q.val();
+            if self.low.val() & (self.word.val() == i.to_bits()) { self.words[i - 8].d.next = self.write_data.val(); }
+            if self.reset.val() { self.words[i - 8].d.next = 0.into(); }
+        }
+        self.clears_counters.next = self.low.val() & (self.word.val() == 2) & self.write_data.val().get_bit(0);
+        self.clears_sums.next = self.low.val() & (self.word.val() == 2) & self.write_data.val().get_bit(4);
+        self.sets_control.next = self.low.val() & (self.word.val() == 8);
+        self.sets_threshold.next = self.low.val() & (self.word.val() == 9);
+        self.starts_finish.next = self.low.val() & (self.word.val() == 17);
+        self.sets_member.next = self.low.val() & (self.word.val().get_bits::<2>(4) == 2);
+
+        self.copy.write_address.next = self.word.val();
+        self.copy.write_data.next = self.write_data.val();
+        self.copy.write_enable.next = self.low.val();
+        if self.sweeping.q.val() {
+            self.copy.write_address.next = self.at.q.val();
+            self.copy.write_data.next = 0.into();
+            self.copy.write_enable.next = true;
+            self.at.d.next = self.at.q.val() + 1;
+            if self.at.q.val().all() { self.sweeping.d.next = false; }
+        }
+        self.copy.read_address.next = self.read_word.val().get_bits::<6>(0);
+        self.read_data.next = self.copy.read_data.val();
+        if self.read_word.val() == 0 { self.read_data.next = 0x0057_5369.into(); }
+        if self.read_word.val() == 1 { self.read_data.next = 1.into(); }
+        if self.read_word.val() == 3 { self.read_data.next = !self.copy.read_data.val(); }
+        if self.read_word.val() == 5 { self.read_data.next = self.frames_in.q.val(); }
+        if self.read_word.val() == 6 { self.read_data.next = self.frames_out.q.val(); }
+        if self.read_word.val() == 7 { self.read_data.next = self.status.val(); }
+        if self.read_word.val() == 25 { self.read_data.next = self.hazards.q.val(); }
+        if self.read_word.val().get_bit(6) { self.read_data.next = self.counter.val(); }
+
+        if self.frame_in.val() { self.frames_in.d.next = self.frames_in.q.val() + 1; }
+        if self.frame_out.val() { self.frames_out.d.next = self.frames_out.q.val() + 1; }
+        if self.hazard.val() { self.hazards.d.next = self.hazards.q.val() + 1; }
+        if self.reset.val() { self.sweeping.d.next = true; self.at.d.next = 0.into(); }
+        if self.reset.val() | self.clears_counters.val() {
+            self.frames_in.d.next = 0.into(); self.frames_out.d.next = 0.into(); self.hazards.d.next = 0.into();
+        }
+        self.view.control.next = self.words[0].q.val();
+        self.view.base.next = self.words[2].q.val();
+        self.view.last_index.next = self.words[3].q.val();
+        self.view.floats.next = self.words[4].q.val();
+        self.view.job_id.next = self.words[5].q.val();
+        self.view.filter_word.next = self.words[6].q.val();
+        self.finish_round.next = self.words[7].q.val().get_bits::<24>(0);
+        self.finish_first.next = self.words[8].q.val().get_bits::<24>(0);
+        self.view.to_mac.next = self.words[10].q.val();
+        self.view.macs.next = self.words[11].q.val();
+        self.view.from_mac.next = self.words[12].q.val();
+        self.view.from_address.next = self.words[13].q.val();
+        self.view.to_address.next = self.words[14].q.val();
+        self.view.ports.next = self.words[15].q.val();
+        self.view.result.next = self.words[16].q.val();
+        self.filter.next = self.view.filter.val();
+        self.job.next = self.view.job.val();
+        self.template.next = self.view.template.val();
+    }
+}
+
+/// Register words as records. Wires.
+#[derive(LogicBlock, Default)]
+pub struct ConfigView {
+    pub control: Signal<In, Bits<32>>,
+    pub base: Signal<In, Bits<32>>,
+    pub last_index: Signal<In, Bits<32>>,
+    pub floats: Signal<In, Bits<32>>,
+    pub job_id: Signal<In, Bits<32>>,
+    pub filter_word: Signal<In, Bits<32>>,
+    pub to_mac: Signal<In, Bits<32>>,
+    pub macs: Signal<In, Bits<32>>,
+    pub from_mac: Signal<In, Bits<32>>,
+    pub from_address: Signal<In, Bits<32>>,
+    pub to_address: Signal<In, Bits<32>>,
+    pub ports: Signal<In, Bits<32>>,
+    pub result: Signal<In, Bits<32>>,
+    pub filter: Signal<Out, Filter>,
+    pub job: Signal<Out, Job>,
+    pub template: Signal<Out, Template>,
+}
+
+impl Logic for ConfigView {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.filter.next.enable = self.control.val().get_bit(0);
+        self.filter.next.data_tos = self.filter_word.val().get_bits::<8>(0);
+        self.filter.next.control_tos = self.filter_word.val().get_bits::<8>(8);
+        self.filter.next.port = self.filter_word.val().get_bits::<16>(16);
+        self.job.next.base = self.base.val().get_bits::<24>(0);
+        self.job.next.last_index = self.last_index.val().get_bits::<24>(0);
+        self.job.next.segment_floats = self.floats.val().get_bits::<9>(0);
+        self.job.next.last_floats = self.floats.val().get_bits::<9>(16);
+        self.job.next.id = self.job_id.val();
+        self.template.next.to_mac0 = self.to_mac.val().get_bits::<16>(0);
+        self.template.next.to_mac1 = self.to_mac.val().get_bits::<16>(16);
+        self.template.next.to_mac2 = self.macs.val().get_bits::<16>(0);
+        self.template.next.from_mac0 = self.macs.val().get_bits::<16>(16);
+        self.template.next.from_mac1 = self.from_mac.val().get_bits::<16>(0);
+        self.template.next.from_mac2 = self.from_mac.val().get_bits::<16>(16);
+        self.template.next.from_ip0 = self.from_address.val().get_bits::<16>(0);
+        self.template.next.from_ip1 = self.from_address.val().get_bits::<16>(16);
+        self.template.next.to_ip0 = self.to_address.val().get_bits::<16>(0);
+        self.template.next.to_ip1 = self.to_address.val().get_bits::<16>(16);
+        self.template.next.from_port = self.ports.val().get_bits::<16>(0);
+        self.template.next.to_port = self.ports.val().get_bits::<16>(16);
+        self.template.next.tos = self.result.val().get_bits::<8>(0);
+        self.template.next.ports = self.result.val().get_bits::<8>(8);
+        self.template.next.checksum = self.result.val().get_bits::<16>(16);
+    }
+}

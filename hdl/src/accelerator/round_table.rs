@@ -1,0 +1,96 @@
+//! The rounds that can be alive at once, by parity: what was fixed when each opened.
+
+use rust_hdl::prelude::*;
+
+use super::records::Job;
+
+/// Two rounds. The answer about `round` comes one cycle later.
+#[derive(LogicBlock, Default)]
+pub struct RoundTable {
+    pub clock: Signal<In, Clock>,
+    /// Forgets all rounds; the next to open is the job's first.
+    pub clear: Signal<In, Bit>,
+    pub job: Signal<In, Job>,
+    /// H and members of a round that opens now. A member that leaves, leaves the open rounds too.
+    pub threshold: Signal<In, Bits<8>>,
+    pub members: Signal<In, Bits<8>>,
+    /// The host's correction of H in the rounds that are open.
+    pub fix_threshold: Signal<In, Bit>,
+    pub round: Signal<In, Bits<24>>,
+    /// A first contribution would open the round.
+    pub opens: Signal<Out, Bit>,
+    /// All segments of the round two before are finished, or the round is open.
+    pub has_place: Signal<Out, Bit>,
+    pub needed: Signal<Out, Bits<8>>,
+    pub participants: Signal<Out, Bits<8>>,
+    /// Opens the round asked for; finishes a segment of it.
+    pub open: Signal<In, Bit>,
+    pub finish: Signal<In, Bit>,
+    next_round: DFF<Bits<24>>,
+    unfinished: [DFF<Bits<25>>; 2],
+    needs: [DFF<Bits<8>>; 2],
+    takes_part: [DFF<Bits<8>>; 2],
+    is_next: DFF<Bit>,
+    is_free: DFF<Bit>,
+    out_needed: DFF<Bits<8>>,
+    out_participants: DFF<Bits<8>>,
+    segments: Signal<Local, Bits<25>>,
+    parity: Signal<Local, Bit>,
+    there: [Signal<Local, Bit>; 2],
+    left: [Signal<Local, Bits<25>>; 2],
+}
+
+impl Logic for RoundTable {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clock, next_round, is_next, is_free, out_needed, out_participants);
+        self.segments.next = bit_cast::<25, 24>(self.job.val().last_index) + 1;
+        self.parity.next = self.round.val().get_bit(0);
+        self.there[0].next = !self.parity.val();
+        self.there[1].next = self.parity.val();
+        self.is_next.d.next = self.round.val() == self.next_round.q.val();
+        self.is_free.d.next = false;
+        self.out_needed.d.next = self.threshold.val();
+        self.out_participants.d.next = self.members.val();
+        for i in 0..2 {
+            self.unfinished[i].clock.next = self.clock.val();
+            self.needs[i].clock.next = self.clock.val();
+            self.takes_part[i].clock.next = self.clock.val();
+            self.needs[i].d.next = self.needs[i].q.val();
+            self.takes_part[i].d.next = self.takes_part[i].q.val() & self.members.val();
+            self.left[i].next = self.unfinished[i].q.val();
+            if self.fix_threshold.val() {
+                self.needs[i].d.next = self.threshold.val();
+            }
+            if self.there[i].val() & self.open.val() {
+                self.left[i].next = self.segments.val();
+                self.needs[i].d.next = self.threshold.val();
+                self.takes_part[i].d.next = self.members.val();
+            }
+            self.unfinished[i].d.next = self.left[i].val();
+            if self.there[i].val() & self.finish.val() {
+                self.unfinished[i].d.next = self.left[i].val() - 1;
+            }
+            if self.there[i].val() & !self.unfinished[i].q.val().any() {
+                self.is_free.d.next = true;
+            }
+            if self.there[i].val() & (self.round.val() != self.next_round.q.val()) {
+                self.out_needed.d.next = self.needs[i].q.val();
+                self.out_participants.d.next = self.takes_part[i].q.val();
+            }
+            if self.clear.val() {
+                self.unfinished[i].d.next = 0.into();
+            }
+        }
+        if self.open.val() {
+            self.next_round.d.next = self.next_round.q.val() + 1;
+        }
+        if self.clear.val() {
+            self.next_round.d.next = self.job.val().base;
+        }
+        self.opens.next = self.is_next.q.val();
+        self.has_place.next = self.is_free.q.val() | !self.is_next.q.val();
+        self.needed.next = self.out_needed.q.val();
+        self.participants.next = self.out_participants.q.val();
+    }
+}

@@ -1,0 +1,153 @@
+//! The Seg counter: decides about one frame after the other, in the order in which they came.
+
+use rust_hdl::prelude::*;
+
+use super::records::{Decision, Header, Job, Key, ResultInfo};
+use super::seg_decoder::SegDecoder;
+use super::seg_lookup::SegLookup;
+
+/// A frame that is not data takes one cycle, a contribution four.
+#[derive(Copy, Clone, PartialEq, Debug, LogicState)]
+pub enum CounterState {
+    Idle,
+    Read,
+    Compare,
+    Decide,
+    Clear,
+}
+
+/// Takes headers, gives decisions and, for complete sums, what the result's header needs.
+#[derive(LogicBlock, Default)]
+pub struct SegCounter {
+    pub clock: Signal<In, Clock>,
+    pub reset: Signal<In, Bit>,
+    pub is_packed: Signal<In, Bit>,
+    /// Forgets all sums, as soon as the decision under way is made.
+    pub clear: Signal<In, Bit>,
+    pub clearing: Signal<Out, Bit>,
+    pub job: Signal<In, Job>,
+    pub threshold: Signal<In, Bits<8>>,
+    pub fix_threshold: Signal<In, Bit>,
+    pub halted: Signal<In, Bit>,
+    pub members: Signal<In, Bits<8>>,
+    pub switches: Signal<In, Bits<8>>,
+    pub header: Signal<In, Header>,
+    pub header_valid: Signal<In, Bit>,
+    pub header_pop: Signal<Out, Bit>,
+    /// A segment that the host wants finished; it comes before the next frame.
+    pub force_key: Signal<In, Key>,
+    pub force_valid: Signal<In, Bit>,
+    pub force_next: Signal<Out, Bit>,
+    /// Room for a decision and for a result.
+    pub room: Signal<In, Bit>,
+    pub decision: Signal<Out, Decision>,
+    pub decision_push: Signal<Out, Bit>,
+    pub result: Signal<Out, ResultInfo>,
+    pub result_push: Signal<Out, Bit>,
+    /// The counter to raise: a code of [`super::records::event`].
+    pub event_code: Signal<Out, Bits<4>>,
+    pub event_valid: Signal<Out, Bit>,
+    /// A control packet of the job passes.
+    pub control: Signal<Out, Bit>,
+    state: DFF<CounterState>,
+    key: DFF<Key>,
+    asked: DFF<Bit>,
+    sweep: DFF<Bits<8>>,
+    decoder: SegDecoder,
+    lookup: SegLookup,
+    bypass: Bypass,
+}
+
+impl Logic for SegCounter {
+    #[hdl_gen]
+    #[rustfmt::skip] // wiring, and one line for each step
+    fn update(&mut self) {
+        dff_setup!(self, clock, state, key, asked, sweep);
+        clock!(self, clock, lookup);
+        self.decoder.header.next = self.header.val();
+        self.lookup.is_packed.next = self.is_packed.val();
+        self.lookup.job.next = self.job.val();
+        self.lookup.threshold.next = self.threshold.val();
+        self.lookup.fix_threshold.next = self.fix_threshold.val();
+        self.lookup.halted.next = self.halted.val();
+        self.lookup.members.next = self.members.val();
+        self.lookup.switches.next = self.switches.val();
+        self.lookup.key.next = self.key.q.val();
+        self.lookup.commit.next = false;
+        self.lookup.sweeping.next = false;
+        self.lookup.sweep.next = self.sweep.q.val();
+        self.header_pop.next = false;
+        self.force_next.next = false;
+        self.decision.next = self.bypass.decision.val();
+        self.decision_push.next = false;
+        self.result.next = self.lookup.result.val();
+        self.result_push.next = false;
+        self.event_code.next = 0.into();
+        self.event_valid.next = false;
+        self.control.next = false;
+        self.clearing.next = self.asked.q.val();
+        match self.state.q.val() {
+            CounterState::Idle => {
+                if self.asked.q.val() { self.state.d.next = CounterState::Clear; }
+                else if self.force_valid.val() & self.room.val() {
+                    self.force_next.next = true;
+                    self.key.d.next = self.force_key.val();
+                    self.state.d.next = CounterState::Read;
+                } else if self.header_valid.val() & self.room.val() {
+                    self.header_pop.next = true;
+                    self.key.d.next = self.decoder.key.val();
+                    if self.header.val().data {
+                        self.state.d.next = CounterState::Read;
+                    } else {
+                        self.decision_push.next = true;
+                        self.event_valid.next = true;
+                        if self.header.val().control {
+                            self.control.next = true;
+                            self.event_code.next = 1.into();
+                        }
+                    }
+                }
+            }
+            CounterState::Read => { self.state.d.next = CounterState::Compare; }
+            CounterState::Compare => { self.state.d.next = CounterState::Decide; }
+            CounterState::Decide => {
+                self.state.d.next = CounterState::Idle;
+                self.lookup.commit.next = true;
+                self.decision.next = self.lookup.decision.val();
+                // What the host asks for in vain leaves no trace.
+                self.decision_push.next = self.lookup.accept.val() | !self.key.q.val().forced;
+                self.event_valid.next = self.lookup.accept.val() | !self.key.q.val().forced;
+                self.event_code.next = self.lookup.event_code.val();
+                self.result_push.next = self.lookup.accept.val() & self.lookup.decision.val().last;
+            }
+            CounterState::Clear => {
+                self.lookup.sweeping.next = true;
+                self.sweep.d.next = self.sweep.q.val() + 1;
+                if self.sweep.q.val().all() { self.state.d.next = CounterState::Idle; self.asked.d.next = false; }
+            }
+            _ => { self.state.d.next = CounterState::Idle; }
+        }
+        if self.clear.val() | self.reset.val() { self.asked.d.next = true; self.sweep.d.next = 0.into(); }
+        if self.reset.val() { self.state.d.next = CounterState::Idle; }
+    }
+}
+
+/// The decision about ordinary traffic. Wires.
+#[derive(LogicBlock, Default)]
+pub struct Bypass {
+    pub decision: Signal<Out, Decision>,
+}
+
+impl Logic for Bypass {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.decision.next.bypass = true;
+        self.decision.next.drop = false;
+        self.decision.next.forced = false;
+        self.decision.next.first = false;
+        self.decision.next.last = false;
+        self.decision.next.address = 0.into();
+        self.decision.next.more = 0.into();
+        self.decision.next.tail = 0.into();
+    }
+}

@@ -1,0 +1,160 @@
+//! Everything that a decision about a segment needs, brought together.
+
+use rust_hdl::prelude::*;
+
+use super::address_generator::AddressGenerator;
+use super::records::{Decision, Entry, Job, Key, RawSeg, ResultInfo};
+use super::round_table::RoundTable;
+use super::seg_decoder::SegLimits;
+use super::slot_table::SlotTable;
+use super::verdict::Verdict;
+
+/// Three cycles after `key` the decision is there; `commit` writes it into the tables.
+#[derive(LogicBlock, Default)]
+pub struct SegLookup {
+    pub clock: Signal<In, Clock>,
+    pub is_packed: Signal<In, Bit>,
+    pub job: Signal<In, Job>,
+    pub threshold: Signal<In, Bits<8>>,
+    pub fix_threshold: Signal<In, Bit>,
+    pub halted: Signal<In, Bit>,
+    pub members: Signal<In, Bits<8>>,
+    pub switches: Signal<In, Bits<8>>,
+    pub key: Signal<In, Key>,
+    pub commit: Signal<In, Bit>,
+    /// Empties one slot after the other, and forgets the rounds.
+    pub sweeping: Signal<In, Bit>,
+    pub sweep: Signal<In, Bits<8>>,
+    pub accept: Signal<Out, Bit>,
+    pub event_code: Signal<Out, Bits<4>>,
+    pub decision: Signal<Out, Decision>,
+    pub result: Signal<Out, ResultInfo>,
+    limits: SegLimits,
+    addresses: AddressGenerator,
+    rounds: RoundTable,
+    slots: SlotTable,
+    verdict: Verdict,
+    outcome: Outcome,
+}
+
+impl Logic for SegLookup {
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(self, clock, limits, addresses, rounds, slots);
+        self.limits.job.next = self.job.val();
+        self.limits.index.next = self.key.val().index;
+        self.limits.udp_len.next = self.key.val().udp_len;
+        self.addresses.is_packed.next = self.is_packed.val();
+        self.addresses.index.next = self.key.val().index;
+        self.rounds.clear.next = self.sweeping.val();
+        self.rounds.job.next = self.job.val();
+        self.rounds.threshold.next = self.threshold.val();
+        self.rounds.fix_threshold.next = self.fix_threshold.val();
+        self.rounds.members.next = self.members.val();
+        self.rounds.round.next = self.key.val().round;
+        self.slots.is_packed.next = self.is_packed.val();
+        self.slots.job.next = self.job.val();
+        self.slots.slot.next = self.addresses.slot.val();
+        self.slots.index.next = self.key.val().index;
+        self.slots.round.next = self.key.val().round;
+        self.verdict.key.next = self.key.val();
+        self.verdict.entry.next = self.slots.entry.val();
+        self.verdict.relation.next = self.slots.relation.val();
+        self.verdict.halted.next = self.halted.val();
+        self.verdict.out_of_range.next = self.limits.out_of_range.val();
+        self.verdict.wrong_length.next = self.limits.wrong_length.val();
+        self.verdict.has_place.next = self.rounds.has_place.val();
+        self.verdict.needed.next = self.rounds.needed.val();
+        self.verdict.participants.next = self.rounds.participants.val();
+        self.verdict.switches.next = self.switches.val();
+        self.outcome.key.next = self.key.val();
+        self.outcome.accept.next = self.verdict.accept.val();
+        self.outcome.first.next = self.verdict.first.val();
+        self.outcome.last.next = self.verdict.last.val();
+        self.outcome.members.next = self.verdict.members.val();
+        self.outcome.total.next = self.verdict.total.val();
+        self.outcome.wraps.next = self.slots.wraps.val();
+        self.outcome.floats.next = self.limits.floats.val();
+        self.outcome.address.next = self.addresses.address.val();
+        self.slots.write.next = self.commit.val() & self.verdict.accept.val();
+        self.slots.write_slot.next = self.addresses.slot.val();
+        self.slots.write_entry.next = self.outcome.entry.val();
+        if self.sweeping.val() {
+            self.slots.write.next = true;
+            self.slots.write_slot.next = self.sweep.val();
+            self.slots.write_entry.next = self.outcome.empty.val();
+        }
+        self.rounds.open.next = self.commit.val() & self.verdict.accept.val() & self.rounds.opens.val();
+        self.rounds.finish.next = self.commit.val() & self.verdict.accept.val() & self.verdict.last.val();
+        self.accept.next = self.verdict.accept.val();
+        self.event_code.next = self.verdict.event_code.val();
+        self.decision.next = self.outcome.decision.val();
+        self.result.next = self.outcome.result.val();
+    }
+}
+
+/// A verdict as the records that it makes. Wires.
+#[derive(LogicBlock, Default)]
+pub struct Outcome {
+    pub key: Signal<In, Key>,
+    pub accept: Signal<In, Bit>,
+    pub first: Signal<In, Bit>,
+    pub last: Signal<In, Bit>,
+    pub members: Signal<In, Bits<8>>,
+    pub total: Signal<In, Bits<16>>,
+    pub wraps: Signal<In, Bit>,
+    pub floats: Signal<In, Bits<9>>,
+    pub address: Signal<In, Bits<14>>,
+    pub entry: Signal<Out, Entry>,
+    pub empty: Signal<Out, Entry>,
+    pub decision: Signal<Out, Decision>,
+    pub result: Signal<Out, ResultInfo>,
+    index: Signal<Local, Bits<24>>,
+    round: Signal<Local, Bits<24>>,
+    round_low: Signal<Local, Bits<16>>,
+    raw: Signal<Local, RawSeg>,
+    before_last: Signal<Local, Bits<9>>,
+}
+
+impl Logic for Outcome {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.index.next = self.key.val().index;
+        self.round.next = self.key.val().round;
+        self.entry.next.open = !self.last.val();
+        self.entry.next.done = self.last.val();
+        self.entry.next.wraps = self.wraps.val();
+        self.entry.next.tag = self.index.val().get_bits::<17>(7);
+        self.entry.next.round = self.round.val();
+        self.entry.next.members = self.members.val();
+        self.entry.next.total = self.total.val();
+        self.entry.next.spare = 0.into();
+        self.empty.next.open = false;
+        self.empty.next.done = false;
+        self.empty.next.wraps = false;
+        self.empty.next.tag = 0.into();
+        self.empty.next.round = 0.into();
+        self.empty.next.members = 0.into();
+        self.empty.next.total = 0.into();
+        self.empty.next.spare = 0.into();
+        self.before_last.next = self.floats.val() - 1;
+        self.decision.next.bypass = false;
+        self.decision.next.drop = !self.accept.val();
+        self.decision.next.forced = self.key.val().forced;
+        self.decision.next.first = self.first.val();
+        self.decision.next.last = self.last.val();
+        self.decision.next.address = self.address.val();
+        self.decision.next.more = self.before_last.val().get_bits::<6>(3);
+        self.decision.next.tail = self.floats.val().get_bits::<3>(0);
+        self.raw.next.s0 = self.index.val().get_bits::<16>(0);
+        self.round_low.next = bit_cast::<16, 8>(self.round.val().get_bits::<8>(0)) << 8;
+        self.raw.next.s1 = bit_cast::<16, 8>(self.index.val().get_bits::<8>(16)) | self.round_low.val();
+        self.raw.next.s2 = self.round.val().get_bits::<16>(8);
+        self.raw.next.s3 = self.total.val();
+        if !self.total.val().any() {
+            self.raw.next.s3 = 0xffff.into();
+        }
+        self.result.next.seg = self.raw.val();
+        self.result.next.floats = self.floats.val();
+    }
+}

@@ -1,0 +1,102 @@
+//! Round tag, contributor bitmap and count of each slot.
+
+use rust_hdl::prelude::*;
+
+use super::records::{Entry, Job};
+use crate::primitives::BlockRam;
+
+/// How a packet's segment and round stand to those of its slot.
+#[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
+pub struct Relation {
+    pub same: Bit,
+    /// The slot has been past this segment of this round.
+    pub earlier: Bit,
+    /// If the slot is done, this is what follows.
+    pub follows: Bit,
+    /// The slot was never used: this is its first segment of the job's first round.
+    pub begins: Bit,
+    /// The round was over before the job began.
+    pub before_base: Bit,
+}
+
+/// Slots in block RAM. Entry and relation are there two cycles after index and round.
+#[derive(LogicBlock, Default)]
+pub struct SlotTable {
+    pub clock: Signal<In, Clock>,
+    pub is_packed: Signal<In, Bit>,
+    pub job: Signal<In, Job>,
+    pub slot: Signal<In, Bits<8>>,
+    pub index: Signal<In, Bits<24>>,
+    pub round: Signal<In, Bits<24>>,
+    pub entry: Signal<Out, Entry>,
+    pub relation: Signal<Out, Relation>,
+    /// No later segment of the vector has the slot.
+    pub wraps: Signal<Out, Bit>,
+    pub write: Signal<In, Bit>,
+    pub write_slot: Signal<In, Bits<8>>,
+    pub write_entry: Signal<In, Entry>,
+    words: BlockRam<Entry, 8>,
+    found: Signal<Local, Entry>,
+    tag: Signal<Local, Bits<17>>,
+    old_tag: Signal<Local, Bits<17>>,
+    step: Signal<Local, Bits<17>>,
+    next_tag: Signal<Local, Bits<17>>,
+    distance: Signal<Local, Bits<24>>,
+    since_base: Signal<Local, Bits<24>>,
+    first_tag: Signal<Local, Bit>,
+    same_round: Signal<Local, Bit>,
+    same_tag: Signal<Local, Bit>,
+    next_in_round: Signal<Local, Bit>,
+    next_round: Signal<Local, Bit>,
+    successor: Signal<Local, Bits<25>>,
+    slots: Signal<Local, Bits<25>>,
+    end: Signal<Local, Bits<25>>,
+    held_entry: DFF<Entry>,
+    held: DFF<Relation>,
+    held_wraps: DFF<Bit>,
+}
+
+impl Logic for SlotTable {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clock, held_entry, held, held_wraps);
+        self.words.clock.next = self.clock.val();
+        self.words.read_address.next = self.slot.val();
+        self.words.write_address.next = self.write_slot.val();
+        self.words.write_data.next = self.write_entry.val();
+        self.words.write_enable.next = self.write.val();
+        self.found.next = self.words.read_data.val();
+        self.step.next = 1.into();
+        self.slots.next = 128.into();
+        self.first_tag.next = !self.index.val().get_bits::<17>(7).any();
+        if self.is_packed.val() {
+            // 256 slots: the tag's lowest bit is part of the slot.
+            self.step.next = 2.into();
+            self.slots.next = 256.into();
+            self.first_tag.next = !self.index.val().get_bits::<16>(8).any();
+        }
+        self.tag.next = self.index.val().get_bits::<17>(7);
+        self.old_tag.next = self.found.val().tag;
+        self.next_tag.next = self.old_tag.val() + self.step.val();
+        self.distance.next = self.round.val() - self.found.val().round;
+        self.since_base.next = self.round.val() - self.job.val().base;
+        self.same_round.next = !self.distance.val().any();
+        self.same_tag.next = self.tag.val() == self.old_tag.val();
+        self.next_in_round.next = self.same_round.val() & (self.tag.val() == self.next_tag.val());
+        self.next_round.next =
+            (self.distance.val() == 1) & self.first_tag.val() & self.found.val().wraps;
+        self.held.d.next.same = self.same_round.val() & self.same_tag.val();
+        self.held.d.next.earlier = self.distance.val().get_bit(23)
+            | (self.same_round.val() & (self.tag.val() < self.old_tag.val()));
+        self.held.d.next.follows = self.next_in_round.val() | self.next_round.val();
+        self.held.d.next.begins = !self.since_base.val().any() & self.first_tag.val();
+        self.held.d.next.before_base = self.since_base.val().get_bit(23);
+        self.held_entry.d.next = self.found.val();
+        self.successor.next = bit_cast::<25, 24>(self.index.val()) + self.slots.val();
+        self.end.next = bit_cast::<25, 24>(self.job.val().last_index);
+        self.held_wraps.d.next = self.successor.val() > self.end.val();
+        self.entry.next = self.held_entry.q.val();
+        self.relation.next = self.held.q.val();
+        self.wraps.next = self.held_wraps.q.val();
+    }
+}

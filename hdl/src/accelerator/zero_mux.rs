@@ -1,0 +1,31 @@
+//! Zero in place of eight floats.
+
+use rust_hdl::prelude::*;
+
+use crate::axis::Lanes;
+
+/// Before the buffer: a finished sum is written back as zero. Behind it: what a slot holds before its first
+/// contribution counts as zero.
+#[derive(LogicBlock, Default)]
+pub struct ZeroMux {
+    pub lanes: Signal<In, Lanes>,
+    pub zero: Signal<In, Bit>,
+    pub out: Signal<Out, Lanes>,
+}
+
+impl Logic for ZeroMux {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.out.next = self.lanes.val();
+        if self.zero.val() {
+            self.out.next.l0 = 0.into();
+            self.out.next.l1 = 0.into();
+            self.out.next.l2 = 0.into();
+            self.out.next.l3 = 0.into();
+            self.out.next.l4 = 0.into();
+            self.out.next.l5 = 0.into();
+            self.out.next.l6 = 0.into();
+            self.out.next.l7 = 0.into();
+        }
+    }
+}

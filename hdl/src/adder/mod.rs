@@ -1,0 +1,68 @@
+//! A pipelined binary32 adder: one sum a cycle, seven cycles after its operands.
+//!
+//! Round to nearest even, subnormals in and out, infinities, every NaN as 0x7FC00000 (D-5). Stages: compare, swap,
+//! align, add, count leading zeros, normalise, round.
+
+mod align;
+mod model;
+mod normalise;
+mod round;
+mod unpack;
+
+use align::AlignAdd;
+pub use model::add;
+use normalise::Normalise;
+use round::Round;
+use rust_hdl::prelude::*;
+use unpack::Unpack;
+
+/// Cycles from operands to sum.
+pub const LATENCY_CYCLES: usize = 7;
+
+/// What a sum is besides its magnitude.
+#[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
+pub struct Kind {
+    /// Sign of the operand of larger magnitude.
+    pub sign: Bit,
+    /// Operands of unlike signs: their magnitudes are subtracted.
+    pub subtract: Bit,
+    pub nan: Bit,
+    pub infinite: Bit,
+}
+
+/// `sum` = `a` + `b` of seven cycles ago.
+#[derive(LogicBlock, Default)]
+pub struct Fp32Adder {
+    pub clock: Signal<In, Clock>,
+    pub a: Signal<In, Bits<32>>,
+    pub b: Signal<In, Bits<32>>,
+    pub sum: Signal<Out, Bits<32>>,
+    unpack: Unpack,
+    align: AlignAdd,
+    normalise: Normalise,
+    round: Round,
+}
+
+impl Logic for Fp32Adder {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.unpack.clock.next = self.clock.val();
+        self.align.clock.next = self.clock.val();
+        self.normalise.clock.next = self.clock.val();
+        self.round.clock.next = self.clock.val();
+        self.unpack.a.next = self.a.val();
+        self.unpack.b.next = self.b.val();
+        self.align.kind_in.next = self.unpack.kind.val();
+        self.align.exponent_in.next = self.unpack.exponent.val();
+        self.align.distance.next = self.unpack.distance.val();
+        self.align.larger.next = self.unpack.larger.val();
+        self.align.smaller.next = self.unpack.smaller.val();
+        self.normalise.kind_in.next = self.align.kind.val();
+        self.normalise.exponent_in.next = self.align.exponent.val();
+        self.normalise.total.next = self.align.total.val();
+        self.round.kind.next = self.normalise.kind.val();
+        self.round.exponent.next = self.normalise.exponent.val();
+        self.round.fraction.next = self.normalise.fraction.val();
+        self.sum.next = self.round.sum.val();
+    }
+}

@@ -1,0 +1,57 @@
+//! Stage 7: the nearest float, the even one of two; and what is no number.
+
+use rust_hdl::prelude::*;
+
+use super::Kind;
+
+/// Rounds and packs. A carry out of the fraction raises the exponent by itself.
+#[derive(LogicBlock, Default)]
+pub struct Round {
+    pub clock: Signal<In, Clock>,
+    pub kind: Signal<In, Kind>,
+    pub exponent: Signal<In, Bits<8>>,
+    pub fraction: Signal<In, Bits<27>>,
+    pub sum: Signal<Out, Bits<32>>,
+    kept: Signal<Local, Bits<23>>,
+    field: Signal<Local, Bits<31>>,
+    truncated: Signal<Local, Bits<31>>,
+    up: Signal<Local, Bit>,
+    rounded: Signal<Local, Bits<31>>,
+    top: Signal<Local, Bits<8>>,
+    magnitude: Signal<Local, Bits<32>>,
+    sign: Signal<Local, Bits<32>>,
+    out_sum: DFF<Bits<32>>,
+}
+
+impl Logic for Round {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clock, out_sum);
+        self.kept.next = self.fraction.val().get_bits::<23>(3);
+        self.field.next = bit_cast::<31, 8>(self.exponent.val()) << 23;
+        self.truncated.next = bit_cast::<31, 23>(self.kept.val());
+        // Without a hidden bit it is subnormal, and its exponent field is zero.
+        if self.fraction.val().get_bit(26) {
+            self.truncated.next = bit_cast::<31, 23>(self.kept.val()) | self.field.val();
+        }
+        self.up.next = self.fraction.val().get_bit(2)
+            & (self.fraction.val().get_bit(3)
+                | self.fraction.val().get_bit(1)
+                | self.fraction.val().get_bit(0));
+        self.rounded.next = self.truncated.val();
+        if self.up.val() {
+            self.rounded.next = self.truncated.val() + 1;
+        }
+        self.top.next = self.rounded.val().get_bits::<8>(23);
+        self.magnitude.next = bit_cast::<32, 31>(self.rounded.val());
+        if self.top.val().all() | self.kind.val().infinite {
+            self.magnitude.next = 0x7f80_0000.into();
+        }
+        self.sign.next = bit_cast::<32, 1>(self.kind.val().sign.into()) << 31;
+        self.out_sum.d.next = self.magnitude.val() | self.sign.val();
+        if self.kind.val().nan {
+            self.out_sum.d.next = 0x7fc0_0000.into();
+        }
+        self.sum.next = self.out_sum.q.val();
+    }
+}
