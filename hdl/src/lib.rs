@@ -12,4 +12,7 @@
 pub mod accelerator;
 pub mod adder;
 pub mod axis;
+pub mod generate;
+pub mod host;
 pub mod primitives;
+pub mod simulation;

@@ -89,7 +89,7 @@ impl Logic for Datapath {
         self.walker.round.next = self.finish_round.val(); self.walker.first.next = self.finish_first.val();
         self.walker.count.next = self.data.val().get_bits::<11>(0);
         self.walker.only_complete.next = self.data.val().get_bit(31);
-        self.walker.next.next = self.counter.force_next.val(); self.finishing.next = self.walker.valid.val();
+        self.walker.advance.next = self.counter.force_next.val(); self.finishing.next = self.walker.valid.val();
         self.counter.is_packed.next = self.is_packed.val(); self.counter.job.next = self.job.val();
         self.counter.clear.next = self.clear.val(); self.clearing.next = self.counter.clearing.val();
         self.counter.threshold.next = self.control.threshold.val(); self.counter.halted.next = self.control.halted.val();

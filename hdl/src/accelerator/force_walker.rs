@@ -15,10 +15,10 @@ pub struct ForceWalker {
     pub first: Signal<In, Bits<24>>,
     pub count: Signal<In, Bits<11>>,
     pub only_complete: Signal<In, Bit>,
-    /// The next segment, if `valid`; taken by `next`.
+    /// The next segment, if `valid`; taken by `advance`.
     pub key: Signal<Out, Key>,
     pub valid: Signal<Out, Bit>,
-    pub next: Signal<In, Bit>,
+    pub advance: Signal<In, Bit>,
     held_round: DFF<Bits<24>>,
     index: DFF<Bits<24>>,
     left: DFF<Bits<11>>,
@@ -30,7 +30,7 @@ impl Logic for ForceWalker {
     fn update(&mut self) {
         dff_setup!(self, clock, held_round, index, left, held_only);
         self.valid.next = self.left.q.val().any();
-        if self.next.val() {
+        if self.advance.val() {
             self.index.d.next = self.index.q.val() + 1;
             self.left.d.next = self.left.q.val() - 1;
         }

@@ -1,0 +1,232 @@
+//! The top module simulated by rust-hdl.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use rust_hdl::prelude::*;
+
+use super::device::{Command, DRAIN_CYCLES, Device, Frame, Pause, RESET_CYCLES, Report, WAKE_CYCLES};
+use crate::accelerator::{Build, IswitchAccel};
+use crate::axis::{BEAT_LEN_BYTES, Halves, Tuser};
+
+/// More iterations than the longest path from register to register has modules.
+const MOST_ITERATIONS: usize = 200;
+
+/// A simulated board.
+pub struct RustDevice {
+    top: IswitchAccel,
+    rng: ChaCha8Rng,
+    source: Pause,
+    sink: Pause,
+    cycle: u64,
+    /// Beats of the frame on its way in.
+    beats: VecDeque<Beat>,
+    /// A beat that is offered stays until it is taken.
+    offered: bool,
+    arriving: Vec<u8>,
+    arriving_ports: (u8, u8),
+    idle: u32,
+    started: Option<u64>,
+    ended: u64,
+    report: Report,
+}
+
+#[derive(Clone, Copy)]
+struct Beat {
+    data: [u8; BEAT_LEN_BYTES],
+    keep: u32,
+    last: bool,
+    user: Tuser,
+}
+
+impl RustDevice {
+    /// A board after reset.
+    pub fn new(build: Build) -> Self {
+        let mut device = Self {
+            top: IswitchAccel::new(build),
+            rng: ChaCha8Rng::seed_from_u64(1),
+            source: Pause::Percent(0),
+            sink: Pause::Percent(0),
+            cycle: 0,
+            beats: VecDeque::new(),
+            offered: false,
+            arriving: Vec::new(),
+            arriving_ports: (0, 0),
+            idle: 0,
+            started: None,
+            ended: 0,
+            report: Report::default(),
+        };
+        device.reset();
+        device
+    }
+
+    /// The module, for a look inside.
+    pub fn top(&self) -> &IswitchAccel {
+        &self.top
+    }
+
+    fn settle(&mut self) {
+        assert!(simulate(&mut self.top, MOST_ITERATIONS), "the logic settles");
+    }
+
+    fn reset(&mut self) {
+        self.beats.clear();
+        self.offered = false;
+        self.arriving.clear();
+        self.top.axis_resetn.next = false;
+        (0..RESET_CYCLES).for_each(|_| self.step(false));
+        self.top.axis_resetn.next = true;
+        (0..WAKE_CYCLES).for_each(|_| self.step(false));
+    }
+
+    fn pauses(&mut self, pause: Pause) -> bool {
+        match pause {
+            Pause::Percent(0) => false,
+            Pause::Percent(percent) => self.rng.random_range(0..100) < percent,
+            Pause::Fourth => self.cycle % 4 == 3,
+        }
+    }
+
+    /// One clock cycle; beats go in and out if `open`.
+    fn step(&mut self, open: bool) {
+        self.cycle += 1;
+        let (source_pauses, sink_pauses) = (self.pauses(self.source), self.pauses(self.sink));
+        let beat = self.beats.front().copied().filter(|_| open && (self.offered || !source_pauses));
+        self.offered = beat.is_some();
+        self.top.s_axis_tvalid.next = beat.is_some();
+        if let Some(beat) = beat {
+            self.top.s_axis_tdata.next = Halves::from_bytes(&beat.data);
+            self.top.s_axis_tkeep.next = u64::from(beat.keep).into();
+            self.top.s_axis_tlast.next = beat.last;
+            self.top.s_axis_tuser.next = beat.user;
+        }
+        self.top.m_axis_tready.next = open && !sink_pauses;
+        self.top.axis_aclk.next = Clock { clk: false };
+        self.settle();
+        self.idle += 1;
+        if beat.is_some() && self.top.s_axis_tready.val() {
+            self.beats.pop_front();
+            self.offered = false;
+            self.idle = 0;
+            self.report.beats += 1;
+            self.started.get_or_insert(self.cycle);
+            self.ended = self.cycle;
+        }
+        if open && !sink_pauses && self.top.m_axis_tvalid.val() {
+            self.take_output();
+        }
+        self.top.axis_aclk.next = Clock { clk: true };
+        self.settle();
+    }
+
+    fn take_output(&mut self) {
+        self.idle = 0;
+        self.ended = self.cycle;
+        let keep = self.top.m_axis_tkeep.val().to_u32();
+        assert_eq!(keep & keep.wrapping_add(1), 0, "bytes from the first on");
+        let user = self.top.m_axis_tuser.val();
+        if self.arriving.is_empty() {
+            self.arriving_ports = (user.source.to_u8(), user.destination.to_u8());
+        }
+        let bytes = self.top.m_axis_tdata.val().to_bytes();
+        self.arriving.extend_from_slice(&bytes[..keep.count_ones() as usize]);
+        if self.top.m_axis_tlast.val() {
+            let (source, destination) = self.arriving_ports;
+            let bytes = std::mem::take(&mut self.arriving);
+            self.report.frames.push(Frame { bytes, source, destination });
+        } else {
+            assert_eq!(keep, u32::MAX, "only the last beat is short");
+        }
+    }
+
+    fn queue(&mut self, frame: &Frame) {
+        let user = Tuser {
+            len: (frame.bytes.len() as u64).into(),
+            source: u64::from(frame.source).into(),
+            destination: u64::from(frame.destination).into(),
+            rest: 0_u64.into(),
+        };
+        let count = frame.bytes.len().div_ceil(BEAT_LEN_BYTES);
+        for (at, bytes) in frame.bytes.chunks(BEAT_LEN_BYTES).enumerate() {
+            let mut data = [0xee; BEAT_LEN_BYTES];
+            data[..bytes.len()].copy_from_slice(bytes);
+            let keep = u32::MAX >> (BEAT_LEN_BYTES - bytes.len());
+            self.beats.push_back(Beat { data, keep, last: at + 1 == count, user });
+        }
+    }
+
+    fn send_queued(&mut self) {
+        while !self.beats.is_empty() {
+            self.step(true);
+        }
+    }
+
+    fn drain(&mut self) {
+        self.idle = 0;
+        while self.idle < DRAIN_CYCLES {
+            self.step(true);
+        }
+    }
+
+    fn write(&mut self, offset: u16, value: u32) {
+        self.top.S_AXI_AWADDR.next = u64::from(offset).into();
+        self.top.S_AXI_WDATA.next = u64::from(value).into();
+        self.top.S_AXI_AWVALID.next = true;
+        self.top.S_AXI_WVALID.next = true;
+        self.top.S_AXI_BREADY.next = true;
+        self.step(true);
+        self.top.S_AXI_AWVALID.next = false;
+        self.top.S_AXI_WVALID.next = false;
+        // The write takes effect a cycle after it is accepted.
+        (0..2).for_each(|_| self.step(true));
+    }
+
+    fn do_command(&mut self, command: &Command) {
+        match command {
+            Command::Send(frame) => {
+                self.queue(frame);
+                self.send_queued();
+            }
+            Command::Reset(frame, beats) => {
+                self.queue(frame);
+                self.beats.truncate(usize::from(*beats));
+                self.send_queued();
+                self.reset();
+            }
+            Command::Drain => self.drain(),
+            Command::Write(offset, value) => self.write(*offset, *value),
+            Command::Pauses(source, sink) => (self.source, self.sink) = (*source, *sink),
+        }
+    }
+}
+
+impl Device for RustDevice {
+    type Error = Infallible;
+
+    fn run(&mut self, commands: &[Command]) -> Result<Report, Self::Error> {
+        self.report = Report::default();
+        self.started = None;
+        commands.iter().for_each(|command| self.do_command(command));
+        self.drain();
+        let mut report = std::mem::take(&mut self.report);
+        report.cycles = self.started.map_or(0, |started| self.ended - started + 1);
+        Ok(report)
+    }
+
+    fn read(&mut self, offset: u16) -> Result<u32, Self::Error> {
+        self.top.S_AXI_ARADDR.next = u64::from(offset).into();
+        self.top.S_AXI_ARVALID.next = true;
+        self.top.S_AXI_RREADY.next = true;
+        self.step(true);
+        self.top.S_AXI_ARVALID.next = false;
+        while !self.top.S_AXI_RVALID.val() {
+            self.step(true);
+        }
+        let value = self.top.S_AXI_RDATA.val().to_u32();
+        self.step(true);
+        Ok(value)
+    }
+}

@@ -1,0 +1,162 @@
+//! The generated Verilog, compiled by Verilator into a program that is spoken to through pipes.
+//!
+//! Commands: `S` len u16, source u8, destination u8, bytes; `X` beats u8, then as `S`; `D`; `W` offset u16, value u32;
+//! `R` offset u16; `P` source u8, sink u8; `E`. Answers: `F` as `S`; `V` value u32; `E` cycles u64, beats u64. Integers
+//! are little-endian.
+
+use std::fs;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command as Process, Stdio};
+use std::thread;
+
+use super::device::{Command, Device, Frame, Report};
+
+/// Why the Verilog cannot be simulated.
+#[derive(Debug, thiserror::Error)]
+pub enum VerilatedError {
+    /// The program could not be spoken to.
+    #[error("the simulation: {0}")]
+    Pipe(#[from] io::Error),
+    /// Verilator or the C++ compiler refused.
+    #[error("verilator failed:\n{0}")]
+    Build(String),
+    /// It said what is not in its protocol.
+    #[error("the simulation answered with code {0}, expected F, V or E")]
+    UnknownAnswer(u8),
+}
+
+const DRIVER: &str = include_str!("../../cpp/device.cpp");
+/// What Verilator's lint says of Verilog that a program wrote; hdl/README.md gives the reasons.
+pub const LINT_WAIVERS: [&str; 5] =
+    ["-Wno-WIDTH", "-Wno-UNUSEDSIGNAL", "-Wno-UNUSEDPARAM", "-Wno-VARHIDDEN", "-Wno-DECLFILENAME"];
+
+/// A simulated board; the program ends with it.
+#[derive(Debug)]
+pub struct Verilated {
+    child: Child,
+    to: Option<BufWriter<ChildStdin>>,
+    from: BufReader<ChildStdout>,
+}
+
+impl Verilated {
+    /// Compiles Verilog with the top `iswitch_accel`, in that directory, and returns the program's path.
+    pub fn build(verilog: &str, directory: &Path) -> Result<PathBuf, VerilatedError> {
+        fs::create_dir_all(directory)?;
+        fs::write(directory.join("iswitch_accel.v"), verilog)?;
+        fs::write(directory.join("device.cpp"), DRIVER)?;
+        let output = Process::new("verilator")
+            .current_dir(directory)
+            .args(["--cc", "--exe", "--build", "-O3", "--x-assign", "fast", "--noassert"])
+            .args(["-Wno-fatal", "-CFLAGS", "-O2 -std=c++17", "--top-module", "iswitch_accel"])
+            .args(["--Mdir", "build", "-o", "device"])
+            .args(LINT_WAIVERS)
+            .args(["iswitch_accel.v", "device.cpp"])
+            .output()?;
+        if !output.status.success() {
+            return Err(VerilatedError::Build(String::from_utf8_lossy(&output.stderr).into_owned()));
+        }
+        Ok(directory.join("build/device"))
+    }
+
+    /// Starts a program that [`Self::build`] made: a board after reset.
+    pub fn start(program: &Path) -> Result<Self, VerilatedError> {
+        let mut child = Process::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let to = child.stdin.take().map(BufWriter::new);
+        let from = child.stdout.take().map(BufReader::new).expect("the output is piped");
+        Ok(Self { child, to, from })
+    }
+}
+
+impl Drop for Verilated {
+    fn drop(&mut self) {
+        // It ends when its input does.
+        self.to = None;
+        let _ = self.child.wait();
+    }
+}
+
+fn put_frame(bytes: &mut Vec<u8>, frame: &Frame) {
+    bytes.extend_from_slice(&(frame.bytes.len() as u16).to_le_bytes());
+    bytes.extend_from_slice(&[frame.source, frame.destination]);
+    bytes.extend_from_slice(&frame.bytes);
+}
+
+fn encode(commands: &[Command]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for command in commands {
+        match command {
+            Command::Send(frame) => {
+                bytes.push(b'S');
+                put_frame(&mut bytes, frame);
+            }
+            Command::Reset(frame, beats) => {
+                bytes.extend_from_slice(&[b'X', *beats]);
+                put_frame(&mut bytes, frame);
+            }
+            Command::Drain => bytes.push(b'D'),
+            Command::Write(offset, value) => {
+                bytes.push(b'W');
+                bytes.extend_from_slice(&offset.to_le_bytes());
+                bytes.extend_from_slice(&value.to_le_bytes());
+            }
+            Command::Pauses(source, sink) => bytes.extend_from_slice(&[b'P', source.code(), sink.code()]),
+        }
+    }
+    bytes.push(b'E');
+    bytes
+}
+
+fn get<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    from.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn read_report(from: &mut impl Read) -> Result<Report, VerilatedError> {
+    let mut report = Report::default();
+    loop {
+        match get::<1>(from)?[0] {
+            b'F' => {
+                let len = u16::from_le_bytes(get(from)?);
+                let [source, destination] = get(from)?;
+                let mut bytes = vec![0; usize::from(len)];
+                from.read_exact(&mut bytes)?;
+                report.frames.push(Frame { bytes, source, destination });
+            }
+            b'E' => {
+                report.cycles = u64::from_le_bytes(get(from)?);
+                report.beats = u64::from_le_bytes(get(from)?);
+                return Ok(report);
+            }
+            code => return Err(VerilatedError::UnknownAnswer(code)),
+        }
+    }
+}
+
+impl Device for Verilated {
+    type Error = VerilatedError;
+
+    fn run(&mut self, commands: &[Command]) -> Result<Report, Self::Error> {
+        let bytes = encode(commands);
+        let (to, from) = (self.to.as_mut().expect("open until dropped"), &mut self.from);
+        // Both pipes are short: frames come out while others still go in.
+        thread::scope(|scope| {
+            let writer = scope.spawn(|| to.write_all(&bytes).and_then(|()| to.flush()));
+            let report = read_report(from);
+            writer.join().expect("the writer does not panic")?;
+            report
+        })
+    }
+
+    fn read(&mut self, offset: u16) -> Result<u32, Self::Error> {
+        let to = self.to.as_mut().expect("open until dropped");
+        to.write_all(b"R")?;
+        to.write_all(&offset.to_le_bytes())?;
+        to.flush()?;
+        match get::<1>(&mut self.from)?[0] {
+            b'V' => Ok(u32::from_le_bytes(get(&mut self.from)?)),
+            code => Err(VerilatedError::UnknownAnswer(code)),
+        }
+    }
+}

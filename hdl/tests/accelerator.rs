@@ -1,0 +1,104 @@
+//! The top module in rust-hdl's simulation: a round of four workers.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use hdl::accelerator::Build;
+use hdl::accelerator::records::event;
+use hdl::accelerator::registers::{ID, offset};
+use hdl::adder::add;
+use hdl::host::{JobSetup, Member, RESULT_PORTS, contribution, member_frame, result_frame};
+use hdl::simulation::{Command, Device, Frame, RustDevice};
+use iswitch_protocol::wire::Class;
+use iswitch_protocol::{Round, Seg, SegmentIndex, VectorLayout};
+
+const BASE: Round = Round::new(7);
+
+fn worker(number: u8) -> SocketAddrV4 {
+    SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 10 + number), 4000)
+}
+
+fn setup(gradient_len: u32, segment_floats: u16) -> JobSetup {
+    JobSetup {
+        id: 3,
+        layout: VectorLayout::new(gradient_len, segment_floats).unwrap(),
+        base: BASE,
+        threshold: 4,
+        members: (0..4).map(|number| Member { address: worker(number), is_switch: false }).collect(),
+    }
+}
+
+fn configured(build: Build, setup: &JobSetup) -> RustDevice {
+    let mut device = RustDevice::new(build);
+    let writes = setup.writes().unwrap();
+    let commands: Vec<_> = writes.into_iter().map(|(at, value)| Command::Write(at, value)).collect();
+    let Ok(_) = device.run(&commands);
+    device
+}
+
+fn send(number: u8, payload: &[u8]) -> Command {
+    let bytes = member_frame(worker(number), Class::Data, payload);
+    Command::Send(Frame { bytes, source: 1 << (2 * number), destination: 0 })
+}
+
+fn seg(index: u32, round: Round, contributions: u16) -> Seg {
+    Seg { index: SegmentIndex::new(index).unwrap(), round, contributions }
+}
+
+fn floats(len: usize, salt: u32) -> Vec<u32> {
+    (0..len as u32).map(|i| (f32::from_bits(0x3f80_0000 + i * 77 + salt * 1001) - 1.3).to_bits()).collect()
+}
+
+fn read(device: &mut RustDevice, offset: u16) -> u32 {
+    let Ok(value) = device.read(offset);
+    value
+}
+
+fn counter(device: &mut RustDevice, code: u64) -> u32 {
+    read(device, offset::COUNTERS + 4 * code as u16)
+}
+
+#[test]
+fn four_contributions_make_one_result() {
+    for build in Build::ALL {
+        for len in [1, 2, 3, 4, 8, 11, 12, 366] {
+            let setup = setup(len, 366);
+            let mut device = configured(build, &setup);
+            let mut sum = vec![0; len as usize];
+            let mut commands = Vec::new();
+            for number in 0..4 {
+                let own = floats(len as usize, u32::from(number));
+                sum = sum.iter().zip(&own).map(|(a, b)| add(*a, *b)).collect();
+                commands.push(send(number, &contribution(seg(0, BASE, 1), &own)));
+            }
+            let Ok(report) = device.run(&commands);
+            let expected = result_frame(&contribution(seg(0, BASE, 4), &sum));
+            assert_eq!(report.frames.len(), 1, "{build:?}, {len} floats");
+            assert_eq!(report.frames[0].destination, RESULT_PORTS);
+            assert_eq!(report.frames[0].bytes, expected, "{build:?}, {len} floats");
+            assert_eq!(counter(&mut device, event::SUMMED), 3);
+            assert_eq!(counter(&mut device, event::COMPLETED), 1);
+        }
+    }
+}
+
+#[test]
+fn ordinary_frames_pass_untouched() {
+    let mut device = configured(Build::Slots128, &setup(366, 366));
+    let frames: Vec<_> = [60, 61, 64, 95, 96, 97, 1514]
+        .into_iter()
+        .map(|len| Frame { bytes: (0..len).map(|i| i as u8).collect(), source: 4, destination: 0 })
+        .collect();
+    let commands: Vec<_> = frames.iter().cloned().map(Command::Send).collect();
+    let Ok(report) = device.run(&commands);
+    assert_eq!(report.frames, frames);
+    assert_eq!(counter(&mut device, event::ORDINARY), frames.len() as u32);
+}
+
+#[test]
+fn registers_follow_the_convention() {
+    let mut device = RustDevice::new(Build::Slots128);
+    let Ok(_) = device.run(&[Command::Write(offset::FLIP, 0x1234_5678), Command::Write(offset::DEBUG, 9)]);
+    assert_eq!(u64::from(read(&mut device, offset::ID)), ID);
+    assert_eq!(read(&mut device, offset::FLIP), !0x1234_5678);
+    assert_eq!(read(&mut device, offset::DEBUG), 9);
+}
