@@ -78,6 +78,7 @@ impl Logic for SegCounter {
         self.lookup.sweep.next = self.sweep.q.val();
         self.header_pop.next = false;
         self.force_next.next = false;
+        self.bypass.ordinary.next = !self.header.val().data;
         self.decision.next = self.bypass.decision.val();
         self.decision_push.next = false;
         self.result.next = self.lookup.result.val();
@@ -135,13 +136,14 @@ impl Logic for SegCounter {
 /// The decision about ordinary traffic. Wires.
 #[derive(LogicBlock, Default)]
 pub struct Bypass {
+    pub ordinary: Signal<In, Bit>,
     pub decision: Signal<Out, Decision>,
 }
 
 impl Logic for Bypass {
     #[hdl_gen]
     fn update(&mut self) {
-        self.decision.next.bypass = true;
+        self.decision.next.bypass = self.ordinary.val();
         self.decision.next.drop = false;
         self.decision.next.forced = false;
         self.decision.next.first = false;

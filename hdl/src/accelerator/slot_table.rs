@@ -50,7 +50,7 @@ pub struct SlotTable {
     next_round: Signal<Local, Bit>,
     successor: Signal<Local, Bits<25>>,
     slots: Signal<Local, Bits<25>>,
-    end: Signal<Local, Bits<25>>,
+    last_index: Signal<Local, Bits<25>>,
     held_entry: DFF<Entry>,
     held: DFF<Relation>,
     held_wraps: DFF<Bit>,
@@ -93,8 +93,8 @@ impl Logic for SlotTable {
         self.held.d.next.before_base = self.since_base.val().get_bit(23);
         self.held_entry.d.next = self.found.val();
         self.successor.next = bit_cast::<25, 24>(self.index.val()) + self.slots.val();
-        self.end.next = bit_cast::<25, 24>(self.job.val().last_index);
-        self.held_wraps.d.next = self.successor.val() > self.end.val();
+        self.last_index.next = bit_cast::<25, 24>(self.job.val().last_index);
+        self.held_wraps.d.next = self.successor.val() > self.last_index.val();
         self.entry.next = self.held_entry.q.val();
         self.relation.next = self.held.q.val();
         self.wraps.next = self.held_wraps.q.val();

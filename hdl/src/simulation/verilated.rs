@@ -28,8 +28,14 @@ pub enum VerilatedError {
 
 const DRIVER: &str = include_str!("../../cpp/device.cpp");
 /// What Verilator's lint says of Verilog that a program wrote; hdl/README.md gives the reasons.
-pub const LINT_WAIVERS: [&str; 5] =
-    ["-Wno-WIDTH", "-Wno-UNUSEDSIGNAL", "-Wno-UNUSEDPARAM", "-Wno-VARHIDDEN", "-Wno-DECLFILENAME"];
+pub const LINT_WAIVERS: [&str; 6] = [
+    "-Wno-WIDTH",
+    "-Wno-UNUSEDSIGNAL",
+    "-Wno-UNUSEDPARAM",
+    "-Wno-VARHIDDEN",
+    "-Wno-DECLFILENAME",
+    "-Wno-UNOPTFLAT",
+];
 
 /// A simulated board; the program ends with it.
 #[derive(Debug)]

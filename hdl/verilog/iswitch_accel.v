@@ -1,0 +1,17305 @@
+// Written by `cargo run --release -p hdl -- generate` from hdl/src; do not edit.
+module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuser,s_axis_tvalid,s_axis_tready,s_axis_tlast,m_axis_tdata,m_axis_tkeep,m_axis_tuser,m_axis_tvalid,m_axis_tready,m_axis_tlast,S_AXI_AWADDR,S_AXI_AWVALID,S_AXI_AWREADY,S_AXI_WDATA,S_AXI_WSTRB,S_AXI_WVALID,S_AXI_WREADY,S_AXI_BRESP,S_AXI_BVALID,S_AXI_BREADY,S_AXI_ARADDR,S_AXI_ARVALID,S_AXI_ARREADY,S_AXI_RDATA,S_AXI_RRESP,S_AXI_RVALID,S_AXI_RREADY);
+    // Module arguments
+    input wire  axis_aclk;
+    input wire  axis_resetn;
+    input wire  [255:0] s_axis_tdata;
+    input wire  [31:0] s_axis_tkeep;
+    input wire  [127:0] s_axis_tuser;
+    input wire  s_axis_tvalid;
+    output reg  s_axis_tready;
+    input wire  s_axis_tlast;
+    output reg  [255:0] m_axis_tdata;
+    output reg  [31:0] m_axis_tkeep;
+    output reg  [127:0] m_axis_tuser;
+    output reg  m_axis_tvalid;
+    input wire  m_axis_tready;
+    output reg  m_axis_tlast;
+    input wire  [11:0] S_AXI_AWADDR;
+    input wire  S_AXI_AWVALID;
+    output reg  S_AXI_AWREADY;
+    input wire  [31:0] S_AXI_WDATA;
+    input wire  [3:0] S_AXI_WSTRB;
+    input wire  S_AXI_WVALID;
+    output reg  S_AXI_WREADY;
+    output reg  [1:0] S_AXI_BRESP;
+    output reg  S_AXI_BVALID;
+    input wire  S_AXI_BREADY;
+    input wire  [11:0] S_AXI_ARADDR;
+    input wire  S_AXI_ARVALID;
+    output reg  S_AXI_ARREADY;
+    output reg  [31:0] S_AXI_RDATA;
+    output reg  [1:0] S_AXI_RRESP;
+    output reg  S_AXI_RVALID;
+    input wire  S_AXI_RREADY;
+    // Constant declarations
+    localparam  is_packed = 1'b0;
+    // Stub signals
+    reg  datapath$clock;
+    reg  datapath$reset;
+    reg  datapath$is_packed;
+    reg  [32:0] datapath$filter;
+    reg  [97:0] datapath$job;
+    reg  [223:0] datapath$template;
+    reg  datapath$clear;
+    wire  datapath$clearing;
+    reg  datapath$set_threshold;
+    reg  datapath$set_halted;
+    reg  datapath$set_member;
+    reg  datapath$start_finish;
+    reg  [23:0] datapath$finish_round;
+    reg  [23:0] datapath$finish_first;
+    wire  datapath$finishing;
+    reg  [5:0] datapath$word;
+    reg  [31:0] datapath$data;
+    wire  [7:0] datapath$threshold;
+    wire  datapath$halted;
+    wire  [3:0] datapath$event_code;
+    wire  datapath$event_valid;
+    wire  datapath$hazard;
+    reg  [416:0] datapath$flit_in;
+    reg  datapath$valid_in;
+    wire  datapath$ready_in;
+    wire  [416:0] datapath$flit_out;
+    wire  datapath$valid_out;
+    reg  datapath$ready_out;
+    reg  registers$clock;
+    reg  registers$reset;
+    reg  registers$write;
+    reg  [9:0] registers$write_word;
+    reg  [31:0] registers$write_data;
+    reg  [9:0] registers$read_word;
+    wire  [31:0] registers$read_data;
+    reg  [31:0] registers$status;
+    reg  [31:0] registers$counter;
+    reg  registers$frame_in;
+    reg  registers$frame_out;
+    reg  registers$hazard;
+    wire  [32:0] registers$filter;
+    wire  [97:0] registers$job;
+    wire  [223:0] registers$template;
+    wire  [23:0] registers$finish_round;
+    wire  [23:0] registers$finish_first;
+    wire  registers$sets_control;
+    wire  registers$sets_threshold;
+    wire  registers$starts_finish;
+    wire  registers$clears_sums;
+    wire  registers$clears_counters;
+    wire  registers$sets_member;
+    reg  counters$clock;
+    reg  counters$reset;
+    reg  [3:0] counters$event_code;
+    reg  counters$event_valid;
+    reg  [3:0] counters$selected;
+    wire  [31:0] counters$value;
+    reg  axi$clock;
+    reg  axi$reset;
+    reg  [11:0] axi$AWADDR;
+    reg  axi$AWVALID;
+    wire  axi$AWREADY;
+    reg  [31:0] axi$WDATA;
+    reg  axi$WVALID;
+    wire  axi$WREADY;
+    wire  axi$BVALID;
+    reg  axi$BREADY;
+    reg  [11:0] axi$ARADDR;
+    reg  axi$ARVALID;
+    wire  axi$ARREADY;
+    wire  [31:0] axi$RDATA;
+    wire  axi$RVALID;
+    reg  axi$RREADY;
+    wire  axi$write;
+    wire  [9:0] axi$write_word;
+    wire  [31:0] axi$write_data;
+    wire  [9:0] axi$read_word;
+    reg  [31:0] axi$read_data;
+    reg  reset$d;
+    wire  reset$q;
+    reg  reset$clock;
+    // Local signals
+    reg  [31:0] flags;
+    // Sub module instances
+    iswitch_accel$datapath datapath(
+        .clock(datapath$clock),
+        .reset(datapath$reset),
+        .is_packed(datapath$is_packed),
+        .filter(datapath$filter),
+        .job(datapath$job),
+        .template(datapath$template),
+        .clear(datapath$clear),
+        .clearing(datapath$clearing),
+        .set_threshold(datapath$set_threshold),
+        .set_halted(datapath$set_halted),
+        .set_member(datapath$set_member),
+        .start_finish(datapath$start_finish),
+        .finish_round(datapath$finish_round),
+        .finish_first(datapath$finish_first),
+        .finishing(datapath$finishing),
+        .word(datapath$word),
+        .data(datapath$data),
+        .threshold(datapath$threshold),
+        .halted(datapath$halted),
+        .event_code(datapath$event_code),
+        .event_valid(datapath$event_valid),
+        .hazard(datapath$hazard),
+        .flit_in(datapath$flit_in),
+        .valid_in(datapath$valid_in),
+        .ready_in(datapath$ready_in),
+        .flit_out(datapath$flit_out),
+        .valid_out(datapath$valid_out),
+        .ready_out(datapath$ready_out)
+    );
+    iswitch_accel$registers registers(
+        .clock(registers$clock),
+        .reset(registers$reset),
+        .write(registers$write),
+        .write_word(registers$write_word),
+        .write_data(registers$write_data),
+        .read_word(registers$read_word),
+        .read_data(registers$read_data),
+        .status(registers$status),
+        .counter(registers$counter),
+        .frame_in(registers$frame_in),
+        .frame_out(registers$frame_out),
+        .hazard(registers$hazard),
+        .filter(registers$filter),
+        .job(registers$job),
+        .template(registers$template),
+        .finish_round(registers$finish_round),
+        .finish_first(registers$finish_first),
+        .sets_control(registers$sets_control),
+        .sets_threshold(registers$sets_threshold),
+        .starts_finish(registers$starts_finish),
+        .clears_sums(registers$clears_sums),
+        .clears_counters(registers$clears_counters),
+        .sets_member(registers$sets_member)
+    );
+    iswitch_accel$counters counters(
+        .clock(counters$clock),
+        .reset(counters$reset),
+        .event_code(counters$event_code),
+        .event_valid(counters$event_valid),
+        .selected(counters$selected),
+        .value(counters$value)
+    );
+    iswitch_accel$axi axi(
+        .clock(axi$clock),
+        .reset(axi$reset),
+        .AWADDR(axi$AWADDR),
+        .AWVALID(axi$AWVALID),
+        .AWREADY(axi$AWREADY),
+        .WDATA(axi$WDATA),
+        .WVALID(axi$WVALID),
+        .WREADY(axi$WREADY),
+        .BVALID(axi$BVALID),
+        .BREADY(axi$BREADY),
+        .ARADDR(axi$ARADDR),
+        .ARVALID(axi$ARVALID),
+        .ARREADY(axi$ARREADY),
+        .RDATA(axi$RDATA),
+        .RVALID(axi$RVALID),
+        .RREADY(axi$RREADY),
+        .write(axi$write),
+        .write_word(axi$write_word),
+        .write_data(axi$write_data),
+        .read_word(axi$read_word),
+        .read_data(axi$read_data)
+    );
+    iswitch_accel$reset reset(
+        .d(reset$d),
+        .q(reset$q),
+        .clock(reset$clock)
+    );
+    // Update code
+    always @(*) begin
+        reset$clock = axis_aclk;
+        reset$d = ~axis_resetn;
+        datapath$clock = axis_aclk;
+        registers$clock = axis_aclk;
+        counters$clock = axis_aclk;
+        axi$clock = axis_aclk;
+        datapath$reset = reset$q;
+        registers$reset = reset$q;
+        axi$reset = reset$q;
+        counters$reset = reset$q | registers$clears_counters;
+        datapath$is_packed = is_packed;
+        datapath$flit_in[(64'h0)+:(256)] = s_axis_tdata;
+        datapath$flit_in[(64'h100)+:(32)] = s_axis_tkeep;
+        datapath$flit_in[(64'h120)+:(128)] = s_axis_tuser;
+        datapath$flit_in[(64'h1a0)+:(1)] = s_axis_tlast;
+        datapath$valid_in = s_axis_tvalid;
+        s_axis_tready = datapath$ready_in;
+        m_axis_tdata = datapath$flit_out[(64'h0)+:(256)];
+        m_axis_tkeep = datapath$flit_out[(64'h100)+:(32)];
+        m_axis_tuser = datapath$flit_out[(64'h120)+:(128)];
+        m_axis_tlast = datapath$flit_out[(64'h1a0)+:(1)];
+        m_axis_tvalid = datapath$valid_out;
+        datapath$ready_out = m_axis_tready;
+        axi$AWADDR = S_AXI_AWADDR;
+        axi$AWVALID = S_AXI_AWVALID;
+        S_AXI_AWREADY = axi$AWREADY;
+        axi$WDATA = S_AXI_WDATA;
+        axi$WVALID = S_AXI_WVALID;
+        S_AXI_WREADY = axi$WREADY;
+        S_AXI_BRESP = 32'h0;
+        S_AXI_BVALID = axi$BVALID;
+        axi$BREADY = S_AXI_BREADY;
+        axi$ARADDR = S_AXI_ARADDR;
+        axi$ARVALID = S_AXI_ARVALID;
+        S_AXI_ARREADY = axi$ARREADY;
+        S_AXI_RDATA = axi$RDATA;
+        S_AXI_RRESP = 32'h0;
+        S_AXI_RVALID = axi$RVALID;
+        axi$RREADY = S_AXI_RREADY;
+        registers$write = axi$write;
+        registers$write_word = axi$write_word;
+        registers$write_data = axi$write_data;
+        registers$read_word = axi$read_word;
+        axi$read_data = registers$read_data;
+        flags = ((datapath$threshold) & 32'hffffffff);
+        registers$status = flags;
+        if (datapath$halted) begin
+            registers$status = flags | 32'h100;
+        end
+        registers$counter = counters$value;
+        counters$selected = axi$read_word[(32'h0)+:(4)];
+        counters$event_code = datapath$event_code;
+        counters$event_valid = datapath$event_valid;
+        registers$frame_in = s_axis_tvalid & datapath$ready_in & s_axis_tlast;
+        registers$frame_out = datapath$valid_out & m_axis_tready & datapath$flit_out[(64'h1a0)+:(1)];
+        registers$hazard = datapath$hazard;
+        datapath$filter = registers$filter;
+        datapath$job = registers$job;
+        datapath$template = registers$template;
+        datapath$clear = registers$clears_sums;
+        datapath$set_threshold = registers$sets_threshold;
+        datapath$set_halted = registers$sets_control;
+        datapath$set_member = registers$sets_member;
+        datapath$start_finish = registers$starts_finish;
+        datapath$finish_round = registers$finish_round;
+        datapath$finish_first = registers$finish_first;
+        datapath$word = axi$write_word[(32'h0)+:(6)];
+        datapath$data = axi$write_data;
+    end
+endmodule // iswitch_accel
+module iswitch_accel$axi(clock,reset,AWADDR,AWVALID,AWREADY,WDATA,WVALID,WREADY,BVALID,BREADY,ARADDR,ARVALID,ARREADY,RDATA,RVALID,RREADY,write,write_word,write_data,read_word,read_data);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  [11:0] AWADDR;
+    input wire  AWVALID;
+    output reg  AWREADY;
+    input wire  [31:0] WDATA;
+    input wire  WVALID;
+    output reg  WREADY;
+    output reg  BVALID;
+    input wire  BREADY;
+    input wire  [11:0] ARADDR;
+    input wire  ARVALID;
+    output reg  ARREADY;
+    output reg  [31:0] RDATA;
+    output reg  RVALID;
+    input wire  RREADY;
+    output reg  write;
+    output reg  [9:0] write_word;
+    output reg  [31:0] write_data;
+    output reg  [9:0] read_word;
+    input wire  [31:0] read_data;
+    // Stub signals
+    reg  writes$d;
+    wire  writes$q;
+    reg  writes$clock;
+    reg  [9:0] word$d;
+    wire  [9:0] word$q;
+    reg  word$clock;
+    reg  [31:0] data$d;
+    wire  [31:0] data$q;
+    reg  data$clock;
+    reg  answers$d;
+    wire  answers$q;
+    reg  answers$clock;
+    reg  [9:0] asked$d;
+    wire  [9:0] asked$q;
+    reg  asked$clock;
+    reg  [1:0] reading$d;
+    wire  [1:0] reading$q;
+    reg  reading$clock;
+    reg  [31:0] shown$d;
+    wire  [31:0] shown$q;
+    reg  shown$clock;
+    reg  shows$d;
+    wire  shows$q;
+    reg  shows$clock;
+    // Local signals
+    reg  accepts;
+    // Sub module instances
+    iswitch_accel$axi$writes writes(
+        .d(writes$d),
+        .q(writes$q),
+        .clock(writes$clock)
+    );
+    iswitch_accel$axi$word word(
+        .d(word$d),
+        .q(word$q),
+        .clock(word$clock)
+    );
+    iswitch_accel$axi$data data(
+        .d(data$d),
+        .q(data$q),
+        .clock(data$clock)
+    );
+    iswitch_accel$axi$answers answers(
+        .d(answers$d),
+        .q(answers$q),
+        .clock(answers$clock)
+    );
+    iswitch_accel$axi$asked asked(
+        .d(asked$d),
+        .q(asked$q),
+        .clock(asked$clock)
+    );
+    iswitch_accel$axi$reading reading(
+        .d(reading$d),
+        .q(reading$q),
+        .clock(reading$clock)
+    );
+    iswitch_accel$axi$shown shown(
+        .d(shown$d),
+        .q(shown$q),
+        .clock(shown$clock)
+    );
+    iswitch_accel$axi$shows shows(
+        .d(shows$d),
+        .q(shows$q),
+        .clock(shows$clock)
+    );
+    // Update code
+    always @(*) begin
+        writes$clock = clock;
+        word$clock = clock;
+        data$clock = clock;
+        answers$clock = clock;
+        asked$clock = clock;
+        reading$clock = clock;
+        shown$clock = clock;
+        shows$clock = clock;
+        writes$d = writes$q;
+        word$d = word$q;
+        data$d = data$q;
+        answers$d = answers$q;
+        asked$d = asked$q;
+        reading$d = reading$q;
+        shown$d = shown$q;
+        shows$d = shows$q;
+        accepts = AWVALID & WVALID & ~answers$q & ~reset;
+        AWREADY = accepts;
+        WREADY = accepts;
+        writes$d = accepts;
+        if (answers$q & BREADY) begin
+            answers$d = 1'b0;
+        end
+        if (accepts) begin
+            word$d = AWADDR[(32'h2)+:(10)];
+            data$d = WDATA;
+            answers$d = 1'b1;
+        end
+        BVALID = answers$q;
+        write = writes$q;
+        write_word = word$q;
+        write_data = data$q;
+        ARREADY = ~|reading$q & ~shows$q & ~reset;
+        if (ARREADY & ARVALID) begin
+            asked$d = ARADDR[(32'h2)+:(10)];
+            reading$d = 32'h1;
+        end
+        if (|reading$q) begin
+            reading$d = reading$q + 32'h1;
+        end
+        if (&reading$q) begin
+            shown$d = read_data;
+            shows$d = 1'b1;
+        end
+        if (shows$q & RREADY) begin
+            shows$d = 1'b0;
+        end
+        if (reset) begin
+            writes$d = 1'b0;
+            answers$d = 1'b0;
+            reading$d = 32'h0;
+            shows$d = 1'b0;
+        end
+        read_word = asked$q;
+        RDATA = shown$q;
+        RVALID = shows$q;
+    end
+endmodule // iswitch_accel$axi
+module iswitch_accel$axi$answers(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$axi$answers
+module iswitch_accel$axi$asked(d,q,clock);
+    // Module arguments
+    input wire  [9:0] d;
+    output reg  [9:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 10'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$axi$asked
+module iswitch_accel$axi$data(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$axi$data
+module iswitch_accel$axi$reading(d,q,clock);
+    // Module arguments
+    input wire  [1:0] d;
+    output reg  [1:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 2'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$axi$reading
+module iswitch_accel$axi$shown(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$axi$shown
+module iswitch_accel$axi$shows(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$axi$shows
+module iswitch_accel$axi$word(d,q,clock);
+    // Module arguments
+    input wire  [9:0] d;
+    output reg  [9:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 10'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$axi$word
+module iswitch_accel$axi$writes(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$axi$writes
+module iswitch_accel$counters(clock,reset,event_code,event_valid,selected,value);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  [3:0] event_code;
+    input wire  event_valid;
+    input wire  [3:0] selected;
+    output reg  [31:0] value;
+    // Stub signals
+    reg  counted$clock;
+    reg  [3:0] counted$write_address;
+    reg  [31:0] counted$write_data;
+    reg  counted$write_enable;
+    reg  [3:0] counted$read_address;
+    wire  [31:0] counted$read_data;
+    reg  shown$clock;
+    reg  [3:0] shown$write_address;
+    reg  [31:0] shown$write_data;
+    reg  shown$write_enable;
+    reg  [3:0] shown$read_address;
+    wire  [31:0] shown$read_data;
+    reg  [3:0] code$d;
+    wire  [3:0] code$q;
+    reg  code$clock;
+    reg  raise$d;
+    wire  raise$q;
+    reg  raise$clock;
+    reg  sweeping$d;
+    wire  sweeping$q;
+    reg  sweeping$clock;
+    reg  [3:0] at$d;
+    wire  [3:0] at$q;
+    reg  at$clock;
+    // Local signals
+    reg  [3:0] address;
+    reg  [31:0] word;
+    reg  write;
+    // Sub module instances
+    iswitch_accel$counters$counted counted(
+        .clock(counted$clock),
+        .write_address(counted$write_address),
+        .write_data(counted$write_data),
+        .write_enable(counted$write_enable),
+        .read_address(counted$read_address),
+        .read_data(counted$read_data)
+    );
+    iswitch_accel$counters$shown shown(
+        .clock(shown$clock),
+        .write_address(shown$write_address),
+        .write_data(shown$write_data),
+        .write_enable(shown$write_enable),
+        .read_address(shown$read_address),
+        .read_data(shown$read_data)
+    );
+    iswitch_accel$counters$code code(
+        .d(code$d),
+        .q(code$q),
+        .clock(code$clock)
+    );
+    iswitch_accel$counters$raise raise(
+        .d(raise$d),
+        .q(raise$q),
+        .clock(raise$clock)
+    );
+    iswitch_accel$counters$sweeping sweeping(
+        .d(sweeping$d),
+        .q(sweeping$q),
+        .clock(sweeping$clock)
+    );
+    iswitch_accel$counters$at at(
+        .d(at$d),
+        .q(at$q),
+        .clock(at$clock)
+    );
+    // Update code
+    always @(*) begin
+        code$clock = clock;
+        raise$clock = clock;
+        sweeping$clock = clock;
+        at$clock = clock;
+        code$d = code$q;
+        raise$d = raise$q;
+        sweeping$d = sweeping$q;
+        at$d = at$q;
+        counted$clock = clock;
+        shown$clock = clock;
+        code$d = event_code;
+        raise$d = event_valid;
+        counted$read_address = code$q;
+        shown$read_address = selected;
+        value = shown$read_data;
+        address = code$q;
+        word = counted$read_data + 32'h1;
+        write = raise$q;
+        if (sweeping$q) begin
+            address = at$q;
+            word = 32'h0;
+            write = 1'b1;
+            at$d = at$q + 32'h1;
+            if (&at$q) begin
+                sweeping$d = 1'b0;
+            end
+        end
+        if (reset) begin
+            sweeping$d = 1'b1;
+            at$d = 32'h0;
+        end
+        counted$write_address = address;
+        counted$write_data = word;
+        counted$write_enable = write;
+        shown$write_address = address;
+        shown$write_data = word;
+        shown$write_enable = write;
+    end
+endmodule // iswitch_accel$counters
+module iswitch_accel$counters$at(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$counters$at
+module iswitch_accel$counters$code(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$counters$code
+module iswitch_accel$counters$counted(clock,write_address,write_data,write_enable,read_address,read_data);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] write_address;
+    input wire  [31:0] write_data;
+    input wire  write_enable;
+    input wire  [3:0] read_address;
+    output reg  [31:0] read_data;
+    // Update code (custom)
+    (* ram_style = "distributed" *) reg [31:0] words[15:0];
+    integer i;
+    initial for (i = 0; i <= 15; i = i + 1) words[i] = 0;
+    always @(posedge clock) if (write_enable) words[write_address] <= write_data;
+    always @(*) read_data = words[read_address];
+endmodule // iswitch_accel$counters$counted
+module iswitch_accel$counters$raise(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$counters$raise
+module iswitch_accel$counters$shown(clock,write_address,write_data,write_enable,read_address,read_data);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] write_address;
+    input wire  [31:0] write_data;
+    input wire  write_enable;
+    input wire  [3:0] read_address;
+    output reg  [31:0] read_data;
+    // Update code (custom)
+    (* ram_style = "distributed" *) reg [31:0] words[15:0];
+    integer i;
+    initial for (i = 0; i <= 15; i = i + 1) words[i] = 0;
+    always @(posedge clock) if (write_enable) words[write_address] <= write_data;
+    always @(*) read_data = words[read_address];
+endmodule // iswitch_accel$counters$shown
+module iswitch_accel$counters$sweeping(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$counters$sweeping
+module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,clearing,set_threshold,set_halted,set_member,start_finish,finish_round,finish_first,finishing,word,data,threshold,halted,event_code,event_valid,hazard,flit_in,valid_in,ready_in,flit_out,valid_out,ready_out);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  is_packed;
+    input wire  [32:0] filter;
+    input wire  [97:0] job;
+    input wire  [223:0] template;
+    input wire  clear;
+    output reg  clearing;
+    input wire  set_threshold;
+    input wire  set_halted;
+    input wire  set_member;
+    input wire  start_finish;
+    input wire  [23:0] finish_round;
+    input wire  [23:0] finish_first;
+    output reg  finishing;
+    input wire  [5:0] word;
+    input wire  [31:0] data;
+    output reg  [7:0] threshold;
+    output reg  halted;
+    output reg  [3:0] event_code;
+    output reg  event_valid;
+    output reg  hazard;
+    input wire  [416:0] flit_in;
+    input wire  valid_in;
+    output reg  ready_in;
+    output reg  [416:0] flit_out;
+    output reg  valid_out;
+    input wire  ready_out;
+    // Stub signals
+    reg  ingress$clock;
+    reg  ingress$reset;
+    reg  [32:0] ingress$filter;
+    reg  ingress$set_member;
+    reg  [3:0] ingress$word;
+    reg  [31:0] ingress$data;
+    wire  [7:0] ingress$members;
+    wire  [7:0] ingress$switches;
+    reg  [416:0] ingress$flit;
+    reg  ingress$valid;
+    wire  ingress$ready;
+    wire  [102:0] ingress$header;
+    wire  ingress$header_valid;
+    reg  ingress$header_pop;
+    wire  [416:0] ingress$oldest;
+    wire  ingress$oldest_valid;
+    reg  ingress$pop;
+    reg  control$clock;
+    reg  control$reset;
+    reg  [97:0] control$job;
+    reg  [102:0] control$header;
+    reg  control$strobe;
+    reg  control$set_threshold;
+    reg  [7:0] control$threshold_in;
+    reg  control$fix_in;
+    wire  control$fixes;
+    reg  control$set_halted;
+    reg  control$halted_in;
+    wire  [7:0] control$threshold;
+    wire  control$halted;
+    reg  walker$clock;
+    reg  walker$reset;
+    reg  walker$start;
+    reg  [23:0] walker$round;
+    reg  [23:0] walker$first;
+    reg  [10:0] walker$count;
+    reg  walker$only_complete;
+    wire  [86:0] walker$key;
+    wire  walker$valid;
+    reg  walker$advance;
+    reg  counter$clock;
+    reg  counter$reset;
+    reg  counter$is_packed;
+    reg  counter$clear;
+    wire  counter$clearing;
+    reg  [97:0] counter$job;
+    reg  [7:0] counter$threshold;
+    reg  counter$fix_threshold;
+    reg  counter$halted;
+    reg  [7:0] counter$members;
+    reg  [7:0] counter$switches;
+    reg  [102:0] counter$header;
+    reg  counter$header_valid;
+    wire  counter$header_pop;
+    reg  [86:0] counter$force_key;
+    reg  counter$force_valid;
+    wire  counter$force_next;
+    reg  counter$room;
+    wire  [27:0] counter$decision;
+    wire  counter$decision_push;
+    wire  [72:0] counter$result;
+    wire  counter$result_push;
+    wire  [3:0] counter$event_code;
+    wire  counter$event_valid;
+    wire  counter$control;
+    reg  decisions$clock;
+    reg  decisions$reset;
+    reg  [27:0] decisions$data_in;
+    reg  decisions$push;
+    wire  [27:0] decisions$data_out;
+    wire  decisions$valid;
+    reg  decisions$pop;
+    wire  decisions$room;
+    reg  results$clock;
+    reg  results$reset;
+    reg  [72:0] results$data_in;
+    reg  results$push;
+    wire  [72:0] results$data_out;
+    wire  results$valid;
+    reg  results$pop;
+    wire  results$room;
+    reg  separator$clock;
+    reg  separator$reset;
+    reg  [27:0] separator$decision;
+    reg  separator$decision_valid;
+    wire  separator$decision_pop;
+    reg  [416:0] separator$flit;
+    reg  separator$flit_valid;
+    wire  separator$flit_pop;
+    wire  separator$bypass_valid;
+    reg  separator$bypass_ready;
+    wire  [271:0] separator$burst;
+    wire  separator$burst_push;
+    reg  separator$burst_room;
+    reg  bursts$clock;
+    reg  bursts$reset;
+    reg  [271:0] bursts$data_in;
+    reg  bursts$push;
+    wire  [271:0] bursts$data_out;
+    wire  bursts$valid;
+    reg  bursts$pop;
+    wire  bursts$room;
+    reg  accumulator$clock;
+    reg  accumulator$reset;
+    reg  [271:0] accumulator$burst;
+    reg  accumulator$burst_valid;
+    wire  accumulator$burst_pop;
+    reg  accumulator$credit;
+    wire  [255:0] accumulator$sum;
+    wire  accumulator$sum_push;
+    wire  accumulator$hazard;
+    reg  sums$clock;
+    reg  sums$reset;
+    reg  [255:0] sums$data_in;
+    reg  sums$push;
+    wire  [255:0] sums$data_out;
+    wire  sums$valid;
+    reg  sums$pop;
+    wire  sums$room;
+    reg  output_module$clock;
+    reg  output_module$reset;
+    reg  [223:0] output_module$template;
+    reg  [72:0] output_module$info;
+    reg  output_module$info_valid;
+    wire  output_module$info_pop;
+    reg  [255:0] output_module$sum;
+    reg  output_module$sum_valid;
+    wire  output_module$sum_pop;
+    wire  [416:0] output_module$flit;
+    wire  output_module$valid;
+    reg  output_module$ready;
+    reg  merge$clock;
+    reg  merge$reset;
+    reg  [416:0] merge$ordinary;
+    reg  merge$ordinary_valid;
+    wire  merge$ordinary_ready;
+    reg  [416:0] merge$result;
+    reg  merge$result_valid;
+    wire  merge$result_ready;
+    wire  [416:0] merge$flit;
+    wire  merge$push;
+    reg  merge$room;
+    reg  leaving$clock;
+    reg  leaving$reset;
+    reg  [416:0] leaving$data_in;
+    reg  leaving$push;
+    wire  [416:0] leaving$data_out;
+    wire  leaving$valid;
+    reg  leaving$pop;
+    wire  leaving$room;
+    // Sub module instances
+    iswitch_accel$datapath$ingress ingress(
+        .clock(ingress$clock),
+        .reset(ingress$reset),
+        .filter(ingress$filter),
+        .set_member(ingress$set_member),
+        .word(ingress$word),
+        .data(ingress$data),
+        .members(ingress$members),
+        .switches(ingress$switches),
+        .flit(ingress$flit),
+        .valid(ingress$valid),
+        .ready(ingress$ready),
+        .header(ingress$header),
+        .header_valid(ingress$header_valid),
+        .header_pop(ingress$header_pop),
+        .oldest(ingress$oldest),
+        .oldest_valid(ingress$oldest_valid),
+        .pop(ingress$pop)
+    );
+    iswitch_accel$datapath$control control(
+        .clock(control$clock),
+        .reset(control$reset),
+        .job(control$job),
+        .header(control$header),
+        .strobe(control$strobe),
+        .set_threshold(control$set_threshold),
+        .threshold_in(control$threshold_in),
+        .fix_in(control$fix_in),
+        .fixes(control$fixes),
+        .set_halted(control$set_halted),
+        .halted_in(control$halted_in),
+        .threshold(control$threshold),
+        .halted(control$halted)
+    );
+    iswitch_accel$datapath$walker walker(
+        .clock(walker$clock),
+        .reset(walker$reset),
+        .start(walker$start),
+        .round(walker$round),
+        .first(walker$first),
+        .count(walker$count),
+        .only_complete(walker$only_complete),
+        .key(walker$key),
+        .valid(walker$valid),
+        .advance(walker$advance)
+    );
+    iswitch_accel$datapath$counter counter(
+        .clock(counter$clock),
+        .reset(counter$reset),
+        .is_packed(counter$is_packed),
+        .clear(counter$clear),
+        .clearing(counter$clearing),
+        .job(counter$job),
+        .threshold(counter$threshold),
+        .fix_threshold(counter$fix_threshold),
+        .halted(counter$halted),
+        .members(counter$members),
+        .switches(counter$switches),
+        .header(counter$header),
+        .header_valid(counter$header_valid),
+        .header_pop(counter$header_pop),
+        .force_key(counter$force_key),
+        .force_valid(counter$force_valid),
+        .force_next(counter$force_next),
+        .room(counter$room),
+        .decision(counter$decision),
+        .decision_push(counter$decision_push),
+        .result(counter$result),
+        .result_push(counter$result_push),
+        .event_code(counter$event_code),
+        .event_valid(counter$event_valid),
+        .control(counter$control)
+    );
+    iswitch_accel$datapath$decisions decisions(
+        .clock(decisions$clock),
+        .reset(decisions$reset),
+        .data_in(decisions$data_in),
+        .push(decisions$push),
+        .data_out(decisions$data_out),
+        .valid(decisions$valid),
+        .pop(decisions$pop),
+        .room(decisions$room)
+    );
+    iswitch_accel$datapath$results results(
+        .clock(results$clock),
+        .reset(results$reset),
+        .data_in(results$data_in),
+        .push(results$push),
+        .data_out(results$data_out),
+        .valid(results$valid),
+        .pop(results$pop),
+        .room(results$room)
+    );
+    iswitch_accel$datapath$separator separator(
+        .clock(separator$clock),
+        .reset(separator$reset),
+        .decision(separator$decision),
+        .decision_valid(separator$decision_valid),
+        .decision_pop(separator$decision_pop),
+        .flit(separator$flit),
+        .flit_valid(separator$flit_valid),
+        .flit_pop(separator$flit_pop),
+        .bypass_valid(separator$bypass_valid),
+        .bypass_ready(separator$bypass_ready),
+        .burst(separator$burst),
+        .burst_push(separator$burst_push),
+        .burst_room(separator$burst_room)
+    );
+    iswitch_accel$datapath$bursts bursts(
+        .clock(bursts$clock),
+        .reset(bursts$reset),
+        .data_in(bursts$data_in),
+        .push(bursts$push),
+        .data_out(bursts$data_out),
+        .valid(bursts$valid),
+        .pop(bursts$pop),
+        .room(bursts$room)
+    );
+    iswitch_accel$datapath$accumulator accumulator(
+        .clock(accumulator$clock),
+        .reset(accumulator$reset),
+        .burst(accumulator$burst),
+        .burst_valid(accumulator$burst_valid),
+        .burst_pop(accumulator$burst_pop),
+        .credit(accumulator$credit),
+        .sum(accumulator$sum),
+        .sum_push(accumulator$sum_push),
+        .hazard(accumulator$hazard)
+    );
+    iswitch_accel$datapath$sums sums(
+        .clock(sums$clock),
+        .reset(sums$reset),
+        .data_in(sums$data_in),
+        .push(sums$push),
+        .data_out(sums$data_out),
+        .valid(sums$valid),
+        .pop(sums$pop),
+        .room(sums$room)
+    );
+    iswitch_accel$datapath$output_module output_module(
+        .clock(output_module$clock),
+        .reset(output_module$reset),
+        .template(output_module$template),
+        .info(output_module$info),
+        .info_valid(output_module$info_valid),
+        .info_pop(output_module$info_pop),
+        .sum(output_module$sum),
+        .sum_valid(output_module$sum_valid),
+        .sum_pop(output_module$sum_pop),
+        .flit(output_module$flit),
+        .valid(output_module$valid),
+        .ready(output_module$ready)
+    );
+    iswitch_accel$datapath$merge merge(
+        .clock(merge$clock),
+        .reset(merge$reset),
+        .ordinary(merge$ordinary),
+        .ordinary_valid(merge$ordinary_valid),
+        .ordinary_ready(merge$ordinary_ready),
+        .result(merge$result),
+        .result_valid(merge$result_valid),
+        .result_ready(merge$result_ready),
+        .flit(merge$flit),
+        .push(merge$push),
+        .room(merge$room)
+    );
+    iswitch_accel$datapath$leaving leaving(
+        .clock(leaving$clock),
+        .reset(leaving$reset),
+        .data_in(leaving$data_in),
+        .push(leaving$push),
+        .data_out(leaving$data_out),
+        .valid(leaving$valid),
+        .pop(leaving$pop),
+        .room(leaving$room)
+    );
+    // Update code
+    always @(*) begin
+        ingress$clock = clock;
+        control$clock = clock;
+        walker$clock = clock;
+        counter$clock = clock;
+        decisions$clock = clock;
+        results$clock = clock;
+        separator$clock = clock;
+        bursts$clock = clock;
+        accumulator$clock = clock;
+        sums$clock = clock;
+        output_module$clock = clock;
+        merge$clock = clock;
+        leaving$clock = clock;
+        ingress$reset = reset;
+        control$reset = reset;
+        walker$reset = reset;
+        counter$reset = reset;
+        decisions$reset = reset;
+        results$reset = reset;
+        separator$reset = reset;
+        bursts$reset = reset;
+        accumulator$reset = reset;
+        sums$reset = reset;
+        output_module$reset = reset;
+        merge$reset = reset;
+        leaving$reset = reset;
+        ingress$filter = filter;
+        ingress$flit = flit_in;
+        ingress$valid = valid_in;
+        ready_in = ingress$ready;
+        ingress$set_member = set_member;
+        ingress$word = word[(32'h0)+:(4)];
+        ingress$data = data;
+        control$job = job;
+        control$header = ingress$header;
+        control$strobe = counter$control;
+        control$set_threshold = set_threshold;
+        control$threshold_in = data[(32'h0)+:(8)];
+        control$set_halted = set_halted;
+        control$halted_in = data[32'h1];
+        threshold = control$threshold;
+        halted = control$halted;
+        walker$start = start_finish;
+        walker$round = finish_round;
+        walker$first = finish_first;
+        walker$count = data[(32'h0)+:(11)];
+        walker$only_complete = data[32'h1f];
+        walker$advance = counter$force_next;
+        finishing = walker$valid;
+        counter$is_packed = is_packed;
+        counter$job = job;
+        counter$clear = clear;
+        clearing = counter$clearing;
+        counter$threshold = control$threshold;
+        counter$halted = control$halted;
+        counter$fix_threshold = control$fixes;
+        control$fix_in = data[32'h1f];
+        counter$members = ingress$members;
+        counter$switches = ingress$switches;
+        counter$header = ingress$header;
+        counter$header_valid = ingress$header_valid;
+        ingress$header_pop = counter$header_pop;
+        counter$force_key = walker$key;
+        counter$force_valid = walker$valid;
+        counter$room = decisions$room & results$room;
+        event_code = counter$event_code;
+        event_valid = counter$event_valid;
+        decisions$data_in = counter$decision;
+        decisions$push = counter$decision_push;
+        results$data_in = counter$result;
+        results$push = counter$result_push;
+        separator$decision = decisions$data_out;
+        separator$decision_valid = decisions$valid;
+        decisions$pop = separator$decision_pop;
+        separator$flit = ingress$oldest;
+        separator$flit_valid = ingress$oldest_valid;
+        ingress$pop = separator$flit_pop;
+        separator$bypass_ready = merge$ordinary_ready;
+        separator$burst_room = bursts$room;
+        bursts$data_in = separator$burst;
+        bursts$push = separator$burst_push;
+        accumulator$burst = bursts$data_out;
+        accumulator$burst_valid = bursts$valid;
+        bursts$pop = accumulator$burst_pop;
+        accumulator$credit = sums$room;
+        hazard = accumulator$hazard;
+        sums$data_in = accumulator$sum;
+        sums$push = accumulator$sum_push;
+        output_module$template = template;
+        output_module$info = results$data_out;
+        output_module$info_valid = results$valid;
+        results$pop = output_module$info_pop;
+        output_module$sum = sums$data_out;
+        output_module$sum_valid = sums$valid;
+        sums$pop = output_module$sum_pop;
+        output_module$ready = merge$result_ready;
+        merge$ordinary = ingress$oldest;
+        merge$ordinary_valid = separator$bypass_valid;
+        merge$result = output_module$flit;
+        merge$result_valid = output_module$valid;
+        merge$room = leaving$room;
+        leaving$data_in = merge$flit;
+        leaving$push = merge$push;
+        flit_out = leaving$data_out;
+        valid_out = leaving$valid;
+        leaving$pop = leaving$valid & ready_out;
+    end
+endmodule // iswitch_accel$datapath
+module iswitch_accel$datapath$accumulator(clock,reset,burst,burst_valid,burst_pop,credit,sum,sum_push,hazard);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  [271:0] burst;
+    input wire  burst_valid;
+    output reg  burst_pop;
+    input wire  credit;
+    output reg  [255:0] sum;
+    output reg  sum_push;
+    output reg  hazard;
+    // Stub signals
+    reg  buffer$clock;
+    reg  [13:0] buffer$write_address;
+    reg  [255:0] buffer$write_data;
+    reg  buffer$write_enable;
+    reg  [13:0] buffer$read_address;
+    wire  [255:0] buffer$read_data;
+    reg  scoreboard$clock;
+    reg  scoreboard$reset;
+    reg  scoreboard$valid;
+    reg  [13:0] scoreboard$address;
+    reg  [1:0] scoreboard$flags;
+    wire  scoreboard$load;
+    reg  scoreboard$credit;
+    wire  [13:0] scoreboard$read_address;
+    wire  scoreboard$first;
+    wire  scoreboard$write;
+    wire  [13:0] scoreboard$write_address;
+    wire  scoreboard$last;
+    wire  scoreboard$hazard;
+    reg  adders$clock;
+    reg  [255:0] adders$a;
+    reg  [255:0] adders$b;
+    wire  [255:0] adders$sum;
+    reg  [255:0] first_zero$lanes;
+    reg  first_zero$zero;
+    wire  [255:0] first_zero$out;
+    reg  [255:0] write_zero$lanes;
+    reg  write_zero$zero;
+    wire  [255:0] write_zero$out;
+    reg  [255:0] issued$d;
+    wire  [255:0] issued$q;
+    reg  issued$clock;
+    reg  [255:0] waited$d;
+    wire  [255:0] waited$q;
+    reg  waited$clock;
+    reg  [255:0] delayed$d;
+    wire  [255:0] delayed$q;
+    reg  delayed$clock;
+    reg  [255:0] read$d;
+    wire  [255:0] read$q;
+    reg  read$clock;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$buffer buffer(
+        .clock(buffer$clock),
+        .write_address(buffer$write_address),
+        .write_data(buffer$write_data),
+        .write_enable(buffer$write_enable),
+        .read_address(buffer$read_address),
+        .read_data(buffer$read_data)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard scoreboard(
+        .clock(scoreboard$clock),
+        .reset(scoreboard$reset),
+        .valid(scoreboard$valid),
+        .address(scoreboard$address),
+        .flags(scoreboard$flags),
+        .load(scoreboard$load),
+        .credit(scoreboard$credit),
+        .read_address(scoreboard$read_address),
+        .first(scoreboard$first),
+        .write(scoreboard$write),
+        .write_address(scoreboard$write_address),
+        .last(scoreboard$last),
+        .hazard(scoreboard$hazard)
+    );
+    iswitch_accel$datapath$accumulator$adders adders(
+        .clock(adders$clock),
+        .a(adders$a),
+        .b(adders$b),
+        .sum(adders$sum)
+    );
+    iswitch_accel$datapath$accumulator$first_zero first_zero(
+        .lanes(first_zero$lanes),
+        .zero(first_zero$zero),
+        .out(first_zero$out)
+    );
+    iswitch_accel$datapath$accumulator$write_zero write_zero(
+        .lanes(write_zero$lanes),
+        .zero(write_zero$zero),
+        .out(write_zero$out)
+    );
+    iswitch_accel$datapath$accumulator$issued issued(
+        .d(issued$d),
+        .q(issued$q),
+        .clock(issued$clock)
+    );
+    iswitch_accel$datapath$accumulator$waited waited(
+        .d(waited$d),
+        .q(waited$q),
+        .clock(waited$clock)
+    );
+    iswitch_accel$datapath$accumulator$delayed delayed(
+        .d(delayed$d),
+        .q(delayed$q),
+        .clock(delayed$clock)
+    );
+    iswitch_accel$datapath$accumulator$read read(
+        .d(read$d),
+        .q(read$q),
+        .clock(read$clock)
+    );
+    // Update code
+    always @(*) begin
+        issued$clock = clock;
+        waited$clock = clock;
+        delayed$clock = clock;
+        read$clock = clock;
+        issued$d = issued$q;
+        waited$d = waited$q;
+        delayed$d = delayed$q;
+        read$d = read$q;
+        buffer$clock = clock;
+        scoreboard$clock = clock;
+        adders$clock = clock;
+        scoreboard$reset = reset;
+        scoreboard$valid = burst_valid;
+        scoreboard$address = burst[(64'h100)+:(14)];
+        scoreboard$flags[(64'h0)+:(1)] = burst[(64'h10e)+:(1)];
+        scoreboard$flags[(64'h1)+:(1)] = burst[(64'h10f)+:(1)];
+        scoreboard$credit = credit;
+        burst_pop = scoreboard$load;
+        hazard = scoreboard$hazard;
+        if (scoreboard$load) begin
+            issued$d = burst[(64'h0)+:(256)];
+        end
+        buffer$read_address = scoreboard$read_address;
+        waited$d = issued$q;
+        delayed$d = waited$q;
+        first_zero$lanes = buffer$read_data;
+        first_zero$zero = scoreboard$first;
+        read$d = first_zero$out;
+        adders$a = read$q;
+        adders$b = delayed$q;
+        write_zero$lanes = adders$sum;
+        write_zero$zero = scoreboard$last;
+        buffer$write_address = scoreboard$write_address;
+        buffer$write_data = write_zero$out;
+        buffer$write_enable = scoreboard$write;
+        sum = adders$sum;
+        sum_push = scoreboard$write & scoreboard$last;
+    end
+endmodule // iswitch_accel$datapath$accumulator
+module iswitch_accel$datapath$accumulator$adders(clock,a,b,sum);
+    // Module arguments
+    input wire  clock;
+    input wire  [255:0] a;
+    input wire  [255:0] b;
+    output reg  [255:0] sum;
+    // Stub signals
+    reg  lane$0$clock;
+    reg  [31:0] lane$0$a;
+    reg  [31:0] lane$0$b;
+    wire  [31:0] lane$0$sum;
+    reg  lane$1$clock;
+    reg  [31:0] lane$1$a;
+    reg  [31:0] lane$1$b;
+    wire  [31:0] lane$1$sum;
+    reg  lane$2$clock;
+    reg  [31:0] lane$2$a;
+    reg  [31:0] lane$2$b;
+    wire  [31:0] lane$2$sum;
+    reg  lane$3$clock;
+    reg  [31:0] lane$3$a;
+    reg  [31:0] lane$3$b;
+    wire  [31:0] lane$3$sum;
+    reg  lane$4$clock;
+    reg  [31:0] lane$4$a;
+    reg  [31:0] lane$4$b;
+    wire  [31:0] lane$4$sum;
+    reg  lane$5$clock;
+    reg  [31:0] lane$5$a;
+    reg  [31:0] lane$5$b;
+    wire  [31:0] lane$5$sum;
+    reg  lane$6$clock;
+    reg  [31:0] lane$6$a;
+    reg  [31:0] lane$6$b;
+    wire  [31:0] lane$6$sum;
+    reg  lane$7$clock;
+    reg  [31:0] lane$7$a;
+    reg  [31:0] lane$7$b;
+    wire  [31:0] lane$7$sum;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$0 lane$0(
+        .clock(lane$0$clock),
+        .a(lane$0$a),
+        .b(lane$0$b),
+        .sum(lane$0$sum)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1 lane$1(
+        .clock(lane$1$clock),
+        .a(lane$1$a),
+        .b(lane$1$b),
+        .sum(lane$1$sum)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2 lane$2(
+        .clock(lane$2$clock),
+        .a(lane$2$a),
+        .b(lane$2$b),
+        .sum(lane$2$sum)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3 lane$3(
+        .clock(lane$3$clock),
+        .a(lane$3$a),
+        .b(lane$3$b),
+        .sum(lane$3$sum)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4 lane$4(
+        .clock(lane$4$clock),
+        .a(lane$4$a),
+        .b(lane$4$b),
+        .sum(lane$4$sum)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5 lane$5(
+        .clock(lane$5$clock),
+        .a(lane$5$a),
+        .b(lane$5$b),
+        .sum(lane$5$sum)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6 lane$6(
+        .clock(lane$6$clock),
+        .a(lane$6$a),
+        .b(lane$6$b),
+        .sum(lane$6$sum)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7 lane$7(
+        .clock(lane$7$clock),
+        .a(lane$7$a),
+        .b(lane$7$b),
+        .sum(lane$7$sum)
+    );
+    // Update code
+    always @(*) begin
+        lane$0$clock = clock;
+        lane$1$clock = clock;
+        lane$2$clock = clock;
+        lane$3$clock = clock;
+        lane$4$clock = clock;
+        lane$5$clock = clock;
+        lane$6$clock = clock;
+        lane$7$clock = clock;
+        lane$0$a = a[(64'h0)+:(32)];
+        lane$1$a = a[(64'h20)+:(32)];
+        lane$2$a = a[(64'h40)+:(32)];
+        lane$3$a = a[(64'h60)+:(32)];
+        lane$4$a = a[(64'h80)+:(32)];
+        lane$5$a = a[(64'ha0)+:(32)];
+        lane$6$a = a[(64'hc0)+:(32)];
+        lane$7$a = a[(64'he0)+:(32)];
+        lane$0$b = b[(64'h0)+:(32)];
+        lane$1$b = b[(64'h20)+:(32)];
+        lane$2$b = b[(64'h40)+:(32)];
+        lane$3$b = b[(64'h60)+:(32)];
+        lane$4$b = b[(64'h80)+:(32)];
+        lane$5$b = b[(64'ha0)+:(32)];
+        lane$6$b = b[(64'hc0)+:(32)];
+        lane$7$b = b[(64'he0)+:(32)];
+        sum[(64'h0)+:(32)] = lane$0$sum;
+        sum[(64'h20)+:(32)] = lane$1$sum;
+        sum[(64'h40)+:(32)] = lane$2$sum;
+        sum[(64'h60)+:(32)] = lane$3$sum;
+        sum[(64'h80)+:(32)] = lane$4$sum;
+        sum[(64'ha0)+:(32)] = lane$5$sum;
+        sum[(64'hc0)+:(32)] = lane$6$sum;
+        sum[(64'he0)+:(32)] = lane$7$sum;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders
+module iswitch_accel$datapath$accumulator$adders$lane$0(clock,a,b,sum);
+    // Module arguments
+    input wire  clock;
+    input wire  [31:0] a;
+    input wire  [31:0] b;
+    output reg  [31:0] sum;
+    // Stub signals
+    reg  unpack$clock;
+    reg  [31:0] unpack$a;
+    reg  [31:0] unpack$b;
+    wire  [3:0] unpack$kind;
+    wire  [7:0] unpack$exponent;
+    wire  [7:0] unpack$distance;
+    wire  [23:0] unpack$larger;
+    wire  [23:0] unpack$smaller;
+    reg  align$clock;
+    reg  [3:0] align$kind_in;
+    reg  [7:0] align$exponent_in;
+    reg  [7:0] align$distance;
+    reg  [23:0] align$larger;
+    reg  [23:0] align$smaller;
+    wire  [3:0] align$kind;
+    wire  [7:0] align$exponent;
+    wire  [27:0] align$total;
+    reg  normalise$clock;
+    reg  [3:0] normalise$kind_in;
+    reg  [7:0] normalise$exponent_in;
+    reg  [27:0] normalise$total;
+    wire  [3:0] normalise$kind;
+    wire  [7:0] normalise$exponent;
+    wire  [26:0] normalise$fraction;
+    reg  round$clock;
+    reg  [3:0] round$kind;
+    reg  [7:0] round$exponent;
+    reg  [26:0] round$fraction;
+    wire  [31:0] round$sum;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$0$unpack unpack(
+        .clock(unpack$clock),
+        .a(unpack$a),
+        .b(unpack$b),
+        .kind(unpack$kind),
+        .exponent(unpack$exponent),
+        .distance(unpack$distance),
+        .larger(unpack$larger),
+        .smaller(unpack$smaller)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$align align(
+        .clock(align$clock),
+        .kind_in(align$kind_in),
+        .exponent_in(align$exponent_in),
+        .distance(align$distance),
+        .larger(align$larger),
+        .smaller(align$smaller),
+        .kind(align$kind),
+        .exponent(align$exponent),
+        .total(align$total)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$normalise normalise(
+        .clock(normalise$clock),
+        .kind_in(normalise$kind_in),
+        .exponent_in(normalise$exponent_in),
+        .total(normalise$total),
+        .kind(normalise$kind),
+        .exponent(normalise$exponent),
+        .fraction(normalise$fraction)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$round round(
+        .clock(round$clock),
+        .kind(round$kind),
+        .exponent(round$exponent),
+        .fraction(round$fraction),
+        .sum(round$sum)
+    );
+    // Update code
+    always @(*) begin
+        unpack$clock = clock;
+        align$clock = clock;
+        normalise$clock = clock;
+        round$clock = clock;
+        unpack$a = a;
+        unpack$b = b;
+        align$kind_in = unpack$kind;
+        align$exponent_in = unpack$exponent;
+        align$distance = unpack$distance;
+        align$larger = unpack$larger;
+        align$smaller = unpack$smaller;
+        normalise$kind_in = align$kind;
+        normalise$exponent_in = align$exponent;
+        normalise$total = align$total;
+        round$kind = normalise$kind;
+        round$exponent = normalise$exponent;
+        round$fraction = normalise$fraction;
+        sum = round$sum;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0
+module iswitch_accel$datapath$accumulator$adders$lane$0$align(clock,kind_in,exponent_in,distance,larger,smaller,kind,exponent,total);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] kind_in;
+    input wire  [7:0] exponent_in;
+    input wire  [7:0] distance;
+    input wire  [23:0] larger;
+    input wire  [23:0] smaller;
+    output reg  [3:0] kind;
+    output reg  [7:0] exponent;
+    output reg  [27:0] total;
+    // Stub signals
+    reg  [3:0] aligned_kind$d;
+    wire  [3:0] aligned_kind$q;
+    reg  aligned_kind$clock;
+    reg  [7:0] aligned_exponent$d;
+    wire  [7:0] aligned_exponent$q;
+    reg  aligned_exponent$clock;
+    reg  [23:0] aligned_large$d;
+    wire  [23:0] aligned_large$q;
+    reg  aligned_large$clock;
+    reg  [26:0] aligned_small$d;
+    wire  [26:0] aligned_small$q;
+    reg  aligned_small$clock;
+    reg  [3:0] out_kind$d;
+    wire  [3:0] out_kind$q;
+    reg  out_kind$clock;
+    reg  [7:0] out_exponent$d;
+    wire  [7:0] out_exponent$q;
+    reg  out_exponent$clock;
+    reg  [27:0] out_total$d;
+    wire  [27:0] out_total$q;
+    reg  out_total$clock;
+    // Local signals
+    reg  [26:0] by_0;
+    reg  [26:0] by_1;
+    reg  [26:0] by_3;
+    reg  [26:0] by_7;
+    reg  [26:0] by_15;
+    reg  [26:0] by_31;
+    reg  lost_1;
+    reg  lost_3;
+    reg  lost_7;
+    reg  lost_15;
+    reg  lost_31;
+    reg  all_lost;
+    reg  [27:0] augend;
+    reg  [27:0] addend;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$0$align$aligned_kind aligned_kind(
+        .d(aligned_kind$d),
+        .q(aligned_kind$q),
+        .clock(aligned_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$align$aligned_exponent aligned_exponent(
+        .d(aligned_exponent$d),
+        .q(aligned_exponent$q),
+        .clock(aligned_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$align$aligned_large aligned_large(
+        .d(aligned_large$d),
+        .q(aligned_large$q),
+        .clock(aligned_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$align$aligned_small aligned_small(
+        .d(aligned_small$d),
+        .q(aligned_small$q),
+        .clock(aligned_small$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$align$out_kind out_kind(
+        .d(out_kind$d),
+        .q(out_kind$q),
+        .clock(out_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$align$out_exponent out_exponent(
+        .d(out_exponent$d),
+        .q(out_exponent$q),
+        .clock(out_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$align$out_total out_total(
+        .d(out_total$d),
+        .q(out_total$q),
+        .clock(out_total$clock)
+    );
+    // Update code
+    always @(*) begin
+        aligned_kind$clock = clock;
+        aligned_exponent$clock = clock;
+        aligned_large$clock = clock;
+        aligned_small$clock = clock;
+        aligned_kind$d = aligned_kind$q;
+        aligned_exponent$d = aligned_exponent$q;
+        aligned_large$d = aligned_large$q;
+        aligned_small$d = aligned_small$q;
+        out_kind$clock = clock;
+        out_exponent$clock = clock;
+        out_total$clock = clock;
+        out_kind$d = out_kind$q;
+        out_exponent$d = out_exponent$q;
+        out_total$d = out_total$q;
+        by_0 = ((smaller) & 27'h7ffffff) << 32'h3;
+        by_1 = by_0;
+        lost_1 = 1'b0;
+        if (distance[32'h0]) begin
+            by_1 = by_0 >> 32'h1;
+            lost_1 = by_0[32'h0];
+        end
+        by_3 = by_1;
+        lost_3 = lost_1;
+        if (distance[32'h1]) begin
+            by_3 = by_1 >> 32'h2;
+            lost_3 = lost_1 | |by_1[(32'h0)+:(2)];
+        end
+        by_7 = by_3;
+        lost_7 = lost_3;
+        if (distance[32'h2]) begin
+            by_7 = by_3 >> 32'h4;
+            lost_7 = lost_3 | |by_3[(32'h0)+:(4)];
+        end
+        by_15 = by_7;
+        lost_15 = lost_7;
+        if (distance[32'h3]) begin
+            by_15 = by_7 >> 32'h8;
+            lost_15 = lost_7 | |by_7[(32'h0)+:(8)];
+        end
+        by_31 = by_15;
+        lost_31 = lost_15;
+        if (distance[32'h4]) begin
+            by_31 = by_15 >> 32'h10;
+            lost_31 = lost_15 | |by_15[(32'h0)+:(16)];
+        end
+        aligned_small$d = by_31 | ((lost_31) & 27'h7ffffff);
+        all_lost = |distance[(32'h5)+:(3)];
+        if (all_lost) begin
+            aligned_small$d = ((|smaller) & 27'h7ffffff);
+        end
+        aligned_kind$d = kind_in;
+        aligned_exponent$d = exponent_in;
+        aligned_large$d = larger;
+        augend = ((aligned_large$q) & 28'hfffffff) << 32'h3;
+        addend = ((aligned_small$q) & 28'hfffffff);
+        out_total$d = augend + addend;
+        if (aligned_kind$q[(64'h1)+:(1)]) begin
+            out_total$d = augend - addend;
+        end
+        out_kind$d = aligned_kind$q;
+        out_exponent$d = aligned_exponent$q;
+        kind = out_kind$q;
+        exponent = out_exponent$q;
+        total = out_total$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$align
+module iswitch_accel$datapath$accumulator$adders$lane$0$align$aligned_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$align$aligned_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$0$align$aligned_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$align$aligned_kind
+module iswitch_accel$datapath$accumulator$adders$lane$0$align$aligned_large(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$align$aligned_large
+module iswitch_accel$datapath$accumulator$adders$lane$0$align$aligned_small(d,q,clock);
+    // Module arguments
+    input wire  [26:0] d;
+    output reg  [26:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 27'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$align$aligned_small
+module iswitch_accel$datapath$accumulator$adders$lane$0$align$out_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$align$out_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$0$align$out_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$align$out_kind
+module iswitch_accel$datapath$accumulator$adders$lane$0$align$out_total(d,q,clock);
+    // Module arguments
+    input wire  [27:0] d;
+    output reg  [27:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 28'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$align$out_total
+module iswitch_accel$datapath$accumulator$adders$lane$0$normalise(clock,kind_in,exponent_in,total,kind,exponent,fraction);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] kind_in;
+    input wire  [7:0] exponent_in;
+    input wire  [27:0] total;
+    output reg  [3:0] kind;
+    output reg  [7:0] exponent;
+    output reg  [26:0] fraction;
+    // Stub signals
+    reg  [3:0] counted_kind$d;
+    wire  [3:0] counted_kind$q;
+    reg  counted_kind$clock;
+    reg  [7:0] counted_exponent$d;
+    wire  [7:0] counted_exponent$q;
+    reg  counted_exponent$clock;
+    reg  [27:0] counted_total$d;
+    wire  [27:0] counted_total$q;
+    reg  counted_total$clock;
+    reg  [4:0] shift$d;
+    wire  [4:0] shift$q;
+    reg  shift$clock;
+    reg  [3:0] out_kind$d;
+    wire  [3:0] out_kind$q;
+    reg  out_kind$clock;
+    reg  [7:0] out_exponent$d;
+    wire  [7:0] out_exponent$q;
+    reg  out_exponent$clock;
+    reg  [26:0] out_fraction$d;
+    wire  [26:0] out_fraction$q;
+    reg  out_fraction$clock;
+    // Local signals
+    reg  [4:0] zeros;
+    reg  [7:0] wide_zeros;
+    reg  [7:0] most;
+    reg  [26:0] by_0;
+    reg  [26:0] by_1;
+    reg  [26:0] by_3;
+    reg  [26:0] by_7;
+    reg  [26:0] by_15;
+    reg  [26:0] by_31;
+    reg  [7:0] wide_shift;
+    reg  lowest;
+    reg  [26:0] carried;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$0$normalise$counted_kind counted_kind(
+        .d(counted_kind$d),
+        .q(counted_kind$q),
+        .clock(counted_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$normalise$counted_exponent counted_exponent(
+        .d(counted_exponent$d),
+        .q(counted_exponent$q),
+        .clock(counted_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$normalise$counted_total counted_total(
+        .d(counted_total$d),
+        .q(counted_total$q),
+        .clock(counted_total$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$normalise$shift shift(
+        .d(shift$d),
+        .q(shift$q),
+        .clock(shift$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$normalise$out_kind out_kind(
+        .d(out_kind$d),
+        .q(out_kind$q),
+        .clock(out_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$normalise$out_exponent out_exponent(
+        .d(out_exponent$d),
+        .q(out_exponent$q),
+        .clock(out_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$normalise$out_fraction out_fraction(
+        .d(out_fraction$d),
+        .q(out_fraction$q),
+        .clock(out_fraction$clock)
+    );
+    // Update code
+    always @(*) begin
+        counted_kind$clock = clock;
+        counted_exponent$clock = clock;
+        counted_total$clock = clock;
+        shift$clock = clock;
+        counted_kind$d = counted_kind$q;
+        counted_exponent$d = counted_exponent$q;
+        counted_total$d = counted_total$q;
+        shift$d = shift$q;
+        out_kind$clock = clock;
+        out_exponent$clock = clock;
+        out_fraction$clock = clock;
+        out_kind$d = out_kind$q;
+        out_exponent$d = out_exponent$q;
+        out_fraction$d = out_fraction$q;
+        zeros = 32'h1f;
+        if (total[0]) begin
+            zeros = (32'h1a - 0);
+        end
+        if (total[1]) begin
+            zeros = (32'h1a - 1);
+        end
+        if (total[2]) begin
+            zeros = (32'h1a - 2);
+        end
+        if (total[3]) begin
+            zeros = (32'h1a - 3);
+        end
+        if (total[4]) begin
+            zeros = (32'h1a - 4);
+        end
+        if (total[5]) begin
+            zeros = (32'h1a - 5);
+        end
+        if (total[6]) begin
+            zeros = (32'h1a - 6);
+        end
+        if (total[7]) begin
+            zeros = (32'h1a - 7);
+        end
+        if (total[8]) begin
+            zeros = (32'h1a - 8);
+        end
+        if (total[9]) begin
+            zeros = (32'h1a - 9);
+        end
+        if (total[10]) begin
+            zeros = (32'h1a - 10);
+        end
+        if (total[11]) begin
+            zeros = (32'h1a - 11);
+        end
+        if (total[12]) begin
+            zeros = (32'h1a - 12);
+        end
+        if (total[13]) begin
+            zeros = (32'h1a - 13);
+        end
+        if (total[14]) begin
+            zeros = (32'h1a - 14);
+        end
+        if (total[15]) begin
+            zeros = (32'h1a - 15);
+        end
+        if (total[16]) begin
+            zeros = (32'h1a - 16);
+        end
+        if (total[17]) begin
+            zeros = (32'h1a - 17);
+        end
+        if (total[18]) begin
+            zeros = (32'h1a - 18);
+        end
+        if (total[19]) begin
+            zeros = (32'h1a - 19);
+        end
+        if (total[20]) begin
+            zeros = (32'h1a - 20);
+        end
+        if (total[21]) begin
+            zeros = (32'h1a - 21);
+        end
+        if (total[22]) begin
+            zeros = (32'h1a - 22);
+        end
+        if (total[23]) begin
+            zeros = (32'h1a - 23);
+        end
+        if (total[24]) begin
+            zeros = (32'h1a - 24);
+        end
+        if (total[25]) begin
+            zeros = (32'h1a - 25);
+        end
+        if (total[26]) begin
+            zeros = (32'h1a - 26);
+        end
+        most = exponent_in - 32'h1;
+        wide_zeros = ((zeros) & 8'hff);
+        shift$d = zeros;
+        if (wide_zeros > most) begin
+            shift$d = most[(32'h0)+:(5)];
+        end
+        counted_kind$d = kind_in;
+        counted_exponent$d = exponent_in;
+        counted_total$d = total;
+        by_0 = counted_total$q[(32'h0)+:(27)];
+        by_1 = by_0;
+        if (shift$q[32'h0]) begin
+            by_1 = by_0 << 32'h1;
+        end
+        by_3 = by_1;
+        if (shift$q[32'h1]) begin
+            by_3 = by_1 << 32'h2;
+        end
+        by_7 = by_3;
+        if (shift$q[32'h2]) begin
+            by_7 = by_3 << 32'h4;
+        end
+        by_15 = by_7;
+        if (shift$q[32'h3]) begin
+            by_15 = by_7 << 32'h8;
+        end
+        by_31 = by_15;
+        if (shift$q[32'h4]) begin
+            by_31 = by_15 << 32'h10;
+        end
+        wide_shift = ((shift$q) & 8'hff);
+        lowest = counted_total$q[(32'h0)+:(1)];
+        carried = counted_total$q[(32'h1)+:(27)];
+        out_fraction$d = by_31;
+        out_exponent$d = counted_exponent$q - wide_shift;
+        if (counted_total$q[32'h1b]) begin
+            out_fraction$d = carried | ((lowest) & 27'h7ffffff);
+            out_exponent$d = counted_exponent$q + 32'h1;
+        end
+        out_kind$d = counted_kind$q;
+        if (counted_kind$q[(64'h1)+:(1)] & ~|counted_total$q) begin
+            out_kind$d[(64'h0)+:(1)] = 1'b0;
+        end
+        kind = out_kind$q;
+        exponent = out_exponent$q;
+        fraction = out_fraction$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$normalise
+module iswitch_accel$datapath$accumulator$adders$lane$0$normalise$counted_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$normalise$counted_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$0$normalise$counted_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$normalise$counted_kind
+module iswitch_accel$datapath$accumulator$adders$lane$0$normalise$counted_total(d,q,clock);
+    // Module arguments
+    input wire  [27:0] d;
+    output reg  [27:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 28'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$normalise$counted_total
+module iswitch_accel$datapath$accumulator$adders$lane$0$normalise$out_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$normalise$out_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$0$normalise$out_fraction(d,q,clock);
+    // Module arguments
+    input wire  [26:0] d;
+    output reg  [26:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 27'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$normalise$out_fraction
+module iswitch_accel$datapath$accumulator$adders$lane$0$normalise$out_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$normalise$out_kind
+module iswitch_accel$datapath$accumulator$adders$lane$0$normalise$shift(d,q,clock);
+    // Module arguments
+    input wire  [4:0] d;
+    output reg  [4:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 5'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$normalise$shift
+module iswitch_accel$datapath$accumulator$adders$lane$0$round(clock,kind,exponent,fraction,sum);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] kind;
+    input wire  [7:0] exponent;
+    input wire  [26:0] fraction;
+    output reg  [31:0] sum;
+    // Stub signals
+    reg  [31:0] out_sum$d;
+    wire  [31:0] out_sum$q;
+    reg  out_sum$clock;
+    // Local signals
+    reg  [22:0] kept;
+    reg  [30:0] field;
+    reg  [30:0] truncated;
+    reg  up;
+    reg  [30:0] rounded;
+    reg  [7:0] top;
+    reg  [31:0] magnitude;
+    reg  [31:0] sign;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$0$round$out_sum out_sum(
+        .d(out_sum$d),
+        .q(out_sum$q),
+        .clock(out_sum$clock)
+    );
+    // Update code
+    always @(*) begin
+        out_sum$clock = clock;
+        out_sum$d = out_sum$q;
+        kept = fraction[(32'h3)+:(23)];
+        field = ((exponent) & 31'h7fffffff) << 32'h17;
+        truncated = ((kept) & 31'h7fffffff);
+        if (fraction[32'h1a]) begin
+            truncated = ((kept) & 31'h7fffffff) | field;
+        end
+        up = fraction[32'h2] & (fraction[32'h3] | fraction[32'h1] | fraction[32'h0]);
+        rounded = truncated;
+        if (up) begin
+            rounded = truncated + 32'h1;
+        end
+        top = rounded[(32'h17)+:(8)];
+        magnitude = ((rounded) & 32'hffffffff);
+        if (&top | kind[(64'h3)+:(1)]) begin
+            magnitude = 32'h7f800000;
+        end
+        sign = ((kind[(64'h0)+:(1)]) & 32'hffffffff) << 32'h1f;
+        out_sum$d = magnitude | sign;
+        if (kind[(64'h2)+:(1)]) begin
+            out_sum$d = 32'h7fc00000;
+        end
+        sum = out_sum$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$round
+module iswitch_accel$datapath$accumulator$adders$lane$0$round$out_sum(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$round$out_sum
+module iswitch_accel$datapath$accumulator$adders$lane$0$unpack(clock,a,b,kind,exponent,distance,larger,smaller);
+    // Module arguments
+    input wire  clock;
+    input wire  [31:0] a;
+    input wire  [31:0] b;
+    output reg  [3:0] kind;
+    output reg  [7:0] exponent;
+    output reg  [7:0] distance;
+    output reg  [23:0] larger;
+    output reg  [23:0] smaller;
+    // Stub signals
+    reg  [31:0] held_a$d;
+    wire  [31:0] held_a$q;
+    reg  held_a$clock;
+    reg  [31:0] held_b$d;
+    wire  [31:0] held_b$q;
+    reg  held_b$clock;
+    reg  a_is_large$d;
+    wire  a_is_large$q;
+    reg  a_is_large$clock;
+    reg  [3:0] out_kind$d;
+    wire  [3:0] out_kind$q;
+    reg  out_kind$clock;
+    reg  [7:0] out_exponent$d;
+    wire  [7:0] out_exponent$q;
+    reg  out_exponent$clock;
+    reg  [7:0] out_distance$d;
+    wire  [7:0] out_distance$q;
+    reg  out_distance$clock;
+    reg  [23:0] out_large$d;
+    wire  [23:0] out_large$q;
+    reg  out_large$clock;
+    reg  [23:0] out_small$d;
+    wire  [23:0] out_small$q;
+    reg  out_small$clock;
+    // Local signals
+    reg  [30:0] magnitude_a;
+    reg  [30:0] magnitude_b;
+    reg  [31:0] x;
+    reg  [31:0] y;
+    reg  [7:0] exponent_x;
+    reg  [7:0] exponent_y;
+    reg  [22:0] fraction_x;
+    reg  [22:0] fraction_y;
+    reg  [7:0] shift_x;
+    reg  [7:0] shift_y;
+    reg  unlike;
+    reg  x_special;
+    reg  y_special;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$0$unpack$held_a held_a(
+        .d(held_a$d),
+        .q(held_a$q),
+        .clock(held_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$unpack$held_b held_b(
+        .d(held_b$d),
+        .q(held_b$q),
+        .clock(held_b$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$unpack$a_is_large a_is_large(
+        .d(a_is_large$d),
+        .q(a_is_large$q),
+        .clock(a_is_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$unpack$out_kind out_kind(
+        .d(out_kind$d),
+        .q(out_kind$q),
+        .clock(out_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$unpack$out_exponent out_exponent(
+        .d(out_exponent$d),
+        .q(out_exponent$q),
+        .clock(out_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$unpack$out_distance out_distance(
+        .d(out_distance$d),
+        .q(out_distance$q),
+        .clock(out_distance$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$unpack$out_large out_large(
+        .d(out_large$d),
+        .q(out_large$q),
+        .clock(out_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$unpack$out_small out_small(
+        .d(out_small$d),
+        .q(out_small$q),
+        .clock(out_small$clock)
+    );
+    // Update code
+    always @(*) begin
+        held_a$clock = clock;
+        held_b$clock = clock;
+        a_is_large$clock = clock;
+        out_kind$clock = clock;
+        out_exponent$clock = clock;
+        out_distance$clock = clock;
+        held_a$d = held_a$q;
+        held_b$d = held_b$q;
+        a_is_large$d = a_is_large$q;
+        out_kind$d = out_kind$q;
+        out_exponent$d = out_exponent$q;
+        out_distance$d = out_distance$q;
+        out_large$clock = clock;
+        out_small$clock = clock;
+        out_large$d = out_large$q;
+        out_small$d = out_small$q;
+        magnitude_a = a[(32'h0)+:(31)];
+        magnitude_b = b[(32'h0)+:(31)];
+        a_is_large$d = magnitude_a >= magnitude_b;
+        held_a$d = a;
+        held_b$d = b;
+        x = held_b$q;
+        y = held_a$q;
+        if (a_is_large$q) begin
+            x = held_a$q;
+            y = held_b$q;
+        end
+        exponent_x = x[(32'h17)+:(8)];
+        exponent_y = y[(32'h17)+:(8)];
+        fraction_x = x[(32'h0)+:(23)];
+        fraction_y = y[(32'h0)+:(23)];
+        unlike = x[32'h1f] ^ y[32'h1f];
+        x_special = &exponent_x;
+        y_special = &exponent_y;
+        out_large$d = ((fraction_x) & 24'hffffff);
+        out_small$d = ((fraction_y) & 24'hffffff);
+        shift_x = 32'h1;
+        shift_y = 32'h1;
+        if (|exponent_x) begin
+            shift_x = exponent_x;
+            out_large$d = ((fraction_x) & 24'hffffff) | 32'h800000;
+        end
+        if (|exponent_y) begin
+            shift_y = exponent_y;
+            out_small$d = ((fraction_y) & 24'hffffff) | 32'h800000;
+        end
+        out_exponent$d = shift_x;
+        out_distance$d = shift_x - shift_y;
+        out_kind$d[(64'h0)+:(1)] = x[32'h1f];
+        out_kind$d[(64'h1)+:(1)] = unlike;
+        out_kind$d[(64'h2)+:(1)] = (x_special & |fraction_x) | (y_special & |fraction_y) | (x_special & y_special & unlike);
+        out_kind$d[(64'h3)+:(1)] = x_special;
+        kind = out_kind$q;
+        exponent = out_exponent$q;
+        distance = out_distance$q;
+        larger = out_large$q;
+        smaller = out_small$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$unpack
+module iswitch_accel$datapath$accumulator$adders$lane$0$unpack$a_is_large(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$unpack$a_is_large
+module iswitch_accel$datapath$accumulator$adders$lane$0$unpack$held_a(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$unpack$held_a
+module iswitch_accel$datapath$accumulator$adders$lane$0$unpack$held_b(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$unpack$held_b
+module iswitch_accel$datapath$accumulator$adders$lane$0$unpack$out_distance(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$unpack$out_distance
+module iswitch_accel$datapath$accumulator$adders$lane$0$unpack$out_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$unpack$out_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$0$unpack$out_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$unpack$out_kind
+module iswitch_accel$datapath$accumulator$adders$lane$0$unpack$out_large(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$unpack$out_large
+module iswitch_accel$datapath$accumulator$adders$lane$0$unpack$out_small(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$unpack$out_small
+module iswitch_accel$datapath$accumulator$adders$lane$1(clock,a,b,sum);
+    // Module arguments
+    input wire  clock;
+    input wire  [31:0] a;
+    input wire  [31:0] b;
+    output reg  [31:0] sum;
+    // Stub signals
+    reg  unpack$clock;
+    reg  [31:0] unpack$a;
+    reg  [31:0] unpack$b;
+    wire  [3:0] unpack$kind;
+    wire  [7:0] unpack$exponent;
+    wire  [7:0] unpack$distance;
+    wire  [23:0] unpack$larger;
+    wire  [23:0] unpack$smaller;
+    reg  align$clock;
+    reg  [3:0] align$kind_in;
+    reg  [7:0] align$exponent_in;
+    reg  [7:0] align$distance;
+    reg  [23:0] align$larger;
+    reg  [23:0] align$smaller;
+    wire  [3:0] align$kind;
+    wire  [7:0] align$exponent;
+    wire  [27:0] align$total;
+    reg  normalise$clock;
+    reg  [3:0] normalise$kind_in;
+    reg  [7:0] normalise$exponent_in;
+    reg  [27:0] normalise$total;
+    wire  [3:0] normalise$kind;
+    wire  [7:0] normalise$exponent;
+    wire  [26:0] normalise$fraction;
+    reg  round$clock;
+    reg  [3:0] round$kind;
+    reg  [7:0] round$exponent;
+    reg  [26:0] round$fraction;
+    wire  [31:0] round$sum;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$1$unpack unpack(
+        .clock(unpack$clock),
+        .a(unpack$a),
+        .b(unpack$b),
+        .kind(unpack$kind),
+        .exponent(unpack$exponent),
+        .distance(unpack$distance),
+        .larger(unpack$larger),
+        .smaller(unpack$smaller)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$align align(
+        .clock(align$clock),
+        .kind_in(align$kind_in),
+        .exponent_in(align$exponent_in),
+        .distance(align$distance),
+        .larger(align$larger),
+        .smaller(align$smaller),
+        .kind(align$kind),
+        .exponent(align$exponent),
+        .total(align$total)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$normalise normalise(
+        .clock(normalise$clock),
+        .kind_in(normalise$kind_in),
+        .exponent_in(normalise$exponent_in),
+        .total(normalise$total),
+        .kind(normalise$kind),
+        .exponent(normalise$exponent),
+        .fraction(normalise$fraction)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$round round(
+        .clock(round$clock),
+        .kind(round$kind),
+        .exponent(round$exponent),
+        .fraction(round$fraction),
+        .sum(round$sum)
+    );
+    // Update code
+    always @(*) begin
+        unpack$clock = clock;
+        align$clock = clock;
+        normalise$clock = clock;
+        round$clock = clock;
+        unpack$a = a;
+        unpack$b = b;
+        align$kind_in = unpack$kind;
+        align$exponent_in = unpack$exponent;
+        align$distance = unpack$distance;
+        align$larger = unpack$larger;
+        align$smaller = unpack$smaller;
+        normalise$kind_in = align$kind;
+        normalise$exponent_in = align$exponent;
+        normalise$total = align$total;
+        round$kind = normalise$kind;
+        round$exponent = normalise$exponent;
+        round$fraction = normalise$fraction;
+        sum = round$sum;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1
+module iswitch_accel$datapath$accumulator$adders$lane$1$align(clock,kind_in,exponent_in,distance,larger,smaller,kind,exponent,total);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] kind_in;
+    input wire  [7:0] exponent_in;
+    input wire  [7:0] distance;
+    input wire  [23:0] larger;
+    input wire  [23:0] smaller;
+    output reg  [3:0] kind;
+    output reg  [7:0] exponent;
+    output reg  [27:0] total;
+    // Stub signals
+    reg  [3:0] aligned_kind$d;
+    wire  [3:0] aligned_kind$q;
+    reg  aligned_kind$clock;
+    reg  [7:0] aligned_exponent$d;
+    wire  [7:0] aligned_exponent$q;
+    reg  aligned_exponent$clock;
+    reg  [23:0] aligned_large$d;
+    wire  [23:0] aligned_large$q;
+    reg  aligned_large$clock;
+    reg  [26:0] aligned_small$d;
+    wire  [26:0] aligned_small$q;
+    reg  aligned_small$clock;
+    reg  [3:0] out_kind$d;
+    wire  [3:0] out_kind$q;
+    reg  out_kind$clock;
+    reg  [7:0] out_exponent$d;
+    wire  [7:0] out_exponent$q;
+    reg  out_exponent$clock;
+    reg  [27:0] out_total$d;
+    wire  [27:0] out_total$q;
+    reg  out_total$clock;
+    // Local signals
+    reg  [26:0] by_0;
+    reg  [26:0] by_1;
+    reg  [26:0] by_3;
+    reg  [26:0] by_7;
+    reg  [26:0] by_15;
+    reg  [26:0] by_31;
+    reg  lost_1;
+    reg  lost_3;
+    reg  lost_7;
+    reg  lost_15;
+    reg  lost_31;
+    reg  all_lost;
+    reg  [27:0] augend;
+    reg  [27:0] addend;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$1$align$aligned_kind aligned_kind(
+        .d(aligned_kind$d),
+        .q(aligned_kind$q),
+        .clock(aligned_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$align$aligned_exponent aligned_exponent(
+        .d(aligned_exponent$d),
+        .q(aligned_exponent$q),
+        .clock(aligned_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$align$aligned_large aligned_large(
+        .d(aligned_large$d),
+        .q(aligned_large$q),
+        .clock(aligned_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$align$aligned_small aligned_small(
+        .d(aligned_small$d),
+        .q(aligned_small$q),
+        .clock(aligned_small$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$align$out_kind out_kind(
+        .d(out_kind$d),
+        .q(out_kind$q),
+        .clock(out_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$align$out_exponent out_exponent(
+        .d(out_exponent$d),
+        .q(out_exponent$q),
+        .clock(out_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$align$out_total out_total(
+        .d(out_total$d),
+        .q(out_total$q),
+        .clock(out_total$clock)
+    );
+    // Update code
+    always @(*) begin
+        aligned_kind$clock = clock;
+        aligned_exponent$clock = clock;
+        aligned_large$clock = clock;
+        aligned_small$clock = clock;
+        aligned_kind$d = aligned_kind$q;
+        aligned_exponent$d = aligned_exponent$q;
+        aligned_large$d = aligned_large$q;
+        aligned_small$d = aligned_small$q;
+        out_kind$clock = clock;
+        out_exponent$clock = clock;
+        out_total$clock = clock;
+        out_kind$d = out_kind$q;
+        out_exponent$d = out_exponent$q;
+        out_total$d = out_total$q;
+        by_0 = ((smaller) & 27'h7ffffff) << 32'h3;
+        by_1 = by_0;
+        lost_1 = 1'b0;
+        if (distance[32'h0]) begin
+            by_1 = by_0 >> 32'h1;
+            lost_1 = by_0[32'h0];
+        end
+        by_3 = by_1;
+        lost_3 = lost_1;
+        if (distance[32'h1]) begin
+            by_3 = by_1 >> 32'h2;
+            lost_3 = lost_1 | |by_1[(32'h0)+:(2)];
+        end
+        by_7 = by_3;
+        lost_7 = lost_3;
+        if (distance[32'h2]) begin
+            by_7 = by_3 >> 32'h4;
+            lost_7 = lost_3 | |by_3[(32'h0)+:(4)];
+        end
+        by_15 = by_7;
+        lost_15 = lost_7;
+        if (distance[32'h3]) begin
+            by_15 = by_7 >> 32'h8;
+            lost_15 = lost_7 | |by_7[(32'h0)+:(8)];
+        end
+        by_31 = by_15;
+        lost_31 = lost_15;
+        if (distance[32'h4]) begin
+            by_31 = by_15 >> 32'h10;
+            lost_31 = lost_15 | |by_15[(32'h0)+:(16)];
+        end
+        aligned_small$d = by_31 | ((lost_31) & 27'h7ffffff);
+        all_lost = |distance[(32'h5)+:(3)];
+        if (all_lost) begin
+            aligned_small$d = ((|smaller) & 27'h7ffffff);
+        end
+        aligned_kind$d = kind_in;
+        aligned_exponent$d = exponent_in;
+        aligned_large$d = larger;
+        augend = ((aligned_large$q) & 28'hfffffff) << 32'h3;
+        addend = ((aligned_small$q) & 28'hfffffff);
+        out_total$d = augend + addend;
+        if (aligned_kind$q[(64'h1)+:(1)]) begin
+            out_total$d = augend - addend;
+        end
+        out_kind$d = aligned_kind$q;
+        out_exponent$d = aligned_exponent$q;
+        kind = out_kind$q;
+        exponent = out_exponent$q;
+        total = out_total$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$align
+module iswitch_accel$datapath$accumulator$adders$lane$1$align$aligned_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$align$aligned_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$1$align$aligned_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$align$aligned_kind
+module iswitch_accel$datapath$accumulator$adders$lane$1$align$aligned_large(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$align$aligned_large
+module iswitch_accel$datapath$accumulator$adders$lane$1$align$aligned_small(d,q,clock);
+    // Module arguments
+    input wire  [26:0] d;
+    output reg  [26:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 27'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$align$aligned_small
+module iswitch_accel$datapath$accumulator$adders$lane$1$align$out_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$align$out_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$1$align$out_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$align$out_kind
+module iswitch_accel$datapath$accumulator$adders$lane$1$align$out_total(d,q,clock);
+    // Module arguments
+    input wire  [27:0] d;
+    output reg  [27:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 28'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$align$out_total
+module iswitch_accel$datapath$accumulator$adders$lane$1$normalise(clock,kind_in,exponent_in,total,kind,exponent,fraction);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] kind_in;
+    input wire  [7:0] exponent_in;
+    input wire  [27:0] total;
+    output reg  [3:0] kind;
+    output reg  [7:0] exponent;
+    output reg  [26:0] fraction;
+    // Stub signals
+    reg  [3:0] counted_kind$d;
+    wire  [3:0] counted_kind$q;
+    reg  counted_kind$clock;
+    reg  [7:0] counted_exponent$d;
+    wire  [7:0] counted_exponent$q;
+    reg  counted_exponent$clock;
+    reg  [27:0] counted_total$d;
+    wire  [27:0] counted_total$q;
+    reg  counted_total$clock;
+    reg  [4:0] shift$d;
+    wire  [4:0] shift$q;
+    reg  shift$clock;
+    reg  [3:0] out_kind$d;
+    wire  [3:0] out_kind$q;
+    reg  out_kind$clock;
+    reg  [7:0] out_exponent$d;
+    wire  [7:0] out_exponent$q;
+    reg  out_exponent$clock;
+    reg  [26:0] out_fraction$d;
+    wire  [26:0] out_fraction$q;
+    reg  out_fraction$clock;
+    // Local signals
+    reg  [4:0] zeros;
+    reg  [7:0] wide_zeros;
+    reg  [7:0] most;
+    reg  [26:0] by_0;
+    reg  [26:0] by_1;
+    reg  [26:0] by_3;
+    reg  [26:0] by_7;
+    reg  [26:0] by_15;
+    reg  [26:0] by_31;
+    reg  [7:0] wide_shift;
+    reg  lowest;
+    reg  [26:0] carried;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$1$normalise$counted_kind counted_kind(
+        .d(counted_kind$d),
+        .q(counted_kind$q),
+        .clock(counted_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$normalise$counted_exponent counted_exponent(
+        .d(counted_exponent$d),
+        .q(counted_exponent$q),
+        .clock(counted_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$normalise$counted_total counted_total(
+        .d(counted_total$d),
+        .q(counted_total$q),
+        .clock(counted_total$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$normalise$shift shift(
+        .d(shift$d),
+        .q(shift$q),
+        .clock(shift$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$normalise$out_kind out_kind(
+        .d(out_kind$d),
+        .q(out_kind$q),
+        .clock(out_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$normalise$out_exponent out_exponent(
+        .d(out_exponent$d),
+        .q(out_exponent$q),
+        .clock(out_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$normalise$out_fraction out_fraction(
+        .d(out_fraction$d),
+        .q(out_fraction$q),
+        .clock(out_fraction$clock)
+    );
+    // Update code
+    always @(*) begin
+        counted_kind$clock = clock;
+        counted_exponent$clock = clock;
+        counted_total$clock = clock;
+        shift$clock = clock;
+        counted_kind$d = counted_kind$q;
+        counted_exponent$d = counted_exponent$q;
+        counted_total$d = counted_total$q;
+        shift$d = shift$q;
+        out_kind$clock = clock;
+        out_exponent$clock = clock;
+        out_fraction$clock = clock;
+        out_kind$d = out_kind$q;
+        out_exponent$d = out_exponent$q;
+        out_fraction$d = out_fraction$q;
+        zeros = 32'h1f;
+        if (total[0]) begin
+            zeros = (32'h1a - 0);
+        end
+        if (total[1]) begin
+            zeros = (32'h1a - 1);
+        end
+        if (total[2]) begin
+            zeros = (32'h1a - 2);
+        end
+        if (total[3]) begin
+            zeros = (32'h1a - 3);
+        end
+        if (total[4]) begin
+            zeros = (32'h1a - 4);
+        end
+        if (total[5]) begin
+            zeros = (32'h1a - 5);
+        end
+        if (total[6]) begin
+            zeros = (32'h1a - 6);
+        end
+        if (total[7]) begin
+            zeros = (32'h1a - 7);
+        end
+        if (total[8]) begin
+            zeros = (32'h1a - 8);
+        end
+        if (total[9]) begin
+            zeros = (32'h1a - 9);
+        end
+        if (total[10]) begin
+            zeros = (32'h1a - 10);
+        end
+        if (total[11]) begin
+            zeros = (32'h1a - 11);
+        end
+        if (total[12]) begin
+            zeros = (32'h1a - 12);
+        end
+        if (total[13]) begin
+            zeros = (32'h1a - 13);
+        end
+        if (total[14]) begin
+            zeros = (32'h1a - 14);
+        end
+        if (total[15]) begin
+            zeros = (32'h1a - 15);
+        end
+        if (total[16]) begin
+            zeros = (32'h1a - 16);
+        end
+        if (total[17]) begin
+            zeros = (32'h1a - 17);
+        end
+        if (total[18]) begin
+            zeros = (32'h1a - 18);
+        end
+        if (total[19]) begin
+            zeros = (32'h1a - 19);
+        end
+        if (total[20]) begin
+            zeros = (32'h1a - 20);
+        end
+        if (total[21]) begin
+            zeros = (32'h1a - 21);
+        end
+        if (total[22]) begin
+            zeros = (32'h1a - 22);
+        end
+        if (total[23]) begin
+            zeros = (32'h1a - 23);
+        end
+        if (total[24]) begin
+            zeros = (32'h1a - 24);
+        end
+        if (total[25]) begin
+            zeros = (32'h1a - 25);
+        end
+        if (total[26]) begin
+            zeros = (32'h1a - 26);
+        end
+        most = exponent_in - 32'h1;
+        wide_zeros = ((zeros) & 8'hff);
+        shift$d = zeros;
+        if (wide_zeros > most) begin
+            shift$d = most[(32'h0)+:(5)];
+        end
+        counted_kind$d = kind_in;
+        counted_exponent$d = exponent_in;
+        counted_total$d = total;
+        by_0 = counted_total$q[(32'h0)+:(27)];
+        by_1 = by_0;
+        if (shift$q[32'h0]) begin
+            by_1 = by_0 << 32'h1;
+        end
+        by_3 = by_1;
+        if (shift$q[32'h1]) begin
+            by_3 = by_1 << 32'h2;
+        end
+        by_7 = by_3;
+        if (shift$q[32'h2]) begin
+            by_7 = by_3 << 32'h4;
+        end
+        by_15 = by_7;
+        if (shift$q[32'h3]) begin
+            by_15 = by_7 << 32'h8;
+        end
+        by_31 = by_15;
+        if (shift$q[32'h4]) begin
+            by_31 = by_15 << 32'h10;
+        end
+        wide_shift = ((shift$q) & 8'hff);
+        lowest = counted_total$q[(32'h0)+:(1)];
+        carried = counted_total$q[(32'h1)+:(27)];
+        out_fraction$d = by_31;
+        out_exponent$d = counted_exponent$q - wide_shift;
+        if (counted_total$q[32'h1b]) begin
+            out_fraction$d = carried | ((lowest) & 27'h7ffffff);
+            out_exponent$d = counted_exponent$q + 32'h1;
+        end
+        out_kind$d = counted_kind$q;
+        if (counted_kind$q[(64'h1)+:(1)] & ~|counted_total$q) begin
+            out_kind$d[(64'h0)+:(1)] = 1'b0;
+        end
+        kind = out_kind$q;
+        exponent = out_exponent$q;
+        fraction = out_fraction$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$normalise
+module iswitch_accel$datapath$accumulator$adders$lane$1$normalise$counted_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$normalise$counted_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$1$normalise$counted_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$normalise$counted_kind
+module iswitch_accel$datapath$accumulator$adders$lane$1$normalise$counted_total(d,q,clock);
+    // Module arguments
+    input wire  [27:0] d;
+    output reg  [27:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 28'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$normalise$counted_total
+module iswitch_accel$datapath$accumulator$adders$lane$1$normalise$out_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$normalise$out_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$1$normalise$out_fraction(d,q,clock);
+    // Module arguments
+    input wire  [26:0] d;
+    output reg  [26:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 27'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$normalise$out_fraction
+module iswitch_accel$datapath$accumulator$adders$lane$1$normalise$out_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$normalise$out_kind
+module iswitch_accel$datapath$accumulator$adders$lane$1$normalise$shift(d,q,clock);
+    // Module arguments
+    input wire  [4:0] d;
+    output reg  [4:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 5'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$normalise$shift
+module iswitch_accel$datapath$accumulator$adders$lane$1$round(clock,kind,exponent,fraction,sum);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] kind;
+    input wire  [7:0] exponent;
+    input wire  [26:0] fraction;
+    output reg  [31:0] sum;
+    // Stub signals
+    reg  [31:0] out_sum$d;
+    wire  [31:0] out_sum$q;
+    reg  out_sum$clock;
+    // Local signals
+    reg  [22:0] kept;
+    reg  [30:0] field;
+    reg  [30:0] truncated;
+    reg  up;
+    reg  [30:0] rounded;
+    reg  [7:0] top;
+    reg  [31:0] magnitude;
+    reg  [31:0] sign;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$1$round$out_sum out_sum(
+        .d(out_sum$d),
+        .q(out_sum$q),
+        .clock(out_sum$clock)
+    );
+    // Update code
+    always @(*) begin
+        out_sum$clock = clock;
+        out_sum$d = out_sum$q;
+        kept = fraction[(32'h3)+:(23)];
+        field = ((exponent) & 31'h7fffffff) << 32'h17;
+        truncated = ((kept) & 31'h7fffffff);
+        if (fraction[32'h1a]) begin
+            truncated = ((kept) & 31'h7fffffff) | field;
+        end
+        up = fraction[32'h2] & (fraction[32'h3] | fraction[32'h1] | fraction[32'h0]);
+        rounded = truncated;
+        if (up) begin
+            rounded = truncated + 32'h1;
+        end
+        top = rounded[(32'h17)+:(8)];
+        magnitude = ((rounded) & 32'hffffffff);
+        if (&top | kind[(64'h3)+:(1)]) begin
+            magnitude = 32'h7f800000;
+        end
+        sign = ((kind[(64'h0)+:(1)]) & 32'hffffffff) << 32'h1f;
+        out_sum$d = magnitude | sign;
+        if (kind[(64'h2)+:(1)]) begin
+            out_sum$d = 32'h7fc00000;
+        end
+        sum = out_sum$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$round
+module iswitch_accel$datapath$accumulator$adders$lane$1$round$out_sum(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$round$out_sum
+module iswitch_accel$datapath$accumulator$adders$lane$1$unpack(clock,a,b,kind,exponent,distance,larger,smaller);
+    // Module arguments
+    input wire  clock;
+    input wire  [31:0] a;
+    input wire  [31:0] b;
+    output reg  [3:0] kind;
+    output reg  [7:0] exponent;
+    output reg  [7:0] distance;
+    output reg  [23:0] larger;
+    output reg  [23:0] smaller;
+    // Stub signals
+    reg  [31:0] held_a$d;
+    wire  [31:0] held_a$q;
+    reg  held_a$clock;
+    reg  [31:0] held_b$d;
+    wire  [31:0] held_b$q;
+    reg  held_b$clock;
+    reg  a_is_large$d;
+    wire  a_is_large$q;
+    reg  a_is_large$clock;
+    reg  [3:0] out_kind$d;
+    wire  [3:0] out_kind$q;
+    reg  out_kind$clock;
+    reg  [7:0] out_exponent$d;
+    wire  [7:0] out_exponent$q;
+    reg  out_exponent$clock;
+    reg  [7:0] out_distance$d;
+    wire  [7:0] out_distance$q;
+    reg  out_distance$clock;
+    reg  [23:0] out_large$d;
+    wire  [23:0] out_large$q;
+    reg  out_large$clock;
+    reg  [23:0] out_small$d;
+    wire  [23:0] out_small$q;
+    reg  out_small$clock;
+    // Local signals
+    reg  [30:0] magnitude_a;
+    reg  [30:0] magnitude_b;
+    reg  [31:0] x;
+    reg  [31:0] y;
+    reg  [7:0] exponent_x;
+    reg  [7:0] exponent_y;
+    reg  [22:0] fraction_x;
+    reg  [22:0] fraction_y;
+    reg  [7:0] shift_x;
+    reg  [7:0] shift_y;
+    reg  unlike;
+    reg  x_special;
+    reg  y_special;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$1$unpack$held_a held_a(
+        .d(held_a$d),
+        .q(held_a$q),
+        .clock(held_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$unpack$held_b held_b(
+        .d(held_b$d),
+        .q(held_b$q),
+        .clock(held_b$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$unpack$a_is_large a_is_large(
+        .d(a_is_large$d),
+        .q(a_is_large$q),
+        .clock(a_is_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$unpack$out_kind out_kind(
+        .d(out_kind$d),
+        .q(out_kind$q),
+        .clock(out_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$unpack$out_exponent out_exponent(
+        .d(out_exponent$d),
+        .q(out_exponent$q),
+        .clock(out_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$unpack$out_distance out_distance(
+        .d(out_distance$d),
+        .q(out_distance$q),
+        .clock(out_distance$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$unpack$out_large out_large(
+        .d(out_large$d),
+        .q(out_large$q),
+        .clock(out_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$unpack$out_small out_small(
+        .d(out_small$d),
+        .q(out_small$q),
+        .clock(out_small$clock)
+    );
+    // Update code
+    always @(*) begin
+        held_a$clock = clock;
+        held_b$clock = clock;
+        a_is_large$clock = clock;
+        out_kind$clock = clock;
+        out_exponent$clock = clock;
+        out_distance$clock = clock;
+        held_a$d = held_a$q;
+        held_b$d = held_b$q;
+        a_is_large$d = a_is_large$q;
+        out_kind$d = out_kind$q;
+        out_exponent$d = out_exponent$q;
+        out_distance$d = out_distance$q;
+        out_large$clock = clock;
+        out_small$clock = clock;
+        out_large$d = out_large$q;
+        out_small$d = out_small$q;
+        magnitude_a = a[(32'h0)+:(31)];
+        magnitude_b = b[(32'h0)+:(31)];
+        a_is_large$d = magnitude_a >= magnitude_b;
+        held_a$d = a;
+        held_b$d = b;
+        x = held_b$q;
+        y = held_a$q;
+        if (a_is_large$q) begin
+            x = held_a$q;
+            y = held_b$q;
+        end
+        exponent_x = x[(32'h17)+:(8)];
+        exponent_y = y[(32'h17)+:(8)];
+        fraction_x = x[(32'h0)+:(23)];
+        fraction_y = y[(32'h0)+:(23)];
+        unlike = x[32'h1f] ^ y[32'h1f];
+        x_special = &exponent_x;
+        y_special = &exponent_y;
+        out_large$d = ((fraction_x) & 24'hffffff);
+        out_small$d = ((fraction_y) & 24'hffffff);
+        shift_x = 32'h1;
+        shift_y = 32'h1;
+        if (|exponent_x) begin
+            shift_x = exponent_x;
+            out_large$d = ((fraction_x) & 24'hffffff) | 32'h800000;
+        end
+        if (|exponent_y) begin
+            shift_y = exponent_y;
+            out_small$d = ((fraction_y) & 24'hffffff) | 32'h800000;
+        end
+        out_exponent$d = shift_x;
+        out_distance$d = shift_x - shift_y;
+        out_kind$d[(64'h0)+:(1)] = x[32'h1f];
+        out_kind$d[(64'h1)+:(1)] = unlike;
+        out_kind$d[(64'h2)+:(1)] = (x_special & |fraction_x) | (y_special & |fraction_y) | (x_special & y_special & unlike);
+        out_kind$d[(64'h3)+:(1)] = x_special;
+        kind = out_kind$q;
+        exponent = out_exponent$q;
+        distance = out_distance$q;
+        larger = out_large$q;
+        smaller = out_small$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$unpack
+module iswitch_accel$datapath$accumulator$adders$lane$1$unpack$a_is_large(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$unpack$a_is_large
+module iswitch_accel$datapath$accumulator$adders$lane$1$unpack$held_a(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$unpack$held_a
+module iswitch_accel$datapath$accumulator$adders$lane$1$unpack$held_b(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$unpack$held_b
+module iswitch_accel$datapath$accumulator$adders$lane$1$unpack$out_distance(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$unpack$out_distance
+module iswitch_accel$datapath$accumulator$adders$lane$1$unpack$out_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$unpack$out_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$1$unpack$out_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$unpack$out_kind
+module iswitch_accel$datapath$accumulator$adders$lane$1$unpack$out_large(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$unpack$out_large
+module iswitch_accel$datapath$accumulator$adders$lane$1$unpack$out_small(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$unpack$out_small
+module iswitch_accel$datapath$accumulator$adders$lane$2(clock,a,b,sum);
+    // Module arguments
+    input wire  clock;
+    input wire  [31:0] a;
+    input wire  [31:0] b;
+    output reg  [31:0] sum;
+    // Stub signals
+    reg  unpack$clock;
+    reg  [31:0] unpack$a;
+    reg  [31:0] unpack$b;
+    wire  [3:0] unpack$kind;
+    wire  [7:0] unpack$exponent;
+    wire  [7:0] unpack$distance;
+    wire  [23:0] unpack$larger;
+    wire  [23:0] unpack$smaller;
+    reg  align$clock;
+    reg  [3:0] align$kind_in;
+    reg  [7:0] align$exponent_in;
+    reg  [7:0] align$distance;
+    reg  [23:0] align$larger;
+    reg  [23:0] align$smaller;
+    wire  [3:0] align$kind;
+    wire  [7:0] align$exponent;
+    wire  [27:0] align$total;
+    reg  normalise$clock;
+    reg  [3:0] normalise$kind_in;
+    reg  [7:0] normalise$exponent_in;
+    reg  [27:0] normalise$total;
+    wire  [3:0] normalise$kind;
+    wire  [7:0] normalise$exponent;
+    wire  [26:0] normalise$fraction;
+    reg  round$clock;
+    reg  [3:0] round$kind;
+    reg  [7:0] round$exponent;
+    reg  [26:0] round$fraction;
+    wire  [31:0] round$sum;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$2$unpack unpack(
+        .clock(unpack$clock),
+        .a(unpack$a),
+        .b(unpack$b),
+        .kind(unpack$kind),
+        .exponent(unpack$exponent),
+        .distance(unpack$distance),
+        .larger(unpack$larger),
+        .smaller(unpack$smaller)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$align align(
+        .clock(align$clock),
+        .kind_in(align$kind_in),
+        .exponent_in(align$exponent_in),
+        .distance(align$distance),
+        .larger(align$larger),
+        .smaller(align$smaller),
+        .kind(align$kind),
+        .exponent(align$exponent),
+        .total(align$total)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$normalise normalise(
+        .clock(normalise$clock),
+        .kind_in(normalise$kind_in),
+        .exponent_in(normalise$exponent_in),
+        .total(normalise$total),
+        .kind(normalise$kind),
+        .exponent(normalise$exponent),
+        .fraction(normalise$fraction)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$round round(
+        .clock(round$clock),
+        .kind(round$kind),
+        .exponent(round$exponent),
+        .fraction(round$fraction),
+        .sum(round$sum)
+    );
+    // Update code
+    always @(*) begin
+        unpack$clock = clock;
+        align$clock = clock;
+        normalise$clock = clock;
+        round$clock = clock;
+        unpack$a = a;
+        unpack$b = b;
+        align$kind_in = unpack$kind;
+        align$exponent_in = unpack$exponent;
+        align$distance = unpack$distance;
+        align$larger = unpack$larger;
+        align$smaller = unpack$smaller;
+        normalise$kind_in = align$kind;
+        normalise$exponent_in = align$exponent;
+        normalise$total = align$total;
+        round$kind = normalise$kind;
+        round$exponent = normalise$exponent;
+        round$fraction = normalise$fraction;
+        sum = round$sum;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2
+module iswitch_accel$datapath$accumulator$adders$lane$2$align(clock,kind_in,exponent_in,distance,larger,smaller,kind,exponent,total);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] kind_in;
+    input wire  [7:0] exponent_in;
+    input wire  [7:0] distance;
+    input wire  [23:0] larger;
+    input wire  [23:0] smaller;
+    output reg  [3:0] kind;
+    output reg  [7:0] exponent;
+    output reg  [27:0] total;
+    // Stub signals
+    reg  [3:0] aligned_kind$d;
+    wire  [3:0] aligned_kind$q;
+    reg  aligned_kind$clock;
+    reg  [7:0] aligned_exponent$d;
+    wire  [7:0] aligned_exponent$q;
+    reg  aligned_exponent$clock;
+    reg  [23:0] aligned_large$d;
+    wire  [23:0] aligned_large$q;
+    reg  aligned_large$clock;
+    reg  [26:0] aligned_small$d;
+    wire  [26:0] aligned_small$q;
+    reg  aligned_small$clock;
+    reg  [3:0] out_kind$d;
+    wire  [3:0] out_kind$q;
+    reg  out_kind$clock;
+    reg  [7:0] out_exponent$d;
+    wire  [7:0] out_exponent$q;
+    reg  out_exponent$clock;
+    reg  [27:0] out_total$d;
+    wire  [27:0] out_total$q;
+    reg  out_total$clock;
+    // Local signals
+    reg  [26:0] by_0;
+    reg  [26:0] by_1;
+    reg  [26:0] by_3;
+    reg  [26:0] by_7;
+    reg  [26:0] by_15;
+    reg  [26:0] by_31;
+    reg  lost_1;
+    reg  lost_3;
+    reg  lost_7;
+    reg  lost_15;
+    reg  lost_31;
+    reg  all_lost;
+    reg  [27:0] augend;
+    reg  [27:0] addend;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$2$align$aligned_kind aligned_kind(
+        .d(aligned_kind$d),
+        .q(aligned_kind$q),
+        .clock(aligned_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$align$aligned_exponent aligned_exponent(
+        .d(aligned_exponent$d),
+        .q(aligned_exponent$q),
+        .clock(aligned_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$align$aligned_large aligned_large(
+        .d(aligned_large$d),
+        .q(aligned_large$q),
+        .clock(aligned_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$align$aligned_small aligned_small(
+        .d(aligned_small$d),
+        .q(aligned_small$q),
+        .clock(aligned_small$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$align$out_kind out_kind(
+        .d(out_kind$d),
+        .q(out_kind$q),
+        .clock(out_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$align$out_exponent out_exponent(
+        .d(out_exponent$d),
+        .q(out_exponent$q),
+        .clock(out_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$align$out_total out_total(
+        .d(out_total$d),
+        .q(out_total$q),
+        .clock(out_total$clock)
+    );
+    // Update code
+    always @(*) begin
+        aligned_kind$clock = clock;
+        aligned_exponent$clock = clock;
+        aligned_large$clock = clock;
+        aligned_small$clock = clock;
+        aligned_kind$d = aligned_kind$q;
+        aligned_exponent$d = aligned_exponent$q;
+        aligned_large$d = aligned_large$q;
+        aligned_small$d = aligned_small$q;
+        out_kind$clock = clock;
+        out_exponent$clock = clock;
+        out_total$clock = clock;
+        out_kind$d = out_kind$q;
+        out_exponent$d = out_exponent$q;
+        out_total$d = out_total$q;
+        by_0 = ((smaller) & 27'h7ffffff) << 32'h3;
+        by_1 = by_0;
+        lost_1 = 1'b0;
+        if (distance[32'h0]) begin
+            by_1 = by_0 >> 32'h1;
+            lost_1 = by_0[32'h0];
+        end
+        by_3 = by_1;
+        lost_3 = lost_1;
+        if (distance[32'h1]) begin
+            by_3 = by_1 >> 32'h2;
+            lost_3 = lost_1 | |by_1[(32'h0)+:(2)];
+        end
+        by_7 = by_3;
+        lost_7 = lost_3;
+        if (distance[32'h2]) begin
+            by_7 = by_3 >> 32'h4;
+            lost_7 = lost_3 | |by_3[(32'h0)+:(4)];
+        end
+        by_15 = by_7;
+        lost_15 = lost_7;
+        if (distance[32'h3]) begin
+            by_15 = by_7 >> 32'h8;
+            lost_15 = lost_7 | |by_7[(32'h0)+:(8)];
+        end
+        by_31 = by_15;
+        lost_31 = lost_15;
+        if (distance[32'h4]) begin
+            by_31 = by_15 >> 32'h10;
+            lost_31 = lost_15 | |by_15[(32'h0)+:(16)];
+        end
+        aligned_small$d = by_31 | ((lost_31) & 27'h7ffffff);
+        all_lost = |distance[(32'h5)+:(3)];
+        if (all_lost) begin
+            aligned_small$d = ((|smaller) & 27'h7ffffff);
+        end
+        aligned_kind$d = kind_in;
+        aligned_exponent$d = exponent_in;
+        aligned_large$d = larger;
+        augend = ((aligned_large$q) & 28'hfffffff) << 32'h3;
+        addend = ((aligned_small$q) & 28'hfffffff);
+        out_total$d = augend + addend;
+        if (aligned_kind$q[(64'h1)+:(1)]) begin
+            out_total$d = augend - addend;
+        end
+        out_kind$d = aligned_kind$q;
+        out_exponent$d = aligned_exponent$q;
+        kind = out_kind$q;
+        exponent = out_exponent$q;
+        total = out_total$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$align
+module iswitch_accel$datapath$accumulator$adders$lane$2$align$aligned_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$align$aligned_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$2$align$aligned_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$align$aligned_kind
+module iswitch_accel$datapath$accumulator$adders$lane$2$align$aligned_large(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$align$aligned_large
+module iswitch_accel$datapath$accumulator$adders$lane$2$align$aligned_small(d,q,clock);
+    // Module arguments
+    input wire  [26:0] d;
+    output reg  [26:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 27'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$align$aligned_small
+module iswitch_accel$datapath$accumulator$adders$lane$2$align$out_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$align$out_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$2$align$out_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$align$out_kind
+module iswitch_accel$datapath$accumulator$adders$lane$2$align$out_total(d,q,clock);
+    // Module arguments
+    input wire  [27:0] d;
+    output reg  [27:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 28'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$align$out_total
+module iswitch_accel$datapath$accumulator$adders$lane$2$normalise(clock,kind_in,exponent_in,total,kind,exponent,fraction);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] kind_in;
+    input wire  [7:0] exponent_in;
+    input wire  [27:0] total;
+    output reg  [3:0] kind;
+    output reg  [7:0] exponent;
+    output reg  [26:0] fraction;
+    // Stub signals
+    reg  [3:0] counted_kind$d;
+    wire  [3:0] counted_kind$q;
+    reg  counted_kind$clock;
+    reg  [7:0] counted_exponent$d;
+    wire  [7:0] counted_exponent$q;
+    reg  counted_exponent$clock;
+    reg  [27:0] counted_total$d;
+    wire  [27:0] counted_total$q;
+    reg  counted_total$clock;
+    reg  [4:0] shift$d;
+    wire  [4:0] shift$q;
+    reg  shift$clock;
+    reg  [3:0] out_kind$d;
+    wire  [3:0] out_kind$q;
+    reg  out_kind$clock;
+    reg  [7:0] out_exponent$d;
+    wire  [7:0] out_exponent$q;
+    reg  out_exponent$clock;
+    reg  [26:0] out_fraction$d;
+    wire  [26:0] out_fraction$q;
+    reg  out_fraction$clock;
+    // Local signals
+    reg  [4:0] zeros;
+    reg  [7:0] wide_zeros;
+    reg  [7:0] most;
+    reg  [26:0] by_0;
+    reg  [26:0] by_1;
+    reg  [26:0] by_3;
+    reg  [26:0] by_7;
+    reg  [26:0] by_15;
+    reg  [26:0] by_31;
+    reg  [7:0] wide_shift;
+    reg  lowest;
+    reg  [26:0] carried;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$2$normalise$counted_kind counted_kind(
+        .d(counted_kind$d),
+        .q(counted_kind$q),
+        .clock(counted_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$normalise$counted_exponent counted_exponent(
+        .d(counted_exponent$d),
+        .q(counted_exponent$q),
+        .clock(counted_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$normalise$counted_total counted_total(
+        .d(counted_total$d),
+        .q(counted_total$q),
+        .clock(counted_total$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$normalise$shift shift(
+        .d(shift$d),
+        .q(shift$q),
+        .clock(shift$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$normalise$out_kind out_kind(
+        .d(out_kind$d),
+        .q(out_kind$q),
+        .clock(out_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$normalise$out_exponent out_exponent(
+        .d(out_exponent$d),
+        .q(out_exponent$q),
+        .clock(out_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$normalise$out_fraction out_fraction(
+        .d(out_fraction$d),
+        .q(out_fraction$q),
+        .clock(out_fraction$clock)
+    );
+    // Update code
+    always @(*) begin
+        counted_kind$clock = clock;
+        counted_exponent$clock = clock;
+        counted_total$clock = clock;
+        shift$clock = clock;
+        counted_kind$d = counted_kind$q;
+        counted_exponent$d = counted_exponent$q;
+        counted_total$d = counted_total$q;
+        shift$d = shift$q;
+        out_kind$clock = clock;
+        out_exponent$clock = clock;
+        out_fraction$clock = clock;
+        out_kind$d = out_kind$q;
+        out_exponent$d = out_exponent$q;
+        out_fraction$d = out_fraction$q;
+        zeros = 32'h1f;
+        if (total[0]) begin
+            zeros = (32'h1a - 0);
+        end
+        if (total[1]) begin
+            zeros = (32'h1a - 1);
+        end
+        if (total[2]) begin
+            zeros = (32'h1a - 2);
+        end
+        if (total[3]) begin
+            zeros = (32'h1a - 3);
+        end
+        if (total[4]) begin
+            zeros = (32'h1a - 4);
+        end
+        if (total[5]) begin
+            zeros = (32'h1a - 5);
+        end
+        if (total[6]) begin
+            zeros = (32'h1a - 6);
+        end
+        if (total[7]) begin
+            zeros = (32'h1a - 7);
+        end
+        if (total[8]) begin
+            zeros = (32'h1a - 8);
+        end
+        if (total[9]) begin
+            zeros = (32'h1a - 9);
+        end
+        if (total[10]) begin
+            zeros = (32'h1a - 10);
+        end
+        if (total[11]) begin
+            zeros = (32'h1a - 11);
+        end
+        if (total[12]) begin
+            zeros = (32'h1a - 12);
+        end
+        if (total[13]) begin
+            zeros = (32'h1a - 13);
+        end
+        if (total[14]) begin
+            zeros = (32'h1a - 14);
+        end
+        if (total[15]) begin
+            zeros = (32'h1a - 15);
+        end
+        if (total[16]) begin
+            zeros = (32'h1a - 16);
+        end
+        if (total[17]) begin
+            zeros = (32'h1a - 17);
+        end
+        if (total[18]) begin
+            zeros = (32'h1a - 18);
+        end
+        if (total[19]) begin
+            zeros = (32'h1a - 19);
+        end
+        if (total[20]) begin
+            zeros = (32'h1a - 20);
+        end
+        if (total[21]) begin
+            zeros = (32'h1a - 21);
+        end
+        if (total[22]) begin
+            zeros = (32'h1a - 22);
+        end
+        if (total[23]) begin
+            zeros = (32'h1a - 23);
+        end
+        if (total[24]) begin
+            zeros = (32'h1a - 24);
+        end
+        if (total[25]) begin
+            zeros = (32'h1a - 25);
+        end
+        if (total[26]) begin
+            zeros = (32'h1a - 26);
+        end
+        most = exponent_in - 32'h1;
+        wide_zeros = ((zeros) & 8'hff);
+        shift$d = zeros;
+        if (wide_zeros > most) begin
+            shift$d = most[(32'h0)+:(5)];
+        end
+        counted_kind$d = kind_in;
+        counted_exponent$d = exponent_in;
+        counted_total$d = total;
+        by_0 = counted_total$q[(32'h0)+:(27)];
+        by_1 = by_0;
+        if (shift$q[32'h0]) begin
+            by_1 = by_0 << 32'h1;
+        end
+        by_3 = by_1;
+        if (shift$q[32'h1]) begin
+            by_3 = by_1 << 32'h2;
+        end
+        by_7 = by_3;
+        if (shift$q[32'h2]) begin
+            by_7 = by_3 << 32'h4;
+        end
+        by_15 = by_7;
+        if (shift$q[32'h3]) begin
+            by_15 = by_7 << 32'h8;
+        end
+        by_31 = by_15;
+        if (shift$q[32'h4]) begin
+            by_31 = by_15 << 32'h10;
+        end
+        wide_shift = ((shift$q) & 8'hff);
+        lowest = counted_total$q[(32'h0)+:(1)];
+        carried = counted_total$q[(32'h1)+:(27)];
+        out_fraction$d = by_31;
+        out_exponent$d = counted_exponent$q - wide_shift;
+        if (counted_total$q[32'h1b]) begin
+            out_fraction$d = carried | ((lowest) & 27'h7ffffff);
+            out_exponent$d = counted_exponent$q + 32'h1;
+        end
+        out_kind$d = counted_kind$q;
+        if (counted_kind$q[(64'h1)+:(1)] & ~|counted_total$q) begin
+            out_kind$d[(64'h0)+:(1)] = 1'b0;
+        end
+        kind = out_kind$q;
+        exponent = out_exponent$q;
+        fraction = out_fraction$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$normalise
+module iswitch_accel$datapath$accumulator$adders$lane$2$normalise$counted_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$normalise$counted_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$2$normalise$counted_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$normalise$counted_kind
+module iswitch_accel$datapath$accumulator$adders$lane$2$normalise$counted_total(d,q,clock);
+    // Module arguments
+    input wire  [27:0] d;
+    output reg  [27:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 28'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$normalise$counted_total
+module iswitch_accel$datapath$accumulator$adders$lane$2$normalise$out_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$normalise$out_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$2$normalise$out_fraction(d,q,clock);
+    // Module arguments
+    input wire  [26:0] d;
+    output reg  [26:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 27'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$normalise$out_fraction
+module iswitch_accel$datapath$accumulator$adders$lane$2$normalise$out_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$normalise$out_kind
+module iswitch_accel$datapath$accumulator$adders$lane$2$normalise$shift(d,q,clock);
+    // Module arguments
+    input wire  [4:0] d;
+    output reg  [4:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 5'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$normalise$shift
+module iswitch_accel$datapath$accumulator$adders$lane$2$round(clock,kind,exponent,fraction,sum);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] kind;
+    input wire  [7:0] exponent;
+    input wire  [26:0] fraction;
+    output reg  [31:0] sum;
+    // Stub signals
+    reg  [31:0] out_sum$d;
+    wire  [31:0] out_sum$q;
+    reg  out_sum$clock;
+    // Local signals
+    reg  [22:0] kept;
+    reg  [30:0] field;
+    reg  [30:0] truncated;
+    reg  up;
+    reg  [30:0] rounded;
+    reg  [7:0] top;
+    reg  [31:0] magnitude;
+    reg  [31:0] sign;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$2$round$out_sum out_sum(
+        .d(out_sum$d),
+        .q(out_sum$q),
+        .clock(out_sum$clock)
+    );
+    // Update code
+    always @(*) begin
+        out_sum$clock = clock;
+        out_sum$d = out_sum$q;
+        kept = fraction[(32'h3)+:(23)];
+        field = ((exponent) & 31'h7fffffff) << 32'h17;
+        truncated = ((kept) & 31'h7fffffff);
+        if (fraction[32'h1a]) begin
+            truncated = ((kept) & 31'h7fffffff) | field;
+        end
+        up = fraction[32'h2] & (fraction[32'h3] | fraction[32'h1] | fraction[32'h0]);
+        rounded = truncated;
+        if (up) begin
+            rounded = truncated + 32'h1;
+        end
+        top = rounded[(32'h17)+:(8)];
+        magnitude = ((rounded) & 32'hffffffff);
+        if (&top | kind[(64'h3)+:(1)]) begin
+            magnitude = 32'h7f800000;
+        end
+        sign = ((kind[(64'h0)+:(1)]) & 32'hffffffff) << 32'h1f;
+        out_sum$d = magnitude | sign;
+        if (kind[(64'h2)+:(1)]) begin
+            out_sum$d = 32'h7fc00000;
+        end
+        sum = out_sum$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$round
+module iswitch_accel$datapath$accumulator$adders$lane$2$round$out_sum(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$round$out_sum
+module iswitch_accel$datapath$accumulator$adders$lane$2$unpack(clock,a,b,kind,exponent,distance,larger,smaller);
+    // Module arguments
+    input wire  clock;
+    input wire  [31:0] a;
+    input wire  [31:0] b;
+    output reg  [3:0] kind;
+    output reg  [7:0] exponent;
+    output reg  [7:0] distance;
+    output reg  [23:0] larger;
+    output reg  [23:0] smaller;
+    // Stub signals
+    reg  [31:0] held_a$d;
+    wire  [31:0] held_a$q;
+    reg  held_a$clock;
+    reg  [31:0] held_b$d;
+    wire  [31:0] held_b$q;
+    reg  held_b$clock;
+    reg  a_is_large$d;
+    wire  a_is_large$q;
+    reg  a_is_large$clock;
+    reg  [3:0] out_kind$d;
+    wire  [3:0] out_kind$q;
+    reg  out_kind$clock;
+    reg  [7:0] out_exponent$d;
+    wire  [7:0] out_exponent$q;
+    reg  out_exponent$clock;
+    reg  [7:0] out_distance$d;
+    wire  [7:0] out_distance$q;
+    reg  out_distance$clock;
+    reg  [23:0] out_large$d;
+    wire  [23:0] out_large$q;
+    reg  out_large$clock;
+    reg  [23:0] out_small$d;
+    wire  [23:0] out_small$q;
+    reg  out_small$clock;
+    // Local signals
+    reg  [30:0] magnitude_a;
+    reg  [30:0] magnitude_b;
+    reg  [31:0] x;
+    reg  [31:0] y;
+    reg  [7:0] exponent_x;
+    reg  [7:0] exponent_y;
+    reg  [22:0] fraction_x;
+    reg  [22:0] fraction_y;
+    reg  [7:0] shift_x;
+    reg  [7:0] shift_y;
+    reg  unlike;
+    reg  x_special;
+    reg  y_special;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$2$unpack$held_a held_a(
+        .d(held_a$d),
+        .q(held_a$q),
+        .clock(held_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$unpack$held_b held_b(
+        .d(held_b$d),
+        .q(held_b$q),
+        .clock(held_b$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$unpack$a_is_large a_is_large(
+        .d(a_is_large$d),
+        .q(a_is_large$q),
+        .clock(a_is_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$unpack$out_kind out_kind(
+        .d(out_kind$d),
+        .q(out_kind$q),
+        .clock(out_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$unpack$out_exponent out_exponent(
+        .d(out_exponent$d),
+        .q(out_exponent$q),
+        .clock(out_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$unpack$out_distance out_distance(
+        .d(out_distance$d),
+        .q(out_distance$q),
+        .clock(out_distance$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$unpack$out_large out_large(
+        .d(out_large$d),
+        .q(out_large$q),
+        .clock(out_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$unpack$out_small out_small(
+        .d(out_small$d),
+        .q(out_small$q),
+        .clock(out_small$clock)
+    );
+    // Update code
+    always @(*) begin
+        held_a$clock = clock;
+        held_b$clock = clock;
+        a_is_large$clock = clock;
+        out_kind$clock = clock;
+        out_exponent$clock = clock;
+        out_distance$clock = clock;
+        held_a$d = held_a$q;
+        held_b$d = held_b$q;
+        a_is_large$d = a_is_large$q;
+        out_kind$d = out_kind$q;
+        out_exponent$d = out_exponent$q;
+        out_distance$d = out_distance$q;
+        out_large$clock = clock;
+        out_small$clock = clock;
+        out_large$d = out_large$q;
+        out_small$d = out_small$q;
+        magnitude_a = a[(32'h0)+:(31)];
+        magnitude_b = b[(32'h0)+:(31)];
+        a_is_large$d = magnitude_a >= magnitude_b;
+        held_a$d = a;
+        held_b$d = b;
+        x = held_b$q;
+        y = held_a$q;
+        if (a_is_large$q) begin
+            x = held_a$q;
+            y = held_b$q;
+        end
+        exponent_x = x[(32'h17)+:(8)];
+        exponent_y = y[(32'h17)+:(8)];
+        fraction_x = x[(32'h0)+:(23)];
+        fraction_y = y[(32'h0)+:(23)];
+        unlike = x[32'h1f] ^ y[32'h1f];
+        x_special = &exponent_x;
+        y_special = &exponent_y;
+        out_large$d = ((fraction_x) & 24'hffffff);
+        out_small$d = ((fraction_y) & 24'hffffff);
+        shift_x = 32'h1;
+        shift_y = 32'h1;
+        if (|exponent_x) begin
+            shift_x = exponent_x;
+            out_large$d = ((fraction_x) & 24'hffffff) | 32'h800000;
+        end
+        if (|exponent_y) begin
+            shift_y = exponent_y;
+            out_small$d = ((fraction_y) & 24'hffffff) | 32'h800000;
+        end
+        out_exponent$d = shift_x;
+        out_distance$d = shift_x - shift_y;
+        out_kind$d[(64'h0)+:(1)] = x[32'h1f];
+        out_kind$d[(64'h1)+:(1)] = unlike;
+        out_kind$d[(64'h2)+:(1)] = (x_special & |fraction_x) | (y_special & |fraction_y) | (x_special & y_special & unlike);
+        out_kind$d[(64'h3)+:(1)] = x_special;
+        kind = out_kind$q;
+        exponent = out_exponent$q;
+        distance = out_distance$q;
+        larger = out_large$q;
+        smaller = out_small$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$unpack
+module iswitch_accel$datapath$accumulator$adders$lane$2$unpack$a_is_large(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$unpack$a_is_large
+module iswitch_accel$datapath$accumulator$adders$lane$2$unpack$held_a(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$unpack$held_a
+module iswitch_accel$datapath$accumulator$adders$lane$2$unpack$held_b(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$unpack$held_b
+module iswitch_accel$datapath$accumulator$adders$lane$2$unpack$out_distance(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$unpack$out_distance
+module iswitch_accel$datapath$accumulator$adders$lane$2$unpack$out_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$unpack$out_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$2$unpack$out_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$unpack$out_kind
+module iswitch_accel$datapath$accumulator$adders$lane$2$unpack$out_large(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$unpack$out_large
+module iswitch_accel$datapath$accumulator$adders$lane$2$unpack$out_small(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$unpack$out_small
+module iswitch_accel$datapath$accumulator$adders$lane$3(clock,a,b,sum);
+    // Module arguments
+    input wire  clock;
+    input wire  [31:0] a;
+    input wire  [31:0] b;
+    output reg  [31:0] sum;
+    // Stub signals
+    reg  unpack$clock;
+    reg  [31:0] unpack$a;
+    reg  [31:0] unpack$b;
+    wire  [3:0] unpack$kind;
+    wire  [7:0] unpack$exponent;
+    wire  [7:0] unpack$distance;
+    wire  [23:0] unpack$larger;
+    wire  [23:0] unpack$smaller;
+    reg  align$clock;
+    reg  [3:0] align$kind_in;
+    reg  [7:0] align$exponent_in;
+    reg  [7:0] align$distance;
+    reg  [23:0] align$larger;
+    reg  [23:0] align$smaller;
+    wire  [3:0] align$kind;
+    wire  [7:0] align$exponent;
+    wire  [27:0] align$total;
+    reg  normalise$clock;
+    reg  [3:0] normalise$kind_in;
+    reg  [7:0] normalise$exponent_in;
+    reg  [27:0] normalise$total;
+    wire  [3:0] normalise$kind;
+    wire  [7:0] normalise$exponent;
+    wire  [26:0] normalise$fraction;
+    reg  round$clock;
+    reg  [3:0] round$kind;
+    reg  [7:0] round$exponent;
+    reg  [26:0] round$fraction;
+    wire  [31:0] round$sum;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$3$unpack unpack(
+        .clock(unpack$clock),
+        .a(unpack$a),
+        .b(unpack$b),
+        .kind(unpack$kind),
+        .exponent(unpack$exponent),
+        .distance(unpack$distance),
+        .larger(unpack$larger),
+        .smaller(unpack$smaller)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$align align(
+        .clock(align$clock),
+        .kind_in(align$kind_in),
+        .exponent_in(align$exponent_in),
+        .distance(align$distance),
+        .larger(align$larger),
+        .smaller(align$smaller),
+        .kind(align$kind),
+        .exponent(align$exponent),
+        .total(align$total)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$normalise normalise(
+        .clock(normalise$clock),
+        .kind_in(normalise$kind_in),
+        .exponent_in(normalise$exponent_in),
+        .total(normalise$total),
+        .kind(normalise$kind),
+        .exponent(normalise$exponent),
+        .fraction(normalise$fraction)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$round round(
+        .clock(round$clock),
+        .kind(round$kind),
+        .exponent(round$exponent),
+        .fraction(round$fraction),
+        .sum(round$sum)
+    );
+    // Update code
+    always @(*) begin
+        unpack$clock = clock;
+        align$clock = clock;
+        normalise$clock = clock;
+        round$clock = clock;
+        unpack$a = a;
+        unpack$b = b;
+        align$kind_in = unpack$kind;
+        align$exponent_in = unpack$exponent;
+        align$distance = unpack$distance;
+        align$larger = unpack$larger;
+        align$smaller = unpack$smaller;
+        normalise$kind_in = align$kind;
+        normalise$exponent_in = align$exponent;
+        normalise$total = align$total;
+        round$kind = normalise$kind;
+        round$exponent = normalise$exponent;
+        round$fraction = normalise$fraction;
+        sum = round$sum;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3
+module iswitch_accel$datapath$accumulator$adders$lane$3$align(clock,kind_in,exponent_in,distance,larger,smaller,kind,exponent,total);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] kind_in;
+    input wire  [7:0] exponent_in;
+    input wire  [7:0] distance;
+    input wire  [23:0] larger;
+    input wire  [23:0] smaller;
+    output reg  [3:0] kind;
+    output reg  [7:0] exponent;
+    output reg  [27:0] total;
+    // Stub signals
+    reg  [3:0] aligned_kind$d;
+    wire  [3:0] aligned_kind$q;
+    reg  aligned_kind$clock;
+    reg  [7:0] aligned_exponent$d;
+    wire  [7:0] aligned_exponent$q;
+    reg  aligned_exponent$clock;
+    reg  [23:0] aligned_large$d;
+    wire  [23:0] aligned_large$q;
+    reg  aligned_large$clock;
+    reg  [26:0] aligned_small$d;
+    wire  [26:0] aligned_small$q;
+    reg  aligned_small$clock;
+    reg  [3:0] out_kind$d;
+    wire  [3:0] out_kind$q;
+    reg  out_kind$clock;
+    reg  [7:0] out_exponent$d;
+    wire  [7:0] out_exponent$q;
+    reg  out_exponent$clock;
+    reg  [27:0] out_total$d;
+    wire  [27:0] out_total$q;
+    reg  out_total$clock;
+    // Local signals
+    reg  [26:0] by_0;
+    reg  [26:0] by_1;
+    reg  [26:0] by_3;
+    reg  [26:0] by_7;
+    reg  [26:0] by_15;
+    reg  [26:0] by_31;
+    reg  lost_1;
+    reg  lost_3;
+    reg  lost_7;
+    reg  lost_15;
+    reg  lost_31;
+    reg  all_lost;
+    reg  [27:0] augend;
+    reg  [27:0] addend;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$3$align$aligned_kind aligned_kind(
+        .d(aligned_kind$d),
+        .q(aligned_kind$q),
+        .clock(aligned_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$align$aligned_exponent aligned_exponent(
+        .d(aligned_exponent$d),
+        .q(aligned_exponent$q),
+        .clock(aligned_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$align$aligned_large aligned_large(
+        .d(aligned_large$d),
+        .q(aligned_large$q),
+        .clock(aligned_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$align$aligned_small aligned_small(
+        .d(aligned_small$d),
+        .q(aligned_small$q),
+        .clock(aligned_small$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$align$out_kind out_kind(
+        .d(out_kind$d),
+        .q(out_kind$q),
+        .clock(out_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$align$out_exponent out_exponent(
+        .d(out_exponent$d),
+        .q(out_exponent$q),
+        .clock(out_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$align$out_total out_total(
+        .d(out_total$d),
+        .q(out_total$q),
+        .clock(out_total$clock)
+    );
+    // Update code
+    always @(*) begin
+        aligned_kind$clock = clock;
+        aligned_exponent$clock = clock;
+        aligned_large$clock = clock;
+        aligned_small$clock = clock;
+        aligned_kind$d = aligned_kind$q;
+        aligned_exponent$d = aligned_exponent$q;
+        aligned_large$d = aligned_large$q;
+        aligned_small$d = aligned_small$q;
+        out_kind$clock = clock;
+        out_exponent$clock = clock;
+        out_total$clock = clock;
+        out_kind$d = out_kind$q;
+        out_exponent$d = out_exponent$q;
+        out_total$d = out_total$q;
+        by_0 = ((smaller) & 27'h7ffffff) << 32'h3;
+        by_1 = by_0;
+        lost_1 = 1'b0;
+        if (distance[32'h0]) begin
+            by_1 = by_0 >> 32'h1;
+            lost_1 = by_0[32'h0];
+        end
+        by_3 = by_1;
+        lost_3 = lost_1;
+        if (distance[32'h1]) begin
+            by_3 = by_1 >> 32'h2;
+            lost_3 = lost_1 | |by_1[(32'h0)+:(2)];
+        end
+        by_7 = by_3;
+        lost_7 = lost_3;
+        if (distance[32'h2]) begin
+            by_7 = by_3 >> 32'h4;
+            lost_7 = lost_3 | |by_3[(32'h0)+:(4)];
+        end
+        by_15 = by_7;
+        lost_15 = lost_7;
+        if (distance[32'h3]) begin
+            by_15 = by_7 >> 32'h8;
+            lost_15 = lost_7 | |by_7[(32'h0)+:(8)];
+        end
+        by_31 = by_15;
+        lost_31 = lost_15;
+        if (distance[32'h4]) begin
+            by_31 = by_15 >> 32'h10;
+            lost_31 = lost_15 | |by_15[(32'h0)+:(16)];
+        end
+        aligned_small$d = by_31 | ((lost_31) & 27'h7ffffff);
+        all_lost = |distance[(32'h5)+:(3)];
+        if (all_lost) begin
+            aligned_small$d = ((|smaller) & 27'h7ffffff);
+        end
+        aligned_kind$d = kind_in;
+        aligned_exponent$d = exponent_in;
+        aligned_large$d = larger;
+        augend = ((aligned_large$q) & 28'hfffffff) << 32'h3;
+        addend = ((aligned_small$q) & 28'hfffffff);
+        out_total$d = augend + addend;
+        if (aligned_kind$q[(64'h1)+:(1)]) begin
+            out_total$d = augend - addend;
+        end
+        out_kind$d = aligned_kind$q;
+        out_exponent$d = aligned_exponent$q;
+        kind = out_kind$q;
+        exponent = out_exponent$q;
+        total = out_total$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$align
+module iswitch_accel$datapath$accumulator$adders$lane$3$align$aligned_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$align$aligned_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$3$align$aligned_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$align$aligned_kind
+module iswitch_accel$datapath$accumulator$adders$lane$3$align$aligned_large(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$align$aligned_large
+module iswitch_accel$datapath$accumulator$adders$lane$3$align$aligned_small(d,q,clock);
+    // Module arguments
+    input wire  [26:0] d;
+    output reg  [26:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 27'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$align$aligned_small
+module iswitch_accel$datapath$accumulator$adders$lane$3$align$out_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$align$out_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$3$align$out_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$align$out_kind
+module iswitch_accel$datapath$accumulator$adders$lane$3$align$out_total(d,q,clock);
+    // Module arguments
+    input wire  [27:0] d;
+    output reg  [27:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 28'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$align$out_total
+module iswitch_accel$datapath$accumulator$adders$lane$3$normalise(clock,kind_in,exponent_in,total,kind,exponent,fraction);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] kind_in;
+    input wire  [7:0] exponent_in;
+    input wire  [27:0] total;
+    output reg  [3:0] kind;
+    output reg  [7:0] exponent;
+    output reg  [26:0] fraction;
+    // Stub signals
+    reg  [3:0] counted_kind$d;
+    wire  [3:0] counted_kind$q;
+    reg  counted_kind$clock;
+    reg  [7:0] counted_exponent$d;
+    wire  [7:0] counted_exponent$q;
+    reg  counted_exponent$clock;
+    reg  [27:0] counted_total$d;
+    wire  [27:0] counted_total$q;
+    reg  counted_total$clock;
+    reg  [4:0] shift$d;
+    wire  [4:0] shift$q;
+    reg  shift$clock;
+    reg  [3:0] out_kind$d;
+    wire  [3:0] out_kind$q;
+    reg  out_kind$clock;
+    reg  [7:0] out_exponent$d;
+    wire  [7:0] out_exponent$q;
+    reg  out_exponent$clock;
+    reg  [26:0] out_fraction$d;
+    wire  [26:0] out_fraction$q;
+    reg  out_fraction$clock;
+    // Local signals
+    reg  [4:0] zeros;
+    reg  [7:0] wide_zeros;
+    reg  [7:0] most;
+    reg  [26:0] by_0;
+    reg  [26:0] by_1;
+    reg  [26:0] by_3;
+    reg  [26:0] by_7;
+    reg  [26:0] by_15;
+    reg  [26:0] by_31;
+    reg  [7:0] wide_shift;
+    reg  lowest;
+    reg  [26:0] carried;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$3$normalise$counted_kind counted_kind(
+        .d(counted_kind$d),
+        .q(counted_kind$q),
+        .clock(counted_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$normalise$counted_exponent counted_exponent(
+        .d(counted_exponent$d),
+        .q(counted_exponent$q),
+        .clock(counted_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$normalise$counted_total counted_total(
+        .d(counted_total$d),
+        .q(counted_total$q),
+        .clock(counted_total$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$normalise$shift shift(
+        .d(shift$d),
+        .q(shift$q),
+        .clock(shift$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$normalise$out_kind out_kind(
+        .d(out_kind$d),
+        .q(out_kind$q),
+        .clock(out_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$normalise$out_exponent out_exponent(
+        .d(out_exponent$d),
+        .q(out_exponent$q),
+        .clock(out_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$normalise$out_fraction out_fraction(
+        .d(out_fraction$d),
+        .q(out_fraction$q),
+        .clock(out_fraction$clock)
+    );
+    // Update code
+    always @(*) begin
+        counted_kind$clock = clock;
+        counted_exponent$clock = clock;
+        counted_total$clock = clock;
+        shift$clock = clock;
+        counted_kind$d = counted_kind$q;
+        counted_exponent$d = counted_exponent$q;
+        counted_total$d = counted_total$q;
+        shift$d = shift$q;
+        out_kind$clock = clock;
+        out_exponent$clock = clock;
+        out_fraction$clock = clock;
+        out_kind$d = out_kind$q;
+        out_exponent$d = out_exponent$q;
+        out_fraction$d = out_fraction$q;
+        zeros = 32'h1f;
+        if (total[0]) begin
+            zeros = (32'h1a - 0);
+        end
+        if (total[1]) begin
+            zeros = (32'h1a - 1);
+        end
+        if (total[2]) begin
+            zeros = (32'h1a - 2);
+        end
+        if (total[3]) begin
+            zeros = (32'h1a - 3);
+        end
+        if (total[4]) begin
+            zeros = (32'h1a - 4);
+        end
+        if (total[5]) begin
+            zeros = (32'h1a - 5);
+        end
+        if (total[6]) begin
+            zeros = (32'h1a - 6);
+        end
+        if (total[7]) begin
+            zeros = (32'h1a - 7);
+        end
+        if (total[8]) begin
+            zeros = (32'h1a - 8);
+        end
+        if (total[9]) begin
+            zeros = (32'h1a - 9);
+        end
+        if (total[10]) begin
+            zeros = (32'h1a - 10);
+        end
+        if (total[11]) begin
+            zeros = (32'h1a - 11);
+        end
+        if (total[12]) begin
+            zeros = (32'h1a - 12);
+        end
+        if (total[13]) begin
+            zeros = (32'h1a - 13);
+        end
+        if (total[14]) begin
+            zeros = (32'h1a - 14);
+        end
+        if (total[15]) begin
+            zeros = (32'h1a - 15);
+        end
+        if (total[16]) begin
+            zeros = (32'h1a - 16);
+        end
+        if (total[17]) begin
+            zeros = (32'h1a - 17);
+        end
+        if (total[18]) begin
+            zeros = (32'h1a - 18);
+        end
+        if (total[19]) begin
+            zeros = (32'h1a - 19);
+        end
+        if (total[20]) begin
+            zeros = (32'h1a - 20);
+        end
+        if (total[21]) begin
+            zeros = (32'h1a - 21);
+        end
+        if (total[22]) begin
+            zeros = (32'h1a - 22);
+        end
+        if (total[23]) begin
+            zeros = (32'h1a - 23);
+        end
+        if (total[24]) begin
+            zeros = (32'h1a - 24);
+        end
+        if (total[25]) begin
+            zeros = (32'h1a - 25);
+        end
+        if (total[26]) begin
+            zeros = (32'h1a - 26);
+        end
+        most = exponent_in - 32'h1;
+        wide_zeros = ((zeros) & 8'hff);
+        shift$d = zeros;
+        if (wide_zeros > most) begin
+            shift$d = most[(32'h0)+:(5)];
+        end
+        counted_kind$d = kind_in;
+        counted_exponent$d = exponent_in;
+        counted_total$d = total;
+        by_0 = counted_total$q[(32'h0)+:(27)];
+        by_1 = by_0;
+        if (shift$q[32'h0]) begin
+            by_1 = by_0 << 32'h1;
+        end
+        by_3 = by_1;
+        if (shift$q[32'h1]) begin
+            by_3 = by_1 << 32'h2;
+        end
+        by_7 = by_3;
+        if (shift$q[32'h2]) begin
+            by_7 = by_3 << 32'h4;
+        end
+        by_15 = by_7;
+        if (shift$q[32'h3]) begin
+            by_15 = by_7 << 32'h8;
+        end
+        by_31 = by_15;
+        if (shift$q[32'h4]) begin
+            by_31 = by_15 << 32'h10;
+        end
+        wide_shift = ((shift$q) & 8'hff);
+        lowest = counted_total$q[(32'h0)+:(1)];
+        carried = counted_total$q[(32'h1)+:(27)];
+        out_fraction$d = by_31;
+        out_exponent$d = counted_exponent$q - wide_shift;
+        if (counted_total$q[32'h1b]) begin
+            out_fraction$d = carried | ((lowest) & 27'h7ffffff);
+            out_exponent$d = counted_exponent$q + 32'h1;
+        end
+        out_kind$d = counted_kind$q;
+        if (counted_kind$q[(64'h1)+:(1)] & ~|counted_total$q) begin
+            out_kind$d[(64'h0)+:(1)] = 1'b0;
+        end
+        kind = out_kind$q;
+        exponent = out_exponent$q;
+        fraction = out_fraction$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$normalise
+module iswitch_accel$datapath$accumulator$adders$lane$3$normalise$counted_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$normalise$counted_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$3$normalise$counted_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$normalise$counted_kind
+module iswitch_accel$datapath$accumulator$adders$lane$3$normalise$counted_total(d,q,clock);
+    // Module arguments
+    input wire  [27:0] d;
+    output reg  [27:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 28'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$normalise$counted_total
+module iswitch_accel$datapath$accumulator$adders$lane$3$normalise$out_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$normalise$out_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$3$normalise$out_fraction(d,q,clock);
+    // Module arguments
+    input wire  [26:0] d;
+    output reg  [26:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 27'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$normalise$out_fraction
+module iswitch_accel$datapath$accumulator$adders$lane$3$normalise$out_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$normalise$out_kind
+module iswitch_accel$datapath$accumulator$adders$lane$3$normalise$shift(d,q,clock);
+    // Module arguments
+    input wire  [4:0] d;
+    output reg  [4:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 5'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$normalise$shift
+module iswitch_accel$datapath$accumulator$adders$lane$3$round(clock,kind,exponent,fraction,sum);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] kind;
+    input wire  [7:0] exponent;
+    input wire  [26:0] fraction;
+    output reg  [31:0] sum;
+    // Stub signals
+    reg  [31:0] out_sum$d;
+    wire  [31:0] out_sum$q;
+    reg  out_sum$clock;
+    // Local signals
+    reg  [22:0] kept;
+    reg  [30:0] field;
+    reg  [30:0] truncated;
+    reg  up;
+    reg  [30:0] rounded;
+    reg  [7:0] top;
+    reg  [31:0] magnitude;
+    reg  [31:0] sign;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$3$round$out_sum out_sum(
+        .d(out_sum$d),
+        .q(out_sum$q),
+        .clock(out_sum$clock)
+    );
+    // Update code
+    always @(*) begin
+        out_sum$clock = clock;
+        out_sum$d = out_sum$q;
+        kept = fraction[(32'h3)+:(23)];
+        field = ((exponent) & 31'h7fffffff) << 32'h17;
+        truncated = ((kept) & 31'h7fffffff);
+        if (fraction[32'h1a]) begin
+            truncated = ((kept) & 31'h7fffffff) | field;
+        end
+        up = fraction[32'h2] & (fraction[32'h3] | fraction[32'h1] | fraction[32'h0]);
+        rounded = truncated;
+        if (up) begin
+            rounded = truncated + 32'h1;
+        end
+        top = rounded[(32'h17)+:(8)];
+        magnitude = ((rounded) & 32'hffffffff);
+        if (&top | kind[(64'h3)+:(1)]) begin
+            magnitude = 32'h7f800000;
+        end
+        sign = ((kind[(64'h0)+:(1)]) & 32'hffffffff) << 32'h1f;
+        out_sum$d = magnitude | sign;
+        if (kind[(64'h2)+:(1)]) begin
+            out_sum$d = 32'h7fc00000;
+        end
+        sum = out_sum$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$round
+module iswitch_accel$datapath$accumulator$adders$lane$3$round$out_sum(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$round$out_sum
+module iswitch_accel$datapath$accumulator$adders$lane$3$unpack(clock,a,b,kind,exponent,distance,larger,smaller);
+    // Module arguments
+    input wire  clock;
+    input wire  [31:0] a;
+    input wire  [31:0] b;
+    output reg  [3:0] kind;
+    output reg  [7:0] exponent;
+    output reg  [7:0] distance;
+    output reg  [23:0] larger;
+    output reg  [23:0] smaller;
+    // Stub signals
+    reg  [31:0] held_a$d;
+    wire  [31:0] held_a$q;
+    reg  held_a$clock;
+    reg  [31:0] held_b$d;
+    wire  [31:0] held_b$q;
+    reg  held_b$clock;
+    reg  a_is_large$d;
+    wire  a_is_large$q;
+    reg  a_is_large$clock;
+    reg  [3:0] out_kind$d;
+    wire  [3:0] out_kind$q;
+    reg  out_kind$clock;
+    reg  [7:0] out_exponent$d;
+    wire  [7:0] out_exponent$q;
+    reg  out_exponent$clock;
+    reg  [7:0] out_distance$d;
+    wire  [7:0] out_distance$q;
+    reg  out_distance$clock;
+    reg  [23:0] out_large$d;
+    wire  [23:0] out_large$q;
+    reg  out_large$clock;
+    reg  [23:0] out_small$d;
+    wire  [23:0] out_small$q;
+    reg  out_small$clock;
+    // Local signals
+    reg  [30:0] magnitude_a;
+    reg  [30:0] magnitude_b;
+    reg  [31:0] x;
+    reg  [31:0] y;
+    reg  [7:0] exponent_x;
+    reg  [7:0] exponent_y;
+    reg  [22:0] fraction_x;
+    reg  [22:0] fraction_y;
+    reg  [7:0] shift_x;
+    reg  [7:0] shift_y;
+    reg  unlike;
+    reg  x_special;
+    reg  y_special;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$3$unpack$held_a held_a(
+        .d(held_a$d),
+        .q(held_a$q),
+        .clock(held_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$unpack$held_b held_b(
+        .d(held_b$d),
+        .q(held_b$q),
+        .clock(held_b$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$unpack$a_is_large a_is_large(
+        .d(a_is_large$d),
+        .q(a_is_large$q),
+        .clock(a_is_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$unpack$out_kind out_kind(
+        .d(out_kind$d),
+        .q(out_kind$q),
+        .clock(out_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$unpack$out_exponent out_exponent(
+        .d(out_exponent$d),
+        .q(out_exponent$q),
+        .clock(out_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$unpack$out_distance out_distance(
+        .d(out_distance$d),
+        .q(out_distance$q),
+        .clock(out_distance$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$unpack$out_large out_large(
+        .d(out_large$d),
+        .q(out_large$q),
+        .clock(out_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$unpack$out_small out_small(
+        .d(out_small$d),
+        .q(out_small$q),
+        .clock(out_small$clock)
+    );
+    // Update code
+    always @(*) begin
+        held_a$clock = clock;
+        held_b$clock = clock;
+        a_is_large$clock = clock;
+        out_kind$clock = clock;
+        out_exponent$clock = clock;
+        out_distance$clock = clock;
+        held_a$d = held_a$q;
+        held_b$d = held_b$q;
+        a_is_large$d = a_is_large$q;
+        out_kind$d = out_kind$q;
+        out_exponent$d = out_exponent$q;
+        out_distance$d = out_distance$q;
+        out_large$clock = clock;
+        out_small$clock = clock;
+        out_large$d = out_large$q;
+        out_small$d = out_small$q;
+        magnitude_a = a[(32'h0)+:(31)];
+        magnitude_b = b[(32'h0)+:(31)];
+        a_is_large$d = magnitude_a >= magnitude_b;
+        held_a$d = a;
+        held_b$d = b;
+        x = held_b$q;
+        y = held_a$q;
+        if (a_is_large$q) begin
+            x = held_a$q;
+            y = held_b$q;
+        end
+        exponent_x = x[(32'h17)+:(8)];
+        exponent_y = y[(32'h17)+:(8)];
+        fraction_x = x[(32'h0)+:(23)];
+        fraction_y = y[(32'h0)+:(23)];
+        unlike = x[32'h1f] ^ y[32'h1f];
+        x_special = &exponent_x;
+        y_special = &exponent_y;
+        out_large$d = ((fraction_x) & 24'hffffff);
+        out_small$d = ((fraction_y) & 24'hffffff);
+        shift_x = 32'h1;
+        shift_y = 32'h1;
+        if (|exponent_x) begin
+            shift_x = exponent_x;
+            out_large$d = ((fraction_x) & 24'hffffff) | 32'h800000;
+        end
+        if (|exponent_y) begin
+            shift_y = exponent_y;
+            out_small$d = ((fraction_y) & 24'hffffff) | 32'h800000;
+        end
+        out_exponent$d = shift_x;
+        out_distance$d = shift_x - shift_y;
+        out_kind$d[(64'h0)+:(1)] = x[32'h1f];
+        out_kind$d[(64'h1)+:(1)] = unlike;
+        out_kind$d[(64'h2)+:(1)] = (x_special & |fraction_x) | (y_special & |fraction_y) | (x_special & y_special & unlike);
+        out_kind$d[(64'h3)+:(1)] = x_special;
+        kind = out_kind$q;
+        exponent = out_exponent$q;
+        distance = out_distance$q;
+        larger = out_large$q;
+        smaller = out_small$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$unpack
+module iswitch_accel$datapath$accumulator$adders$lane$3$unpack$a_is_large(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$unpack$a_is_large
+module iswitch_accel$datapath$accumulator$adders$lane$3$unpack$held_a(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$unpack$held_a
+module iswitch_accel$datapath$accumulator$adders$lane$3$unpack$held_b(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$unpack$held_b
+module iswitch_accel$datapath$accumulator$adders$lane$3$unpack$out_distance(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$unpack$out_distance
+module iswitch_accel$datapath$accumulator$adders$lane$3$unpack$out_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$unpack$out_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$3$unpack$out_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$unpack$out_kind
+module iswitch_accel$datapath$accumulator$adders$lane$3$unpack$out_large(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$unpack$out_large
+module iswitch_accel$datapath$accumulator$adders$lane$3$unpack$out_small(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$unpack$out_small
+module iswitch_accel$datapath$accumulator$adders$lane$4(clock,a,b,sum);
+    // Module arguments
+    input wire  clock;
+    input wire  [31:0] a;
+    input wire  [31:0] b;
+    output reg  [31:0] sum;
+    // Stub signals
+    reg  unpack$clock;
+    reg  [31:0] unpack$a;
+    reg  [31:0] unpack$b;
+    wire  [3:0] unpack$kind;
+    wire  [7:0] unpack$exponent;
+    wire  [7:0] unpack$distance;
+    wire  [23:0] unpack$larger;
+    wire  [23:0] unpack$smaller;
+    reg  align$clock;
+    reg  [3:0] align$kind_in;
+    reg  [7:0] align$exponent_in;
+    reg  [7:0] align$distance;
+    reg  [23:0] align$larger;
+    reg  [23:0] align$smaller;
+    wire  [3:0] align$kind;
+    wire  [7:0] align$exponent;
+    wire  [27:0] align$total;
+    reg  normalise$clock;
+    reg  [3:0] normalise$kind_in;
+    reg  [7:0] normalise$exponent_in;
+    reg  [27:0] normalise$total;
+    wire  [3:0] normalise$kind;
+    wire  [7:0] normalise$exponent;
+    wire  [26:0] normalise$fraction;
+    reg  round$clock;
+    reg  [3:0] round$kind;
+    reg  [7:0] round$exponent;
+    reg  [26:0] round$fraction;
+    wire  [31:0] round$sum;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$4$unpack unpack(
+        .clock(unpack$clock),
+        .a(unpack$a),
+        .b(unpack$b),
+        .kind(unpack$kind),
+        .exponent(unpack$exponent),
+        .distance(unpack$distance),
+        .larger(unpack$larger),
+        .smaller(unpack$smaller)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$align align(
+        .clock(align$clock),
+        .kind_in(align$kind_in),
+        .exponent_in(align$exponent_in),
+        .distance(align$distance),
+        .larger(align$larger),
+        .smaller(align$smaller),
+        .kind(align$kind),
+        .exponent(align$exponent),
+        .total(align$total)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$normalise normalise(
+        .clock(normalise$clock),
+        .kind_in(normalise$kind_in),
+        .exponent_in(normalise$exponent_in),
+        .total(normalise$total),
+        .kind(normalise$kind),
+        .exponent(normalise$exponent),
+        .fraction(normalise$fraction)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$round round(
+        .clock(round$clock),
+        .kind(round$kind),
+        .exponent(round$exponent),
+        .fraction(round$fraction),
+        .sum(round$sum)
+    );
+    // Update code
+    always @(*) begin
+        unpack$clock = clock;
+        align$clock = clock;
+        normalise$clock = clock;
+        round$clock = clock;
+        unpack$a = a;
+        unpack$b = b;
+        align$kind_in = unpack$kind;
+        align$exponent_in = unpack$exponent;
+        align$distance = unpack$distance;
+        align$larger = unpack$larger;
+        align$smaller = unpack$smaller;
+        normalise$kind_in = align$kind;
+        normalise$exponent_in = align$exponent;
+        normalise$total = align$total;
+        round$kind = normalise$kind;
+        round$exponent = normalise$exponent;
+        round$fraction = normalise$fraction;
+        sum = round$sum;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4
+module iswitch_accel$datapath$accumulator$adders$lane$4$align(clock,kind_in,exponent_in,distance,larger,smaller,kind,exponent,total);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] kind_in;
+    input wire  [7:0] exponent_in;
+    input wire  [7:0] distance;
+    input wire  [23:0] larger;
+    input wire  [23:0] smaller;
+    output reg  [3:0] kind;
+    output reg  [7:0] exponent;
+    output reg  [27:0] total;
+    // Stub signals
+    reg  [3:0] aligned_kind$d;
+    wire  [3:0] aligned_kind$q;
+    reg  aligned_kind$clock;
+    reg  [7:0] aligned_exponent$d;
+    wire  [7:0] aligned_exponent$q;
+    reg  aligned_exponent$clock;
+    reg  [23:0] aligned_large$d;
+    wire  [23:0] aligned_large$q;
+    reg  aligned_large$clock;
+    reg  [26:0] aligned_small$d;
+    wire  [26:0] aligned_small$q;
+    reg  aligned_small$clock;
+    reg  [3:0] out_kind$d;
+    wire  [3:0] out_kind$q;
+    reg  out_kind$clock;
+    reg  [7:0] out_exponent$d;
+    wire  [7:0] out_exponent$q;
+    reg  out_exponent$clock;
+    reg  [27:0] out_total$d;
+    wire  [27:0] out_total$q;
+    reg  out_total$clock;
+    // Local signals
+    reg  [26:0] by_0;
+    reg  [26:0] by_1;
+    reg  [26:0] by_3;
+    reg  [26:0] by_7;
+    reg  [26:0] by_15;
+    reg  [26:0] by_31;
+    reg  lost_1;
+    reg  lost_3;
+    reg  lost_7;
+    reg  lost_15;
+    reg  lost_31;
+    reg  all_lost;
+    reg  [27:0] augend;
+    reg  [27:0] addend;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$4$align$aligned_kind aligned_kind(
+        .d(aligned_kind$d),
+        .q(aligned_kind$q),
+        .clock(aligned_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$align$aligned_exponent aligned_exponent(
+        .d(aligned_exponent$d),
+        .q(aligned_exponent$q),
+        .clock(aligned_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$align$aligned_large aligned_large(
+        .d(aligned_large$d),
+        .q(aligned_large$q),
+        .clock(aligned_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$align$aligned_small aligned_small(
+        .d(aligned_small$d),
+        .q(aligned_small$q),
+        .clock(aligned_small$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$align$out_kind out_kind(
+        .d(out_kind$d),
+        .q(out_kind$q),
+        .clock(out_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$align$out_exponent out_exponent(
+        .d(out_exponent$d),
+        .q(out_exponent$q),
+        .clock(out_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$align$out_total out_total(
+        .d(out_total$d),
+        .q(out_total$q),
+        .clock(out_total$clock)
+    );
+    // Update code
+    always @(*) begin
+        aligned_kind$clock = clock;
+        aligned_exponent$clock = clock;
+        aligned_large$clock = clock;
+        aligned_small$clock = clock;
+        aligned_kind$d = aligned_kind$q;
+        aligned_exponent$d = aligned_exponent$q;
+        aligned_large$d = aligned_large$q;
+        aligned_small$d = aligned_small$q;
+        out_kind$clock = clock;
+        out_exponent$clock = clock;
+        out_total$clock = clock;
+        out_kind$d = out_kind$q;
+        out_exponent$d = out_exponent$q;
+        out_total$d = out_total$q;
+        by_0 = ((smaller) & 27'h7ffffff) << 32'h3;
+        by_1 = by_0;
+        lost_1 = 1'b0;
+        if (distance[32'h0]) begin
+            by_1 = by_0 >> 32'h1;
+            lost_1 = by_0[32'h0];
+        end
+        by_3 = by_1;
+        lost_3 = lost_1;
+        if (distance[32'h1]) begin
+            by_3 = by_1 >> 32'h2;
+            lost_3 = lost_1 | |by_1[(32'h0)+:(2)];
+        end
+        by_7 = by_3;
+        lost_7 = lost_3;
+        if (distance[32'h2]) begin
+            by_7 = by_3 >> 32'h4;
+            lost_7 = lost_3 | |by_3[(32'h0)+:(4)];
+        end
+        by_15 = by_7;
+        lost_15 = lost_7;
+        if (distance[32'h3]) begin
+            by_15 = by_7 >> 32'h8;
+            lost_15 = lost_7 | |by_7[(32'h0)+:(8)];
+        end
+        by_31 = by_15;
+        lost_31 = lost_15;
+        if (distance[32'h4]) begin
+            by_31 = by_15 >> 32'h10;
+            lost_31 = lost_15 | |by_15[(32'h0)+:(16)];
+        end
+        aligned_small$d = by_31 | ((lost_31) & 27'h7ffffff);
+        all_lost = |distance[(32'h5)+:(3)];
+        if (all_lost) begin
+            aligned_small$d = ((|smaller) & 27'h7ffffff);
+        end
+        aligned_kind$d = kind_in;
+        aligned_exponent$d = exponent_in;
+        aligned_large$d = larger;
+        augend = ((aligned_large$q) & 28'hfffffff) << 32'h3;
+        addend = ((aligned_small$q) & 28'hfffffff);
+        out_total$d = augend + addend;
+        if (aligned_kind$q[(64'h1)+:(1)]) begin
+            out_total$d = augend - addend;
+        end
+        out_kind$d = aligned_kind$q;
+        out_exponent$d = aligned_exponent$q;
+        kind = out_kind$q;
+        exponent = out_exponent$q;
+        total = out_total$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$align
+module iswitch_accel$datapath$accumulator$adders$lane$4$align$aligned_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$align$aligned_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$4$align$aligned_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$align$aligned_kind
+module iswitch_accel$datapath$accumulator$adders$lane$4$align$aligned_large(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$align$aligned_large
+module iswitch_accel$datapath$accumulator$adders$lane$4$align$aligned_small(d,q,clock);
+    // Module arguments
+    input wire  [26:0] d;
+    output reg  [26:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 27'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$align$aligned_small
+module iswitch_accel$datapath$accumulator$adders$lane$4$align$out_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$align$out_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$4$align$out_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$align$out_kind
+module iswitch_accel$datapath$accumulator$adders$lane$4$align$out_total(d,q,clock);
+    // Module arguments
+    input wire  [27:0] d;
+    output reg  [27:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 28'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$align$out_total
+module iswitch_accel$datapath$accumulator$adders$lane$4$normalise(clock,kind_in,exponent_in,total,kind,exponent,fraction);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] kind_in;
+    input wire  [7:0] exponent_in;
+    input wire  [27:0] total;
+    output reg  [3:0] kind;
+    output reg  [7:0] exponent;
+    output reg  [26:0] fraction;
+    // Stub signals
+    reg  [3:0] counted_kind$d;
+    wire  [3:0] counted_kind$q;
+    reg  counted_kind$clock;
+    reg  [7:0] counted_exponent$d;
+    wire  [7:0] counted_exponent$q;
+    reg  counted_exponent$clock;
+    reg  [27:0] counted_total$d;
+    wire  [27:0] counted_total$q;
+    reg  counted_total$clock;
+    reg  [4:0] shift$d;
+    wire  [4:0] shift$q;
+    reg  shift$clock;
+    reg  [3:0] out_kind$d;
+    wire  [3:0] out_kind$q;
+    reg  out_kind$clock;
+    reg  [7:0] out_exponent$d;
+    wire  [7:0] out_exponent$q;
+    reg  out_exponent$clock;
+    reg  [26:0] out_fraction$d;
+    wire  [26:0] out_fraction$q;
+    reg  out_fraction$clock;
+    // Local signals
+    reg  [4:0] zeros;
+    reg  [7:0] wide_zeros;
+    reg  [7:0] most;
+    reg  [26:0] by_0;
+    reg  [26:0] by_1;
+    reg  [26:0] by_3;
+    reg  [26:0] by_7;
+    reg  [26:0] by_15;
+    reg  [26:0] by_31;
+    reg  [7:0] wide_shift;
+    reg  lowest;
+    reg  [26:0] carried;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$4$normalise$counted_kind counted_kind(
+        .d(counted_kind$d),
+        .q(counted_kind$q),
+        .clock(counted_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$normalise$counted_exponent counted_exponent(
+        .d(counted_exponent$d),
+        .q(counted_exponent$q),
+        .clock(counted_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$normalise$counted_total counted_total(
+        .d(counted_total$d),
+        .q(counted_total$q),
+        .clock(counted_total$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$normalise$shift shift(
+        .d(shift$d),
+        .q(shift$q),
+        .clock(shift$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$normalise$out_kind out_kind(
+        .d(out_kind$d),
+        .q(out_kind$q),
+        .clock(out_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$normalise$out_exponent out_exponent(
+        .d(out_exponent$d),
+        .q(out_exponent$q),
+        .clock(out_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$normalise$out_fraction out_fraction(
+        .d(out_fraction$d),
+        .q(out_fraction$q),
+        .clock(out_fraction$clock)
+    );
+    // Update code
+    always @(*) begin
+        counted_kind$clock = clock;
+        counted_exponent$clock = clock;
+        counted_total$clock = clock;
+        shift$clock = clock;
+        counted_kind$d = counted_kind$q;
+        counted_exponent$d = counted_exponent$q;
+        counted_total$d = counted_total$q;
+        shift$d = shift$q;
+        out_kind$clock = clock;
+        out_exponent$clock = clock;
+        out_fraction$clock = clock;
+        out_kind$d = out_kind$q;
+        out_exponent$d = out_exponent$q;
+        out_fraction$d = out_fraction$q;
+        zeros = 32'h1f;
+        if (total[0]) begin
+            zeros = (32'h1a - 0);
+        end
+        if (total[1]) begin
+            zeros = (32'h1a - 1);
+        end
+        if (total[2]) begin
+            zeros = (32'h1a - 2);
+        end
+        if (total[3]) begin
+            zeros = (32'h1a - 3);
+        end
+        if (total[4]) begin
+            zeros = (32'h1a - 4);
+        end
+        if (total[5]) begin
+            zeros = (32'h1a - 5);
+        end
+        if (total[6]) begin
+            zeros = (32'h1a - 6);
+        end
+        if (total[7]) begin
+            zeros = (32'h1a - 7);
+        end
+        if (total[8]) begin
+            zeros = (32'h1a - 8);
+        end
+        if (total[9]) begin
+            zeros = (32'h1a - 9);
+        end
+        if (total[10]) begin
+            zeros = (32'h1a - 10);
+        end
+        if (total[11]) begin
+            zeros = (32'h1a - 11);
+        end
+        if (total[12]) begin
+            zeros = (32'h1a - 12);
+        end
+        if (total[13]) begin
+            zeros = (32'h1a - 13);
+        end
+        if (total[14]) begin
+            zeros = (32'h1a - 14);
+        end
+        if (total[15]) begin
+            zeros = (32'h1a - 15);
+        end
+        if (total[16]) begin
+            zeros = (32'h1a - 16);
+        end
+        if (total[17]) begin
+            zeros = (32'h1a - 17);
+        end
+        if (total[18]) begin
+            zeros = (32'h1a - 18);
+        end
+        if (total[19]) begin
+            zeros = (32'h1a - 19);
+        end
+        if (total[20]) begin
+            zeros = (32'h1a - 20);
+        end
+        if (total[21]) begin
+            zeros = (32'h1a - 21);
+        end
+        if (total[22]) begin
+            zeros = (32'h1a - 22);
+        end
+        if (total[23]) begin
+            zeros = (32'h1a - 23);
+        end
+        if (total[24]) begin
+            zeros = (32'h1a - 24);
+        end
+        if (total[25]) begin
+            zeros = (32'h1a - 25);
+        end
+        if (total[26]) begin
+            zeros = (32'h1a - 26);
+        end
+        most = exponent_in - 32'h1;
+        wide_zeros = ((zeros) & 8'hff);
+        shift$d = zeros;
+        if (wide_zeros > most) begin
+            shift$d = most[(32'h0)+:(5)];
+        end
+        counted_kind$d = kind_in;
+        counted_exponent$d = exponent_in;
+        counted_total$d = total;
+        by_0 = counted_total$q[(32'h0)+:(27)];
+        by_1 = by_0;
+        if (shift$q[32'h0]) begin
+            by_1 = by_0 << 32'h1;
+        end
+        by_3 = by_1;
+        if (shift$q[32'h1]) begin
+            by_3 = by_1 << 32'h2;
+        end
+        by_7 = by_3;
+        if (shift$q[32'h2]) begin
+            by_7 = by_3 << 32'h4;
+        end
+        by_15 = by_7;
+        if (shift$q[32'h3]) begin
+            by_15 = by_7 << 32'h8;
+        end
+        by_31 = by_15;
+        if (shift$q[32'h4]) begin
+            by_31 = by_15 << 32'h10;
+        end
+        wide_shift = ((shift$q) & 8'hff);
+        lowest = counted_total$q[(32'h0)+:(1)];
+        carried = counted_total$q[(32'h1)+:(27)];
+        out_fraction$d = by_31;
+        out_exponent$d = counted_exponent$q - wide_shift;
+        if (counted_total$q[32'h1b]) begin
+            out_fraction$d = carried | ((lowest) & 27'h7ffffff);
+            out_exponent$d = counted_exponent$q + 32'h1;
+        end
+        out_kind$d = counted_kind$q;
+        if (counted_kind$q[(64'h1)+:(1)] & ~|counted_total$q) begin
+            out_kind$d[(64'h0)+:(1)] = 1'b0;
+        end
+        kind = out_kind$q;
+        exponent = out_exponent$q;
+        fraction = out_fraction$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$normalise
+module iswitch_accel$datapath$accumulator$adders$lane$4$normalise$counted_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$normalise$counted_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$4$normalise$counted_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$normalise$counted_kind
+module iswitch_accel$datapath$accumulator$adders$lane$4$normalise$counted_total(d,q,clock);
+    // Module arguments
+    input wire  [27:0] d;
+    output reg  [27:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 28'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$normalise$counted_total
+module iswitch_accel$datapath$accumulator$adders$lane$4$normalise$out_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$normalise$out_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$4$normalise$out_fraction(d,q,clock);
+    // Module arguments
+    input wire  [26:0] d;
+    output reg  [26:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 27'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$normalise$out_fraction
+module iswitch_accel$datapath$accumulator$adders$lane$4$normalise$out_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$normalise$out_kind
+module iswitch_accel$datapath$accumulator$adders$lane$4$normalise$shift(d,q,clock);
+    // Module arguments
+    input wire  [4:0] d;
+    output reg  [4:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 5'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$normalise$shift
+module iswitch_accel$datapath$accumulator$adders$lane$4$round(clock,kind,exponent,fraction,sum);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] kind;
+    input wire  [7:0] exponent;
+    input wire  [26:0] fraction;
+    output reg  [31:0] sum;
+    // Stub signals
+    reg  [31:0] out_sum$d;
+    wire  [31:0] out_sum$q;
+    reg  out_sum$clock;
+    // Local signals
+    reg  [22:0] kept;
+    reg  [30:0] field;
+    reg  [30:0] truncated;
+    reg  up;
+    reg  [30:0] rounded;
+    reg  [7:0] top;
+    reg  [31:0] magnitude;
+    reg  [31:0] sign;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$4$round$out_sum out_sum(
+        .d(out_sum$d),
+        .q(out_sum$q),
+        .clock(out_sum$clock)
+    );
+    // Update code
+    always @(*) begin
+        out_sum$clock = clock;
+        out_sum$d = out_sum$q;
+        kept = fraction[(32'h3)+:(23)];
+        field = ((exponent) & 31'h7fffffff) << 32'h17;
+        truncated = ((kept) & 31'h7fffffff);
+        if (fraction[32'h1a]) begin
+            truncated = ((kept) & 31'h7fffffff) | field;
+        end
+        up = fraction[32'h2] & (fraction[32'h3] | fraction[32'h1] | fraction[32'h0]);
+        rounded = truncated;
+        if (up) begin
+            rounded = truncated + 32'h1;
+        end
+        top = rounded[(32'h17)+:(8)];
+        magnitude = ((rounded) & 32'hffffffff);
+        if (&top | kind[(64'h3)+:(1)]) begin
+            magnitude = 32'h7f800000;
+        end
+        sign = ((kind[(64'h0)+:(1)]) & 32'hffffffff) << 32'h1f;
+        out_sum$d = magnitude | sign;
+        if (kind[(64'h2)+:(1)]) begin
+            out_sum$d = 32'h7fc00000;
+        end
+        sum = out_sum$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$round
+module iswitch_accel$datapath$accumulator$adders$lane$4$round$out_sum(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$round$out_sum
+module iswitch_accel$datapath$accumulator$adders$lane$4$unpack(clock,a,b,kind,exponent,distance,larger,smaller);
+    // Module arguments
+    input wire  clock;
+    input wire  [31:0] a;
+    input wire  [31:0] b;
+    output reg  [3:0] kind;
+    output reg  [7:0] exponent;
+    output reg  [7:0] distance;
+    output reg  [23:0] larger;
+    output reg  [23:0] smaller;
+    // Stub signals
+    reg  [31:0] held_a$d;
+    wire  [31:0] held_a$q;
+    reg  held_a$clock;
+    reg  [31:0] held_b$d;
+    wire  [31:0] held_b$q;
+    reg  held_b$clock;
+    reg  a_is_large$d;
+    wire  a_is_large$q;
+    reg  a_is_large$clock;
+    reg  [3:0] out_kind$d;
+    wire  [3:0] out_kind$q;
+    reg  out_kind$clock;
+    reg  [7:0] out_exponent$d;
+    wire  [7:0] out_exponent$q;
+    reg  out_exponent$clock;
+    reg  [7:0] out_distance$d;
+    wire  [7:0] out_distance$q;
+    reg  out_distance$clock;
+    reg  [23:0] out_large$d;
+    wire  [23:0] out_large$q;
+    reg  out_large$clock;
+    reg  [23:0] out_small$d;
+    wire  [23:0] out_small$q;
+    reg  out_small$clock;
+    // Local signals
+    reg  [30:0] magnitude_a;
+    reg  [30:0] magnitude_b;
+    reg  [31:0] x;
+    reg  [31:0] y;
+    reg  [7:0] exponent_x;
+    reg  [7:0] exponent_y;
+    reg  [22:0] fraction_x;
+    reg  [22:0] fraction_y;
+    reg  [7:0] shift_x;
+    reg  [7:0] shift_y;
+    reg  unlike;
+    reg  x_special;
+    reg  y_special;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$4$unpack$held_a held_a(
+        .d(held_a$d),
+        .q(held_a$q),
+        .clock(held_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$unpack$held_b held_b(
+        .d(held_b$d),
+        .q(held_b$q),
+        .clock(held_b$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$unpack$a_is_large a_is_large(
+        .d(a_is_large$d),
+        .q(a_is_large$q),
+        .clock(a_is_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$unpack$out_kind out_kind(
+        .d(out_kind$d),
+        .q(out_kind$q),
+        .clock(out_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$unpack$out_exponent out_exponent(
+        .d(out_exponent$d),
+        .q(out_exponent$q),
+        .clock(out_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$unpack$out_distance out_distance(
+        .d(out_distance$d),
+        .q(out_distance$q),
+        .clock(out_distance$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$unpack$out_large out_large(
+        .d(out_large$d),
+        .q(out_large$q),
+        .clock(out_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$unpack$out_small out_small(
+        .d(out_small$d),
+        .q(out_small$q),
+        .clock(out_small$clock)
+    );
+    // Update code
+    always @(*) begin
+        held_a$clock = clock;
+        held_b$clock = clock;
+        a_is_large$clock = clock;
+        out_kind$clock = clock;
+        out_exponent$clock = clock;
+        out_distance$clock = clock;
+        held_a$d = held_a$q;
+        held_b$d = held_b$q;
+        a_is_large$d = a_is_large$q;
+        out_kind$d = out_kind$q;
+        out_exponent$d = out_exponent$q;
+        out_distance$d = out_distance$q;
+        out_large$clock = clock;
+        out_small$clock = clock;
+        out_large$d = out_large$q;
+        out_small$d = out_small$q;
+        magnitude_a = a[(32'h0)+:(31)];
+        magnitude_b = b[(32'h0)+:(31)];
+        a_is_large$d = magnitude_a >= magnitude_b;
+        held_a$d = a;
+        held_b$d = b;
+        x = held_b$q;
+        y = held_a$q;
+        if (a_is_large$q) begin
+            x = held_a$q;
+            y = held_b$q;
+        end
+        exponent_x = x[(32'h17)+:(8)];
+        exponent_y = y[(32'h17)+:(8)];
+        fraction_x = x[(32'h0)+:(23)];
+        fraction_y = y[(32'h0)+:(23)];
+        unlike = x[32'h1f] ^ y[32'h1f];
+        x_special = &exponent_x;
+        y_special = &exponent_y;
+        out_large$d = ((fraction_x) & 24'hffffff);
+        out_small$d = ((fraction_y) & 24'hffffff);
+        shift_x = 32'h1;
+        shift_y = 32'h1;
+        if (|exponent_x) begin
+            shift_x = exponent_x;
+            out_large$d = ((fraction_x) & 24'hffffff) | 32'h800000;
+        end
+        if (|exponent_y) begin
+            shift_y = exponent_y;
+            out_small$d = ((fraction_y) & 24'hffffff) | 32'h800000;
+        end
+        out_exponent$d = shift_x;
+        out_distance$d = shift_x - shift_y;
+        out_kind$d[(64'h0)+:(1)] = x[32'h1f];
+        out_kind$d[(64'h1)+:(1)] = unlike;
+        out_kind$d[(64'h2)+:(1)] = (x_special & |fraction_x) | (y_special & |fraction_y) | (x_special & y_special & unlike);
+        out_kind$d[(64'h3)+:(1)] = x_special;
+        kind = out_kind$q;
+        exponent = out_exponent$q;
+        distance = out_distance$q;
+        larger = out_large$q;
+        smaller = out_small$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$unpack
+module iswitch_accel$datapath$accumulator$adders$lane$4$unpack$a_is_large(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$unpack$a_is_large
+module iswitch_accel$datapath$accumulator$adders$lane$4$unpack$held_a(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$unpack$held_a
+module iswitch_accel$datapath$accumulator$adders$lane$4$unpack$held_b(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$unpack$held_b
+module iswitch_accel$datapath$accumulator$adders$lane$4$unpack$out_distance(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$unpack$out_distance
+module iswitch_accel$datapath$accumulator$adders$lane$4$unpack$out_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$unpack$out_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$4$unpack$out_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$unpack$out_kind
+module iswitch_accel$datapath$accumulator$adders$lane$4$unpack$out_large(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$unpack$out_large
+module iswitch_accel$datapath$accumulator$adders$lane$4$unpack$out_small(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$unpack$out_small
+module iswitch_accel$datapath$accumulator$adders$lane$5(clock,a,b,sum);
+    // Module arguments
+    input wire  clock;
+    input wire  [31:0] a;
+    input wire  [31:0] b;
+    output reg  [31:0] sum;
+    // Stub signals
+    reg  unpack$clock;
+    reg  [31:0] unpack$a;
+    reg  [31:0] unpack$b;
+    wire  [3:0] unpack$kind;
+    wire  [7:0] unpack$exponent;
+    wire  [7:0] unpack$distance;
+    wire  [23:0] unpack$larger;
+    wire  [23:0] unpack$smaller;
+    reg  align$clock;
+    reg  [3:0] align$kind_in;
+    reg  [7:0] align$exponent_in;
+    reg  [7:0] align$distance;
+    reg  [23:0] align$larger;
+    reg  [23:0] align$smaller;
+    wire  [3:0] align$kind;
+    wire  [7:0] align$exponent;
+    wire  [27:0] align$total;
+    reg  normalise$clock;
+    reg  [3:0] normalise$kind_in;
+    reg  [7:0] normalise$exponent_in;
+    reg  [27:0] normalise$total;
+    wire  [3:0] normalise$kind;
+    wire  [7:0] normalise$exponent;
+    wire  [26:0] normalise$fraction;
+    reg  round$clock;
+    reg  [3:0] round$kind;
+    reg  [7:0] round$exponent;
+    reg  [26:0] round$fraction;
+    wire  [31:0] round$sum;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$5$unpack unpack(
+        .clock(unpack$clock),
+        .a(unpack$a),
+        .b(unpack$b),
+        .kind(unpack$kind),
+        .exponent(unpack$exponent),
+        .distance(unpack$distance),
+        .larger(unpack$larger),
+        .smaller(unpack$smaller)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$align align(
+        .clock(align$clock),
+        .kind_in(align$kind_in),
+        .exponent_in(align$exponent_in),
+        .distance(align$distance),
+        .larger(align$larger),
+        .smaller(align$smaller),
+        .kind(align$kind),
+        .exponent(align$exponent),
+        .total(align$total)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$normalise normalise(
+        .clock(normalise$clock),
+        .kind_in(normalise$kind_in),
+        .exponent_in(normalise$exponent_in),
+        .total(normalise$total),
+        .kind(normalise$kind),
+        .exponent(normalise$exponent),
+        .fraction(normalise$fraction)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$round round(
+        .clock(round$clock),
+        .kind(round$kind),
+        .exponent(round$exponent),
+        .fraction(round$fraction),
+        .sum(round$sum)
+    );
+    // Update code
+    always @(*) begin
+        unpack$clock = clock;
+        align$clock = clock;
+        normalise$clock = clock;
+        round$clock = clock;
+        unpack$a = a;
+        unpack$b = b;
+        align$kind_in = unpack$kind;
+        align$exponent_in = unpack$exponent;
+        align$distance = unpack$distance;
+        align$larger = unpack$larger;
+        align$smaller = unpack$smaller;
+        normalise$kind_in = align$kind;
+        normalise$exponent_in = align$exponent;
+        normalise$total = align$total;
+        round$kind = normalise$kind;
+        round$exponent = normalise$exponent;
+        round$fraction = normalise$fraction;
+        sum = round$sum;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5
+module iswitch_accel$datapath$accumulator$adders$lane$5$align(clock,kind_in,exponent_in,distance,larger,smaller,kind,exponent,total);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] kind_in;
+    input wire  [7:0] exponent_in;
+    input wire  [7:0] distance;
+    input wire  [23:0] larger;
+    input wire  [23:0] smaller;
+    output reg  [3:0] kind;
+    output reg  [7:0] exponent;
+    output reg  [27:0] total;
+    // Stub signals
+    reg  [3:0] aligned_kind$d;
+    wire  [3:0] aligned_kind$q;
+    reg  aligned_kind$clock;
+    reg  [7:0] aligned_exponent$d;
+    wire  [7:0] aligned_exponent$q;
+    reg  aligned_exponent$clock;
+    reg  [23:0] aligned_large$d;
+    wire  [23:0] aligned_large$q;
+    reg  aligned_large$clock;
+    reg  [26:0] aligned_small$d;
+    wire  [26:0] aligned_small$q;
+    reg  aligned_small$clock;
+    reg  [3:0] out_kind$d;
+    wire  [3:0] out_kind$q;
+    reg  out_kind$clock;
+    reg  [7:0] out_exponent$d;
+    wire  [7:0] out_exponent$q;
+    reg  out_exponent$clock;
+    reg  [27:0] out_total$d;
+    wire  [27:0] out_total$q;
+    reg  out_total$clock;
+    // Local signals
+    reg  [26:0] by_0;
+    reg  [26:0] by_1;
+    reg  [26:0] by_3;
+    reg  [26:0] by_7;
+    reg  [26:0] by_15;
+    reg  [26:0] by_31;
+    reg  lost_1;
+    reg  lost_3;
+    reg  lost_7;
+    reg  lost_15;
+    reg  lost_31;
+    reg  all_lost;
+    reg  [27:0] augend;
+    reg  [27:0] addend;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$5$align$aligned_kind aligned_kind(
+        .d(aligned_kind$d),
+        .q(aligned_kind$q),
+        .clock(aligned_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$align$aligned_exponent aligned_exponent(
+        .d(aligned_exponent$d),
+        .q(aligned_exponent$q),
+        .clock(aligned_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$align$aligned_large aligned_large(
+        .d(aligned_large$d),
+        .q(aligned_large$q),
+        .clock(aligned_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$align$aligned_small aligned_small(
+        .d(aligned_small$d),
+        .q(aligned_small$q),
+        .clock(aligned_small$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$align$out_kind out_kind(
+        .d(out_kind$d),
+        .q(out_kind$q),
+        .clock(out_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$align$out_exponent out_exponent(
+        .d(out_exponent$d),
+        .q(out_exponent$q),
+        .clock(out_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$align$out_total out_total(
+        .d(out_total$d),
+        .q(out_total$q),
+        .clock(out_total$clock)
+    );
+    // Update code
+    always @(*) begin
+        aligned_kind$clock = clock;
+        aligned_exponent$clock = clock;
+        aligned_large$clock = clock;
+        aligned_small$clock = clock;
+        aligned_kind$d = aligned_kind$q;
+        aligned_exponent$d = aligned_exponent$q;
+        aligned_large$d = aligned_large$q;
+        aligned_small$d = aligned_small$q;
+        out_kind$clock = clock;
+        out_exponent$clock = clock;
+        out_total$clock = clock;
+        out_kind$d = out_kind$q;
+        out_exponent$d = out_exponent$q;
+        out_total$d = out_total$q;
+        by_0 = ((smaller) & 27'h7ffffff) << 32'h3;
+        by_1 = by_0;
+        lost_1 = 1'b0;
+        if (distance[32'h0]) begin
+            by_1 = by_0 >> 32'h1;
+            lost_1 = by_0[32'h0];
+        end
+        by_3 = by_1;
+        lost_3 = lost_1;
+        if (distance[32'h1]) begin
+            by_3 = by_1 >> 32'h2;
+            lost_3 = lost_1 | |by_1[(32'h0)+:(2)];
+        end
+        by_7 = by_3;
+        lost_7 = lost_3;
+        if (distance[32'h2]) begin
+            by_7 = by_3 >> 32'h4;
+            lost_7 = lost_3 | |by_3[(32'h0)+:(4)];
+        end
+        by_15 = by_7;
+        lost_15 = lost_7;
+        if (distance[32'h3]) begin
+            by_15 = by_7 >> 32'h8;
+            lost_15 = lost_7 | |by_7[(32'h0)+:(8)];
+        end
+        by_31 = by_15;
+        lost_31 = lost_15;
+        if (distance[32'h4]) begin
+            by_31 = by_15 >> 32'h10;
+            lost_31 = lost_15 | |by_15[(32'h0)+:(16)];
+        end
+        aligned_small$d = by_31 | ((lost_31) & 27'h7ffffff);
+        all_lost = |distance[(32'h5)+:(3)];
+        if (all_lost) begin
+            aligned_small$d = ((|smaller) & 27'h7ffffff);
+        end
+        aligned_kind$d = kind_in;
+        aligned_exponent$d = exponent_in;
+        aligned_large$d = larger;
+        augend = ((aligned_large$q) & 28'hfffffff) << 32'h3;
+        addend = ((aligned_small$q) & 28'hfffffff);
+        out_total$d = augend + addend;
+        if (aligned_kind$q[(64'h1)+:(1)]) begin
+            out_total$d = augend - addend;
+        end
+        out_kind$d = aligned_kind$q;
+        out_exponent$d = aligned_exponent$q;
+        kind = out_kind$q;
+        exponent = out_exponent$q;
+        total = out_total$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$align
+module iswitch_accel$datapath$accumulator$adders$lane$5$align$aligned_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$align$aligned_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$5$align$aligned_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$align$aligned_kind
+module iswitch_accel$datapath$accumulator$adders$lane$5$align$aligned_large(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$align$aligned_large
+module iswitch_accel$datapath$accumulator$adders$lane$5$align$aligned_small(d,q,clock);
+    // Module arguments
+    input wire  [26:0] d;
+    output reg  [26:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 27'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$align$aligned_small
+module iswitch_accel$datapath$accumulator$adders$lane$5$align$out_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$align$out_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$5$align$out_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$align$out_kind
+module iswitch_accel$datapath$accumulator$adders$lane$5$align$out_total(d,q,clock);
+    // Module arguments
+    input wire  [27:0] d;
+    output reg  [27:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 28'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$align$out_total
+module iswitch_accel$datapath$accumulator$adders$lane$5$normalise(clock,kind_in,exponent_in,total,kind,exponent,fraction);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] kind_in;
+    input wire  [7:0] exponent_in;
+    input wire  [27:0] total;
+    output reg  [3:0] kind;
+    output reg  [7:0] exponent;
+    output reg  [26:0] fraction;
+    // Stub signals
+    reg  [3:0] counted_kind$d;
+    wire  [3:0] counted_kind$q;
+    reg  counted_kind$clock;
+    reg  [7:0] counted_exponent$d;
+    wire  [7:0] counted_exponent$q;
+    reg  counted_exponent$clock;
+    reg  [27:0] counted_total$d;
+    wire  [27:0] counted_total$q;
+    reg  counted_total$clock;
+    reg  [4:0] shift$d;
+    wire  [4:0] shift$q;
+    reg  shift$clock;
+    reg  [3:0] out_kind$d;
+    wire  [3:0] out_kind$q;
+    reg  out_kind$clock;
+    reg  [7:0] out_exponent$d;
+    wire  [7:0] out_exponent$q;
+    reg  out_exponent$clock;
+    reg  [26:0] out_fraction$d;
+    wire  [26:0] out_fraction$q;
+    reg  out_fraction$clock;
+    // Local signals
+    reg  [4:0] zeros;
+    reg  [7:0] wide_zeros;
+    reg  [7:0] most;
+    reg  [26:0] by_0;
+    reg  [26:0] by_1;
+    reg  [26:0] by_3;
+    reg  [26:0] by_7;
+    reg  [26:0] by_15;
+    reg  [26:0] by_31;
+    reg  [7:0] wide_shift;
+    reg  lowest;
+    reg  [26:0] carried;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$5$normalise$counted_kind counted_kind(
+        .d(counted_kind$d),
+        .q(counted_kind$q),
+        .clock(counted_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$normalise$counted_exponent counted_exponent(
+        .d(counted_exponent$d),
+        .q(counted_exponent$q),
+        .clock(counted_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$normalise$counted_total counted_total(
+        .d(counted_total$d),
+        .q(counted_total$q),
+        .clock(counted_total$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$normalise$shift shift(
+        .d(shift$d),
+        .q(shift$q),
+        .clock(shift$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$normalise$out_kind out_kind(
+        .d(out_kind$d),
+        .q(out_kind$q),
+        .clock(out_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$normalise$out_exponent out_exponent(
+        .d(out_exponent$d),
+        .q(out_exponent$q),
+        .clock(out_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$normalise$out_fraction out_fraction(
+        .d(out_fraction$d),
+        .q(out_fraction$q),
+        .clock(out_fraction$clock)
+    );
+    // Update code
+    always @(*) begin
+        counted_kind$clock = clock;
+        counted_exponent$clock = clock;
+        counted_total$clock = clock;
+        shift$clock = clock;
+        counted_kind$d = counted_kind$q;
+        counted_exponent$d = counted_exponent$q;
+        counted_total$d = counted_total$q;
+        shift$d = shift$q;
+        out_kind$clock = clock;
+        out_exponent$clock = clock;
+        out_fraction$clock = clock;
+        out_kind$d = out_kind$q;
+        out_exponent$d = out_exponent$q;
+        out_fraction$d = out_fraction$q;
+        zeros = 32'h1f;
+        if (total[0]) begin
+            zeros = (32'h1a - 0);
+        end
+        if (total[1]) begin
+            zeros = (32'h1a - 1);
+        end
+        if (total[2]) begin
+            zeros = (32'h1a - 2);
+        end
+        if (total[3]) begin
+            zeros = (32'h1a - 3);
+        end
+        if (total[4]) begin
+            zeros = (32'h1a - 4);
+        end
+        if (total[5]) begin
+            zeros = (32'h1a - 5);
+        end
+        if (total[6]) begin
+            zeros = (32'h1a - 6);
+        end
+        if (total[7]) begin
+            zeros = (32'h1a - 7);
+        end
+        if (total[8]) begin
+            zeros = (32'h1a - 8);
+        end
+        if (total[9]) begin
+            zeros = (32'h1a - 9);
+        end
+        if (total[10]) begin
+            zeros = (32'h1a - 10);
+        end
+        if (total[11]) begin
+            zeros = (32'h1a - 11);
+        end
+        if (total[12]) begin
+            zeros = (32'h1a - 12);
+        end
+        if (total[13]) begin
+            zeros = (32'h1a - 13);
+        end
+        if (total[14]) begin
+            zeros = (32'h1a - 14);
+        end
+        if (total[15]) begin
+            zeros = (32'h1a - 15);
+        end
+        if (total[16]) begin
+            zeros = (32'h1a - 16);
+        end
+        if (total[17]) begin
+            zeros = (32'h1a - 17);
+        end
+        if (total[18]) begin
+            zeros = (32'h1a - 18);
+        end
+        if (total[19]) begin
+            zeros = (32'h1a - 19);
+        end
+        if (total[20]) begin
+            zeros = (32'h1a - 20);
+        end
+        if (total[21]) begin
+            zeros = (32'h1a - 21);
+        end
+        if (total[22]) begin
+            zeros = (32'h1a - 22);
+        end
+        if (total[23]) begin
+            zeros = (32'h1a - 23);
+        end
+        if (total[24]) begin
+            zeros = (32'h1a - 24);
+        end
+        if (total[25]) begin
+            zeros = (32'h1a - 25);
+        end
+        if (total[26]) begin
+            zeros = (32'h1a - 26);
+        end
+        most = exponent_in - 32'h1;
+        wide_zeros = ((zeros) & 8'hff);
+        shift$d = zeros;
+        if (wide_zeros > most) begin
+            shift$d = most[(32'h0)+:(5)];
+        end
+        counted_kind$d = kind_in;
+        counted_exponent$d = exponent_in;
+        counted_total$d = total;
+        by_0 = counted_total$q[(32'h0)+:(27)];
+        by_1 = by_0;
+        if (shift$q[32'h0]) begin
+            by_1 = by_0 << 32'h1;
+        end
+        by_3 = by_1;
+        if (shift$q[32'h1]) begin
+            by_3 = by_1 << 32'h2;
+        end
+        by_7 = by_3;
+        if (shift$q[32'h2]) begin
+            by_7 = by_3 << 32'h4;
+        end
+        by_15 = by_7;
+        if (shift$q[32'h3]) begin
+            by_15 = by_7 << 32'h8;
+        end
+        by_31 = by_15;
+        if (shift$q[32'h4]) begin
+            by_31 = by_15 << 32'h10;
+        end
+        wide_shift = ((shift$q) & 8'hff);
+        lowest = counted_total$q[(32'h0)+:(1)];
+        carried = counted_total$q[(32'h1)+:(27)];
+        out_fraction$d = by_31;
+        out_exponent$d = counted_exponent$q - wide_shift;
+        if (counted_total$q[32'h1b]) begin
+            out_fraction$d = carried | ((lowest) & 27'h7ffffff);
+            out_exponent$d = counted_exponent$q + 32'h1;
+        end
+        out_kind$d = counted_kind$q;
+        if (counted_kind$q[(64'h1)+:(1)] & ~|counted_total$q) begin
+            out_kind$d[(64'h0)+:(1)] = 1'b0;
+        end
+        kind = out_kind$q;
+        exponent = out_exponent$q;
+        fraction = out_fraction$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$normalise
+module iswitch_accel$datapath$accumulator$adders$lane$5$normalise$counted_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$normalise$counted_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$5$normalise$counted_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$normalise$counted_kind
+module iswitch_accel$datapath$accumulator$adders$lane$5$normalise$counted_total(d,q,clock);
+    // Module arguments
+    input wire  [27:0] d;
+    output reg  [27:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 28'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$normalise$counted_total
+module iswitch_accel$datapath$accumulator$adders$lane$5$normalise$out_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$normalise$out_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$5$normalise$out_fraction(d,q,clock);
+    // Module arguments
+    input wire  [26:0] d;
+    output reg  [26:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 27'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$normalise$out_fraction
+module iswitch_accel$datapath$accumulator$adders$lane$5$normalise$out_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$normalise$out_kind
+module iswitch_accel$datapath$accumulator$adders$lane$5$normalise$shift(d,q,clock);
+    // Module arguments
+    input wire  [4:0] d;
+    output reg  [4:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 5'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$normalise$shift
+module iswitch_accel$datapath$accumulator$adders$lane$5$round(clock,kind,exponent,fraction,sum);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] kind;
+    input wire  [7:0] exponent;
+    input wire  [26:0] fraction;
+    output reg  [31:0] sum;
+    // Stub signals
+    reg  [31:0] out_sum$d;
+    wire  [31:0] out_sum$q;
+    reg  out_sum$clock;
+    // Local signals
+    reg  [22:0] kept;
+    reg  [30:0] field;
+    reg  [30:0] truncated;
+    reg  up;
+    reg  [30:0] rounded;
+    reg  [7:0] top;
+    reg  [31:0] magnitude;
+    reg  [31:0] sign;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$5$round$out_sum out_sum(
+        .d(out_sum$d),
+        .q(out_sum$q),
+        .clock(out_sum$clock)
+    );
+    // Update code
+    always @(*) begin
+        out_sum$clock = clock;
+        out_sum$d = out_sum$q;
+        kept = fraction[(32'h3)+:(23)];
+        field = ((exponent) & 31'h7fffffff) << 32'h17;
+        truncated = ((kept) & 31'h7fffffff);
+        if (fraction[32'h1a]) begin
+            truncated = ((kept) & 31'h7fffffff) | field;
+        end
+        up = fraction[32'h2] & (fraction[32'h3] | fraction[32'h1] | fraction[32'h0]);
+        rounded = truncated;
+        if (up) begin
+            rounded = truncated + 32'h1;
+        end
+        top = rounded[(32'h17)+:(8)];
+        magnitude = ((rounded) & 32'hffffffff);
+        if (&top | kind[(64'h3)+:(1)]) begin
+            magnitude = 32'h7f800000;
+        end
+        sign = ((kind[(64'h0)+:(1)]) & 32'hffffffff) << 32'h1f;
+        out_sum$d = magnitude | sign;
+        if (kind[(64'h2)+:(1)]) begin
+            out_sum$d = 32'h7fc00000;
+        end
+        sum = out_sum$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$round
+module iswitch_accel$datapath$accumulator$adders$lane$5$round$out_sum(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$round$out_sum
+module iswitch_accel$datapath$accumulator$adders$lane$5$unpack(clock,a,b,kind,exponent,distance,larger,smaller);
+    // Module arguments
+    input wire  clock;
+    input wire  [31:0] a;
+    input wire  [31:0] b;
+    output reg  [3:0] kind;
+    output reg  [7:0] exponent;
+    output reg  [7:0] distance;
+    output reg  [23:0] larger;
+    output reg  [23:0] smaller;
+    // Stub signals
+    reg  [31:0] held_a$d;
+    wire  [31:0] held_a$q;
+    reg  held_a$clock;
+    reg  [31:0] held_b$d;
+    wire  [31:0] held_b$q;
+    reg  held_b$clock;
+    reg  a_is_large$d;
+    wire  a_is_large$q;
+    reg  a_is_large$clock;
+    reg  [3:0] out_kind$d;
+    wire  [3:0] out_kind$q;
+    reg  out_kind$clock;
+    reg  [7:0] out_exponent$d;
+    wire  [7:0] out_exponent$q;
+    reg  out_exponent$clock;
+    reg  [7:0] out_distance$d;
+    wire  [7:0] out_distance$q;
+    reg  out_distance$clock;
+    reg  [23:0] out_large$d;
+    wire  [23:0] out_large$q;
+    reg  out_large$clock;
+    reg  [23:0] out_small$d;
+    wire  [23:0] out_small$q;
+    reg  out_small$clock;
+    // Local signals
+    reg  [30:0] magnitude_a;
+    reg  [30:0] magnitude_b;
+    reg  [31:0] x;
+    reg  [31:0] y;
+    reg  [7:0] exponent_x;
+    reg  [7:0] exponent_y;
+    reg  [22:0] fraction_x;
+    reg  [22:0] fraction_y;
+    reg  [7:0] shift_x;
+    reg  [7:0] shift_y;
+    reg  unlike;
+    reg  x_special;
+    reg  y_special;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$5$unpack$held_a held_a(
+        .d(held_a$d),
+        .q(held_a$q),
+        .clock(held_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$unpack$held_b held_b(
+        .d(held_b$d),
+        .q(held_b$q),
+        .clock(held_b$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$unpack$a_is_large a_is_large(
+        .d(a_is_large$d),
+        .q(a_is_large$q),
+        .clock(a_is_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$unpack$out_kind out_kind(
+        .d(out_kind$d),
+        .q(out_kind$q),
+        .clock(out_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$unpack$out_exponent out_exponent(
+        .d(out_exponent$d),
+        .q(out_exponent$q),
+        .clock(out_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$unpack$out_distance out_distance(
+        .d(out_distance$d),
+        .q(out_distance$q),
+        .clock(out_distance$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$unpack$out_large out_large(
+        .d(out_large$d),
+        .q(out_large$q),
+        .clock(out_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$unpack$out_small out_small(
+        .d(out_small$d),
+        .q(out_small$q),
+        .clock(out_small$clock)
+    );
+    // Update code
+    always @(*) begin
+        held_a$clock = clock;
+        held_b$clock = clock;
+        a_is_large$clock = clock;
+        out_kind$clock = clock;
+        out_exponent$clock = clock;
+        out_distance$clock = clock;
+        held_a$d = held_a$q;
+        held_b$d = held_b$q;
+        a_is_large$d = a_is_large$q;
+        out_kind$d = out_kind$q;
+        out_exponent$d = out_exponent$q;
+        out_distance$d = out_distance$q;
+        out_large$clock = clock;
+        out_small$clock = clock;
+        out_large$d = out_large$q;
+        out_small$d = out_small$q;
+        magnitude_a = a[(32'h0)+:(31)];
+        magnitude_b = b[(32'h0)+:(31)];
+        a_is_large$d = magnitude_a >= magnitude_b;
+        held_a$d = a;
+        held_b$d = b;
+        x = held_b$q;
+        y = held_a$q;
+        if (a_is_large$q) begin
+            x = held_a$q;
+            y = held_b$q;
+        end
+        exponent_x = x[(32'h17)+:(8)];
+        exponent_y = y[(32'h17)+:(8)];
+        fraction_x = x[(32'h0)+:(23)];
+        fraction_y = y[(32'h0)+:(23)];
+        unlike = x[32'h1f] ^ y[32'h1f];
+        x_special = &exponent_x;
+        y_special = &exponent_y;
+        out_large$d = ((fraction_x) & 24'hffffff);
+        out_small$d = ((fraction_y) & 24'hffffff);
+        shift_x = 32'h1;
+        shift_y = 32'h1;
+        if (|exponent_x) begin
+            shift_x = exponent_x;
+            out_large$d = ((fraction_x) & 24'hffffff) | 32'h800000;
+        end
+        if (|exponent_y) begin
+            shift_y = exponent_y;
+            out_small$d = ((fraction_y) & 24'hffffff) | 32'h800000;
+        end
+        out_exponent$d = shift_x;
+        out_distance$d = shift_x - shift_y;
+        out_kind$d[(64'h0)+:(1)] = x[32'h1f];
+        out_kind$d[(64'h1)+:(1)] = unlike;
+        out_kind$d[(64'h2)+:(1)] = (x_special & |fraction_x) | (y_special & |fraction_y) | (x_special & y_special & unlike);
+        out_kind$d[(64'h3)+:(1)] = x_special;
+        kind = out_kind$q;
+        exponent = out_exponent$q;
+        distance = out_distance$q;
+        larger = out_large$q;
+        smaller = out_small$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$unpack
+module iswitch_accel$datapath$accumulator$adders$lane$5$unpack$a_is_large(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$unpack$a_is_large
+module iswitch_accel$datapath$accumulator$adders$lane$5$unpack$held_a(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$unpack$held_a
+module iswitch_accel$datapath$accumulator$adders$lane$5$unpack$held_b(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$unpack$held_b
+module iswitch_accel$datapath$accumulator$adders$lane$5$unpack$out_distance(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$unpack$out_distance
+module iswitch_accel$datapath$accumulator$adders$lane$5$unpack$out_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$unpack$out_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$5$unpack$out_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$unpack$out_kind
+module iswitch_accel$datapath$accumulator$adders$lane$5$unpack$out_large(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$unpack$out_large
+module iswitch_accel$datapath$accumulator$adders$lane$5$unpack$out_small(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$unpack$out_small
+module iswitch_accel$datapath$accumulator$adders$lane$6(clock,a,b,sum);
+    // Module arguments
+    input wire  clock;
+    input wire  [31:0] a;
+    input wire  [31:0] b;
+    output reg  [31:0] sum;
+    // Stub signals
+    reg  unpack$clock;
+    reg  [31:0] unpack$a;
+    reg  [31:0] unpack$b;
+    wire  [3:0] unpack$kind;
+    wire  [7:0] unpack$exponent;
+    wire  [7:0] unpack$distance;
+    wire  [23:0] unpack$larger;
+    wire  [23:0] unpack$smaller;
+    reg  align$clock;
+    reg  [3:0] align$kind_in;
+    reg  [7:0] align$exponent_in;
+    reg  [7:0] align$distance;
+    reg  [23:0] align$larger;
+    reg  [23:0] align$smaller;
+    wire  [3:0] align$kind;
+    wire  [7:0] align$exponent;
+    wire  [27:0] align$total;
+    reg  normalise$clock;
+    reg  [3:0] normalise$kind_in;
+    reg  [7:0] normalise$exponent_in;
+    reg  [27:0] normalise$total;
+    wire  [3:0] normalise$kind;
+    wire  [7:0] normalise$exponent;
+    wire  [26:0] normalise$fraction;
+    reg  round$clock;
+    reg  [3:0] round$kind;
+    reg  [7:0] round$exponent;
+    reg  [26:0] round$fraction;
+    wire  [31:0] round$sum;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$6$unpack unpack(
+        .clock(unpack$clock),
+        .a(unpack$a),
+        .b(unpack$b),
+        .kind(unpack$kind),
+        .exponent(unpack$exponent),
+        .distance(unpack$distance),
+        .larger(unpack$larger),
+        .smaller(unpack$smaller)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$align align(
+        .clock(align$clock),
+        .kind_in(align$kind_in),
+        .exponent_in(align$exponent_in),
+        .distance(align$distance),
+        .larger(align$larger),
+        .smaller(align$smaller),
+        .kind(align$kind),
+        .exponent(align$exponent),
+        .total(align$total)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$normalise normalise(
+        .clock(normalise$clock),
+        .kind_in(normalise$kind_in),
+        .exponent_in(normalise$exponent_in),
+        .total(normalise$total),
+        .kind(normalise$kind),
+        .exponent(normalise$exponent),
+        .fraction(normalise$fraction)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$round round(
+        .clock(round$clock),
+        .kind(round$kind),
+        .exponent(round$exponent),
+        .fraction(round$fraction),
+        .sum(round$sum)
+    );
+    // Update code
+    always @(*) begin
+        unpack$clock = clock;
+        align$clock = clock;
+        normalise$clock = clock;
+        round$clock = clock;
+        unpack$a = a;
+        unpack$b = b;
+        align$kind_in = unpack$kind;
+        align$exponent_in = unpack$exponent;
+        align$distance = unpack$distance;
+        align$larger = unpack$larger;
+        align$smaller = unpack$smaller;
+        normalise$kind_in = align$kind;
+        normalise$exponent_in = align$exponent;
+        normalise$total = align$total;
+        round$kind = normalise$kind;
+        round$exponent = normalise$exponent;
+        round$fraction = normalise$fraction;
+        sum = round$sum;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6
+module iswitch_accel$datapath$accumulator$adders$lane$6$align(clock,kind_in,exponent_in,distance,larger,smaller,kind,exponent,total);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] kind_in;
+    input wire  [7:0] exponent_in;
+    input wire  [7:0] distance;
+    input wire  [23:0] larger;
+    input wire  [23:0] smaller;
+    output reg  [3:0] kind;
+    output reg  [7:0] exponent;
+    output reg  [27:0] total;
+    // Stub signals
+    reg  [3:0] aligned_kind$d;
+    wire  [3:0] aligned_kind$q;
+    reg  aligned_kind$clock;
+    reg  [7:0] aligned_exponent$d;
+    wire  [7:0] aligned_exponent$q;
+    reg  aligned_exponent$clock;
+    reg  [23:0] aligned_large$d;
+    wire  [23:0] aligned_large$q;
+    reg  aligned_large$clock;
+    reg  [26:0] aligned_small$d;
+    wire  [26:0] aligned_small$q;
+    reg  aligned_small$clock;
+    reg  [3:0] out_kind$d;
+    wire  [3:0] out_kind$q;
+    reg  out_kind$clock;
+    reg  [7:0] out_exponent$d;
+    wire  [7:0] out_exponent$q;
+    reg  out_exponent$clock;
+    reg  [27:0] out_total$d;
+    wire  [27:0] out_total$q;
+    reg  out_total$clock;
+    // Local signals
+    reg  [26:0] by_0;
+    reg  [26:0] by_1;
+    reg  [26:0] by_3;
+    reg  [26:0] by_7;
+    reg  [26:0] by_15;
+    reg  [26:0] by_31;
+    reg  lost_1;
+    reg  lost_3;
+    reg  lost_7;
+    reg  lost_15;
+    reg  lost_31;
+    reg  all_lost;
+    reg  [27:0] augend;
+    reg  [27:0] addend;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$6$align$aligned_kind aligned_kind(
+        .d(aligned_kind$d),
+        .q(aligned_kind$q),
+        .clock(aligned_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$align$aligned_exponent aligned_exponent(
+        .d(aligned_exponent$d),
+        .q(aligned_exponent$q),
+        .clock(aligned_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$align$aligned_large aligned_large(
+        .d(aligned_large$d),
+        .q(aligned_large$q),
+        .clock(aligned_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$align$aligned_small aligned_small(
+        .d(aligned_small$d),
+        .q(aligned_small$q),
+        .clock(aligned_small$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$align$out_kind out_kind(
+        .d(out_kind$d),
+        .q(out_kind$q),
+        .clock(out_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$align$out_exponent out_exponent(
+        .d(out_exponent$d),
+        .q(out_exponent$q),
+        .clock(out_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$align$out_total out_total(
+        .d(out_total$d),
+        .q(out_total$q),
+        .clock(out_total$clock)
+    );
+    // Update code
+    always @(*) begin
+        aligned_kind$clock = clock;
+        aligned_exponent$clock = clock;
+        aligned_large$clock = clock;
+        aligned_small$clock = clock;
+        aligned_kind$d = aligned_kind$q;
+        aligned_exponent$d = aligned_exponent$q;
+        aligned_large$d = aligned_large$q;
+        aligned_small$d = aligned_small$q;
+        out_kind$clock = clock;
+        out_exponent$clock = clock;
+        out_total$clock = clock;
+        out_kind$d = out_kind$q;
+        out_exponent$d = out_exponent$q;
+        out_total$d = out_total$q;
+        by_0 = ((smaller) & 27'h7ffffff) << 32'h3;
+        by_1 = by_0;
+        lost_1 = 1'b0;
+        if (distance[32'h0]) begin
+            by_1 = by_0 >> 32'h1;
+            lost_1 = by_0[32'h0];
+        end
+        by_3 = by_1;
+        lost_3 = lost_1;
+        if (distance[32'h1]) begin
+            by_3 = by_1 >> 32'h2;
+            lost_3 = lost_1 | |by_1[(32'h0)+:(2)];
+        end
+        by_7 = by_3;
+        lost_7 = lost_3;
+        if (distance[32'h2]) begin
+            by_7 = by_3 >> 32'h4;
+            lost_7 = lost_3 | |by_3[(32'h0)+:(4)];
+        end
+        by_15 = by_7;
+        lost_15 = lost_7;
+        if (distance[32'h3]) begin
+            by_15 = by_7 >> 32'h8;
+            lost_15 = lost_7 | |by_7[(32'h0)+:(8)];
+        end
+        by_31 = by_15;
+        lost_31 = lost_15;
+        if (distance[32'h4]) begin
+            by_31 = by_15 >> 32'h10;
+            lost_31 = lost_15 | |by_15[(32'h0)+:(16)];
+        end
+        aligned_small$d = by_31 | ((lost_31) & 27'h7ffffff);
+        all_lost = |distance[(32'h5)+:(3)];
+        if (all_lost) begin
+            aligned_small$d = ((|smaller) & 27'h7ffffff);
+        end
+        aligned_kind$d = kind_in;
+        aligned_exponent$d = exponent_in;
+        aligned_large$d = larger;
+        augend = ((aligned_large$q) & 28'hfffffff) << 32'h3;
+        addend = ((aligned_small$q) & 28'hfffffff);
+        out_total$d = augend + addend;
+        if (aligned_kind$q[(64'h1)+:(1)]) begin
+            out_total$d = augend - addend;
+        end
+        out_kind$d = aligned_kind$q;
+        out_exponent$d = aligned_exponent$q;
+        kind = out_kind$q;
+        exponent = out_exponent$q;
+        total = out_total$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$align
+module iswitch_accel$datapath$accumulator$adders$lane$6$align$aligned_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$align$aligned_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$6$align$aligned_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$align$aligned_kind
+module iswitch_accel$datapath$accumulator$adders$lane$6$align$aligned_large(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$align$aligned_large
+module iswitch_accel$datapath$accumulator$adders$lane$6$align$aligned_small(d,q,clock);
+    // Module arguments
+    input wire  [26:0] d;
+    output reg  [26:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 27'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$align$aligned_small
+module iswitch_accel$datapath$accumulator$adders$lane$6$align$out_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$align$out_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$6$align$out_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$align$out_kind
+module iswitch_accel$datapath$accumulator$adders$lane$6$align$out_total(d,q,clock);
+    // Module arguments
+    input wire  [27:0] d;
+    output reg  [27:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 28'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$align$out_total
+module iswitch_accel$datapath$accumulator$adders$lane$6$normalise(clock,kind_in,exponent_in,total,kind,exponent,fraction);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] kind_in;
+    input wire  [7:0] exponent_in;
+    input wire  [27:0] total;
+    output reg  [3:0] kind;
+    output reg  [7:0] exponent;
+    output reg  [26:0] fraction;
+    // Stub signals
+    reg  [3:0] counted_kind$d;
+    wire  [3:0] counted_kind$q;
+    reg  counted_kind$clock;
+    reg  [7:0] counted_exponent$d;
+    wire  [7:0] counted_exponent$q;
+    reg  counted_exponent$clock;
+    reg  [27:0] counted_total$d;
+    wire  [27:0] counted_total$q;
+    reg  counted_total$clock;
+    reg  [4:0] shift$d;
+    wire  [4:0] shift$q;
+    reg  shift$clock;
+    reg  [3:0] out_kind$d;
+    wire  [3:0] out_kind$q;
+    reg  out_kind$clock;
+    reg  [7:0] out_exponent$d;
+    wire  [7:0] out_exponent$q;
+    reg  out_exponent$clock;
+    reg  [26:0] out_fraction$d;
+    wire  [26:0] out_fraction$q;
+    reg  out_fraction$clock;
+    // Local signals
+    reg  [4:0] zeros;
+    reg  [7:0] wide_zeros;
+    reg  [7:0] most;
+    reg  [26:0] by_0;
+    reg  [26:0] by_1;
+    reg  [26:0] by_3;
+    reg  [26:0] by_7;
+    reg  [26:0] by_15;
+    reg  [26:0] by_31;
+    reg  [7:0] wide_shift;
+    reg  lowest;
+    reg  [26:0] carried;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$6$normalise$counted_kind counted_kind(
+        .d(counted_kind$d),
+        .q(counted_kind$q),
+        .clock(counted_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$normalise$counted_exponent counted_exponent(
+        .d(counted_exponent$d),
+        .q(counted_exponent$q),
+        .clock(counted_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$normalise$counted_total counted_total(
+        .d(counted_total$d),
+        .q(counted_total$q),
+        .clock(counted_total$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$normalise$shift shift(
+        .d(shift$d),
+        .q(shift$q),
+        .clock(shift$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$normalise$out_kind out_kind(
+        .d(out_kind$d),
+        .q(out_kind$q),
+        .clock(out_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$normalise$out_exponent out_exponent(
+        .d(out_exponent$d),
+        .q(out_exponent$q),
+        .clock(out_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$normalise$out_fraction out_fraction(
+        .d(out_fraction$d),
+        .q(out_fraction$q),
+        .clock(out_fraction$clock)
+    );
+    // Update code
+    always @(*) begin
+        counted_kind$clock = clock;
+        counted_exponent$clock = clock;
+        counted_total$clock = clock;
+        shift$clock = clock;
+        counted_kind$d = counted_kind$q;
+        counted_exponent$d = counted_exponent$q;
+        counted_total$d = counted_total$q;
+        shift$d = shift$q;
+        out_kind$clock = clock;
+        out_exponent$clock = clock;
+        out_fraction$clock = clock;
+        out_kind$d = out_kind$q;
+        out_exponent$d = out_exponent$q;
+        out_fraction$d = out_fraction$q;
+        zeros = 32'h1f;
+        if (total[0]) begin
+            zeros = (32'h1a - 0);
+        end
+        if (total[1]) begin
+            zeros = (32'h1a - 1);
+        end
+        if (total[2]) begin
+            zeros = (32'h1a - 2);
+        end
+        if (total[3]) begin
+            zeros = (32'h1a - 3);
+        end
+        if (total[4]) begin
+            zeros = (32'h1a - 4);
+        end
+        if (total[5]) begin
+            zeros = (32'h1a - 5);
+        end
+        if (total[6]) begin
+            zeros = (32'h1a - 6);
+        end
+        if (total[7]) begin
+            zeros = (32'h1a - 7);
+        end
+        if (total[8]) begin
+            zeros = (32'h1a - 8);
+        end
+        if (total[9]) begin
+            zeros = (32'h1a - 9);
+        end
+        if (total[10]) begin
+            zeros = (32'h1a - 10);
+        end
+        if (total[11]) begin
+            zeros = (32'h1a - 11);
+        end
+        if (total[12]) begin
+            zeros = (32'h1a - 12);
+        end
+        if (total[13]) begin
+            zeros = (32'h1a - 13);
+        end
+        if (total[14]) begin
+            zeros = (32'h1a - 14);
+        end
+        if (total[15]) begin
+            zeros = (32'h1a - 15);
+        end
+        if (total[16]) begin
+            zeros = (32'h1a - 16);
+        end
+        if (total[17]) begin
+            zeros = (32'h1a - 17);
+        end
+        if (total[18]) begin
+            zeros = (32'h1a - 18);
+        end
+        if (total[19]) begin
+            zeros = (32'h1a - 19);
+        end
+        if (total[20]) begin
+            zeros = (32'h1a - 20);
+        end
+        if (total[21]) begin
+            zeros = (32'h1a - 21);
+        end
+        if (total[22]) begin
+            zeros = (32'h1a - 22);
+        end
+        if (total[23]) begin
+            zeros = (32'h1a - 23);
+        end
+        if (total[24]) begin
+            zeros = (32'h1a - 24);
+        end
+        if (total[25]) begin
+            zeros = (32'h1a - 25);
+        end
+        if (total[26]) begin
+            zeros = (32'h1a - 26);
+        end
+        most = exponent_in - 32'h1;
+        wide_zeros = ((zeros) & 8'hff);
+        shift$d = zeros;
+        if (wide_zeros > most) begin
+            shift$d = most[(32'h0)+:(5)];
+        end
+        counted_kind$d = kind_in;
+        counted_exponent$d = exponent_in;
+        counted_total$d = total;
+        by_0 = counted_total$q[(32'h0)+:(27)];
+        by_1 = by_0;
+        if (shift$q[32'h0]) begin
+            by_1 = by_0 << 32'h1;
+        end
+        by_3 = by_1;
+        if (shift$q[32'h1]) begin
+            by_3 = by_1 << 32'h2;
+        end
+        by_7 = by_3;
+        if (shift$q[32'h2]) begin
+            by_7 = by_3 << 32'h4;
+        end
+        by_15 = by_7;
+        if (shift$q[32'h3]) begin
+            by_15 = by_7 << 32'h8;
+        end
+        by_31 = by_15;
+        if (shift$q[32'h4]) begin
+            by_31 = by_15 << 32'h10;
+        end
+        wide_shift = ((shift$q) & 8'hff);
+        lowest = counted_total$q[(32'h0)+:(1)];
+        carried = counted_total$q[(32'h1)+:(27)];
+        out_fraction$d = by_31;
+        out_exponent$d = counted_exponent$q - wide_shift;
+        if (counted_total$q[32'h1b]) begin
+            out_fraction$d = carried | ((lowest) & 27'h7ffffff);
+            out_exponent$d = counted_exponent$q + 32'h1;
+        end
+        out_kind$d = counted_kind$q;
+        if (counted_kind$q[(64'h1)+:(1)] & ~|counted_total$q) begin
+            out_kind$d[(64'h0)+:(1)] = 1'b0;
+        end
+        kind = out_kind$q;
+        exponent = out_exponent$q;
+        fraction = out_fraction$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$normalise
+module iswitch_accel$datapath$accumulator$adders$lane$6$normalise$counted_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$normalise$counted_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$6$normalise$counted_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$normalise$counted_kind
+module iswitch_accel$datapath$accumulator$adders$lane$6$normalise$counted_total(d,q,clock);
+    // Module arguments
+    input wire  [27:0] d;
+    output reg  [27:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 28'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$normalise$counted_total
+module iswitch_accel$datapath$accumulator$adders$lane$6$normalise$out_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$normalise$out_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$6$normalise$out_fraction(d,q,clock);
+    // Module arguments
+    input wire  [26:0] d;
+    output reg  [26:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 27'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$normalise$out_fraction
+module iswitch_accel$datapath$accumulator$adders$lane$6$normalise$out_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$normalise$out_kind
+module iswitch_accel$datapath$accumulator$adders$lane$6$normalise$shift(d,q,clock);
+    // Module arguments
+    input wire  [4:0] d;
+    output reg  [4:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 5'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$normalise$shift
+module iswitch_accel$datapath$accumulator$adders$lane$6$round(clock,kind,exponent,fraction,sum);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] kind;
+    input wire  [7:0] exponent;
+    input wire  [26:0] fraction;
+    output reg  [31:0] sum;
+    // Stub signals
+    reg  [31:0] out_sum$d;
+    wire  [31:0] out_sum$q;
+    reg  out_sum$clock;
+    // Local signals
+    reg  [22:0] kept;
+    reg  [30:0] field;
+    reg  [30:0] truncated;
+    reg  up;
+    reg  [30:0] rounded;
+    reg  [7:0] top;
+    reg  [31:0] magnitude;
+    reg  [31:0] sign;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$6$round$out_sum out_sum(
+        .d(out_sum$d),
+        .q(out_sum$q),
+        .clock(out_sum$clock)
+    );
+    // Update code
+    always @(*) begin
+        out_sum$clock = clock;
+        out_sum$d = out_sum$q;
+        kept = fraction[(32'h3)+:(23)];
+        field = ((exponent) & 31'h7fffffff) << 32'h17;
+        truncated = ((kept) & 31'h7fffffff);
+        if (fraction[32'h1a]) begin
+            truncated = ((kept) & 31'h7fffffff) | field;
+        end
+        up = fraction[32'h2] & (fraction[32'h3] | fraction[32'h1] | fraction[32'h0]);
+        rounded = truncated;
+        if (up) begin
+            rounded = truncated + 32'h1;
+        end
+        top = rounded[(32'h17)+:(8)];
+        magnitude = ((rounded) & 32'hffffffff);
+        if (&top | kind[(64'h3)+:(1)]) begin
+            magnitude = 32'h7f800000;
+        end
+        sign = ((kind[(64'h0)+:(1)]) & 32'hffffffff) << 32'h1f;
+        out_sum$d = magnitude | sign;
+        if (kind[(64'h2)+:(1)]) begin
+            out_sum$d = 32'h7fc00000;
+        end
+        sum = out_sum$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$round
+module iswitch_accel$datapath$accumulator$adders$lane$6$round$out_sum(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$round$out_sum
+module iswitch_accel$datapath$accumulator$adders$lane$6$unpack(clock,a,b,kind,exponent,distance,larger,smaller);
+    // Module arguments
+    input wire  clock;
+    input wire  [31:0] a;
+    input wire  [31:0] b;
+    output reg  [3:0] kind;
+    output reg  [7:0] exponent;
+    output reg  [7:0] distance;
+    output reg  [23:0] larger;
+    output reg  [23:0] smaller;
+    // Stub signals
+    reg  [31:0] held_a$d;
+    wire  [31:0] held_a$q;
+    reg  held_a$clock;
+    reg  [31:0] held_b$d;
+    wire  [31:0] held_b$q;
+    reg  held_b$clock;
+    reg  a_is_large$d;
+    wire  a_is_large$q;
+    reg  a_is_large$clock;
+    reg  [3:0] out_kind$d;
+    wire  [3:0] out_kind$q;
+    reg  out_kind$clock;
+    reg  [7:0] out_exponent$d;
+    wire  [7:0] out_exponent$q;
+    reg  out_exponent$clock;
+    reg  [7:0] out_distance$d;
+    wire  [7:0] out_distance$q;
+    reg  out_distance$clock;
+    reg  [23:0] out_large$d;
+    wire  [23:0] out_large$q;
+    reg  out_large$clock;
+    reg  [23:0] out_small$d;
+    wire  [23:0] out_small$q;
+    reg  out_small$clock;
+    // Local signals
+    reg  [30:0] magnitude_a;
+    reg  [30:0] magnitude_b;
+    reg  [31:0] x;
+    reg  [31:0] y;
+    reg  [7:0] exponent_x;
+    reg  [7:0] exponent_y;
+    reg  [22:0] fraction_x;
+    reg  [22:0] fraction_y;
+    reg  [7:0] shift_x;
+    reg  [7:0] shift_y;
+    reg  unlike;
+    reg  x_special;
+    reg  y_special;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$6$unpack$held_a held_a(
+        .d(held_a$d),
+        .q(held_a$q),
+        .clock(held_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$unpack$held_b held_b(
+        .d(held_b$d),
+        .q(held_b$q),
+        .clock(held_b$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$unpack$a_is_large a_is_large(
+        .d(a_is_large$d),
+        .q(a_is_large$q),
+        .clock(a_is_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$unpack$out_kind out_kind(
+        .d(out_kind$d),
+        .q(out_kind$q),
+        .clock(out_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$unpack$out_exponent out_exponent(
+        .d(out_exponent$d),
+        .q(out_exponent$q),
+        .clock(out_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$unpack$out_distance out_distance(
+        .d(out_distance$d),
+        .q(out_distance$q),
+        .clock(out_distance$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$unpack$out_large out_large(
+        .d(out_large$d),
+        .q(out_large$q),
+        .clock(out_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$unpack$out_small out_small(
+        .d(out_small$d),
+        .q(out_small$q),
+        .clock(out_small$clock)
+    );
+    // Update code
+    always @(*) begin
+        held_a$clock = clock;
+        held_b$clock = clock;
+        a_is_large$clock = clock;
+        out_kind$clock = clock;
+        out_exponent$clock = clock;
+        out_distance$clock = clock;
+        held_a$d = held_a$q;
+        held_b$d = held_b$q;
+        a_is_large$d = a_is_large$q;
+        out_kind$d = out_kind$q;
+        out_exponent$d = out_exponent$q;
+        out_distance$d = out_distance$q;
+        out_large$clock = clock;
+        out_small$clock = clock;
+        out_large$d = out_large$q;
+        out_small$d = out_small$q;
+        magnitude_a = a[(32'h0)+:(31)];
+        magnitude_b = b[(32'h0)+:(31)];
+        a_is_large$d = magnitude_a >= magnitude_b;
+        held_a$d = a;
+        held_b$d = b;
+        x = held_b$q;
+        y = held_a$q;
+        if (a_is_large$q) begin
+            x = held_a$q;
+            y = held_b$q;
+        end
+        exponent_x = x[(32'h17)+:(8)];
+        exponent_y = y[(32'h17)+:(8)];
+        fraction_x = x[(32'h0)+:(23)];
+        fraction_y = y[(32'h0)+:(23)];
+        unlike = x[32'h1f] ^ y[32'h1f];
+        x_special = &exponent_x;
+        y_special = &exponent_y;
+        out_large$d = ((fraction_x) & 24'hffffff);
+        out_small$d = ((fraction_y) & 24'hffffff);
+        shift_x = 32'h1;
+        shift_y = 32'h1;
+        if (|exponent_x) begin
+            shift_x = exponent_x;
+            out_large$d = ((fraction_x) & 24'hffffff) | 32'h800000;
+        end
+        if (|exponent_y) begin
+            shift_y = exponent_y;
+            out_small$d = ((fraction_y) & 24'hffffff) | 32'h800000;
+        end
+        out_exponent$d = shift_x;
+        out_distance$d = shift_x - shift_y;
+        out_kind$d[(64'h0)+:(1)] = x[32'h1f];
+        out_kind$d[(64'h1)+:(1)] = unlike;
+        out_kind$d[(64'h2)+:(1)] = (x_special & |fraction_x) | (y_special & |fraction_y) | (x_special & y_special & unlike);
+        out_kind$d[(64'h3)+:(1)] = x_special;
+        kind = out_kind$q;
+        exponent = out_exponent$q;
+        distance = out_distance$q;
+        larger = out_large$q;
+        smaller = out_small$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$unpack
+module iswitch_accel$datapath$accumulator$adders$lane$6$unpack$a_is_large(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$unpack$a_is_large
+module iswitch_accel$datapath$accumulator$adders$lane$6$unpack$held_a(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$unpack$held_a
+module iswitch_accel$datapath$accumulator$adders$lane$6$unpack$held_b(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$unpack$held_b
+module iswitch_accel$datapath$accumulator$adders$lane$6$unpack$out_distance(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$unpack$out_distance
+module iswitch_accel$datapath$accumulator$adders$lane$6$unpack$out_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$unpack$out_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$6$unpack$out_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$unpack$out_kind
+module iswitch_accel$datapath$accumulator$adders$lane$6$unpack$out_large(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$unpack$out_large
+module iswitch_accel$datapath$accumulator$adders$lane$6$unpack$out_small(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$unpack$out_small
+module iswitch_accel$datapath$accumulator$adders$lane$7(clock,a,b,sum);
+    // Module arguments
+    input wire  clock;
+    input wire  [31:0] a;
+    input wire  [31:0] b;
+    output reg  [31:0] sum;
+    // Stub signals
+    reg  unpack$clock;
+    reg  [31:0] unpack$a;
+    reg  [31:0] unpack$b;
+    wire  [3:0] unpack$kind;
+    wire  [7:0] unpack$exponent;
+    wire  [7:0] unpack$distance;
+    wire  [23:0] unpack$larger;
+    wire  [23:0] unpack$smaller;
+    reg  align$clock;
+    reg  [3:0] align$kind_in;
+    reg  [7:0] align$exponent_in;
+    reg  [7:0] align$distance;
+    reg  [23:0] align$larger;
+    reg  [23:0] align$smaller;
+    wire  [3:0] align$kind;
+    wire  [7:0] align$exponent;
+    wire  [27:0] align$total;
+    reg  normalise$clock;
+    reg  [3:0] normalise$kind_in;
+    reg  [7:0] normalise$exponent_in;
+    reg  [27:0] normalise$total;
+    wire  [3:0] normalise$kind;
+    wire  [7:0] normalise$exponent;
+    wire  [26:0] normalise$fraction;
+    reg  round$clock;
+    reg  [3:0] round$kind;
+    reg  [7:0] round$exponent;
+    reg  [26:0] round$fraction;
+    wire  [31:0] round$sum;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$7$unpack unpack(
+        .clock(unpack$clock),
+        .a(unpack$a),
+        .b(unpack$b),
+        .kind(unpack$kind),
+        .exponent(unpack$exponent),
+        .distance(unpack$distance),
+        .larger(unpack$larger),
+        .smaller(unpack$smaller)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$align align(
+        .clock(align$clock),
+        .kind_in(align$kind_in),
+        .exponent_in(align$exponent_in),
+        .distance(align$distance),
+        .larger(align$larger),
+        .smaller(align$smaller),
+        .kind(align$kind),
+        .exponent(align$exponent),
+        .total(align$total)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$normalise normalise(
+        .clock(normalise$clock),
+        .kind_in(normalise$kind_in),
+        .exponent_in(normalise$exponent_in),
+        .total(normalise$total),
+        .kind(normalise$kind),
+        .exponent(normalise$exponent),
+        .fraction(normalise$fraction)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$round round(
+        .clock(round$clock),
+        .kind(round$kind),
+        .exponent(round$exponent),
+        .fraction(round$fraction),
+        .sum(round$sum)
+    );
+    // Update code
+    always @(*) begin
+        unpack$clock = clock;
+        align$clock = clock;
+        normalise$clock = clock;
+        round$clock = clock;
+        unpack$a = a;
+        unpack$b = b;
+        align$kind_in = unpack$kind;
+        align$exponent_in = unpack$exponent;
+        align$distance = unpack$distance;
+        align$larger = unpack$larger;
+        align$smaller = unpack$smaller;
+        normalise$kind_in = align$kind;
+        normalise$exponent_in = align$exponent;
+        normalise$total = align$total;
+        round$kind = normalise$kind;
+        round$exponent = normalise$exponent;
+        round$fraction = normalise$fraction;
+        sum = round$sum;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7
+module iswitch_accel$datapath$accumulator$adders$lane$7$align(clock,kind_in,exponent_in,distance,larger,smaller,kind,exponent,total);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] kind_in;
+    input wire  [7:0] exponent_in;
+    input wire  [7:0] distance;
+    input wire  [23:0] larger;
+    input wire  [23:0] smaller;
+    output reg  [3:0] kind;
+    output reg  [7:0] exponent;
+    output reg  [27:0] total;
+    // Stub signals
+    reg  [3:0] aligned_kind$d;
+    wire  [3:0] aligned_kind$q;
+    reg  aligned_kind$clock;
+    reg  [7:0] aligned_exponent$d;
+    wire  [7:0] aligned_exponent$q;
+    reg  aligned_exponent$clock;
+    reg  [23:0] aligned_large$d;
+    wire  [23:0] aligned_large$q;
+    reg  aligned_large$clock;
+    reg  [26:0] aligned_small$d;
+    wire  [26:0] aligned_small$q;
+    reg  aligned_small$clock;
+    reg  [3:0] out_kind$d;
+    wire  [3:0] out_kind$q;
+    reg  out_kind$clock;
+    reg  [7:0] out_exponent$d;
+    wire  [7:0] out_exponent$q;
+    reg  out_exponent$clock;
+    reg  [27:0] out_total$d;
+    wire  [27:0] out_total$q;
+    reg  out_total$clock;
+    // Local signals
+    reg  [26:0] by_0;
+    reg  [26:0] by_1;
+    reg  [26:0] by_3;
+    reg  [26:0] by_7;
+    reg  [26:0] by_15;
+    reg  [26:0] by_31;
+    reg  lost_1;
+    reg  lost_3;
+    reg  lost_7;
+    reg  lost_15;
+    reg  lost_31;
+    reg  all_lost;
+    reg  [27:0] augend;
+    reg  [27:0] addend;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$7$align$aligned_kind aligned_kind(
+        .d(aligned_kind$d),
+        .q(aligned_kind$q),
+        .clock(aligned_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$align$aligned_exponent aligned_exponent(
+        .d(aligned_exponent$d),
+        .q(aligned_exponent$q),
+        .clock(aligned_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$align$aligned_large aligned_large(
+        .d(aligned_large$d),
+        .q(aligned_large$q),
+        .clock(aligned_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$align$aligned_small aligned_small(
+        .d(aligned_small$d),
+        .q(aligned_small$q),
+        .clock(aligned_small$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$align$out_kind out_kind(
+        .d(out_kind$d),
+        .q(out_kind$q),
+        .clock(out_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$align$out_exponent out_exponent(
+        .d(out_exponent$d),
+        .q(out_exponent$q),
+        .clock(out_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$align$out_total out_total(
+        .d(out_total$d),
+        .q(out_total$q),
+        .clock(out_total$clock)
+    );
+    // Update code
+    always @(*) begin
+        aligned_kind$clock = clock;
+        aligned_exponent$clock = clock;
+        aligned_large$clock = clock;
+        aligned_small$clock = clock;
+        aligned_kind$d = aligned_kind$q;
+        aligned_exponent$d = aligned_exponent$q;
+        aligned_large$d = aligned_large$q;
+        aligned_small$d = aligned_small$q;
+        out_kind$clock = clock;
+        out_exponent$clock = clock;
+        out_total$clock = clock;
+        out_kind$d = out_kind$q;
+        out_exponent$d = out_exponent$q;
+        out_total$d = out_total$q;
+        by_0 = ((smaller) & 27'h7ffffff) << 32'h3;
+        by_1 = by_0;
+        lost_1 = 1'b0;
+        if (distance[32'h0]) begin
+            by_1 = by_0 >> 32'h1;
+            lost_1 = by_0[32'h0];
+        end
+        by_3 = by_1;
+        lost_3 = lost_1;
+        if (distance[32'h1]) begin
+            by_3 = by_1 >> 32'h2;
+            lost_3 = lost_1 | |by_1[(32'h0)+:(2)];
+        end
+        by_7 = by_3;
+        lost_7 = lost_3;
+        if (distance[32'h2]) begin
+            by_7 = by_3 >> 32'h4;
+            lost_7 = lost_3 | |by_3[(32'h0)+:(4)];
+        end
+        by_15 = by_7;
+        lost_15 = lost_7;
+        if (distance[32'h3]) begin
+            by_15 = by_7 >> 32'h8;
+            lost_15 = lost_7 | |by_7[(32'h0)+:(8)];
+        end
+        by_31 = by_15;
+        lost_31 = lost_15;
+        if (distance[32'h4]) begin
+            by_31 = by_15 >> 32'h10;
+            lost_31 = lost_15 | |by_15[(32'h0)+:(16)];
+        end
+        aligned_small$d = by_31 | ((lost_31) & 27'h7ffffff);
+        all_lost = |distance[(32'h5)+:(3)];
+        if (all_lost) begin
+            aligned_small$d = ((|smaller) & 27'h7ffffff);
+        end
+        aligned_kind$d = kind_in;
+        aligned_exponent$d = exponent_in;
+        aligned_large$d = larger;
+        augend = ((aligned_large$q) & 28'hfffffff) << 32'h3;
+        addend = ((aligned_small$q) & 28'hfffffff);
+        out_total$d = augend + addend;
+        if (aligned_kind$q[(64'h1)+:(1)]) begin
+            out_total$d = augend - addend;
+        end
+        out_kind$d = aligned_kind$q;
+        out_exponent$d = aligned_exponent$q;
+        kind = out_kind$q;
+        exponent = out_exponent$q;
+        total = out_total$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$align
+module iswitch_accel$datapath$accumulator$adders$lane$7$align$aligned_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$align$aligned_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$7$align$aligned_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$align$aligned_kind
+module iswitch_accel$datapath$accumulator$adders$lane$7$align$aligned_large(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$align$aligned_large
+module iswitch_accel$datapath$accumulator$adders$lane$7$align$aligned_small(d,q,clock);
+    // Module arguments
+    input wire  [26:0] d;
+    output reg  [26:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 27'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$align$aligned_small
+module iswitch_accel$datapath$accumulator$adders$lane$7$align$out_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$align$out_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$7$align$out_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$align$out_kind
+module iswitch_accel$datapath$accumulator$adders$lane$7$align$out_total(d,q,clock);
+    // Module arguments
+    input wire  [27:0] d;
+    output reg  [27:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 28'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$align$out_total
+module iswitch_accel$datapath$accumulator$adders$lane$7$normalise(clock,kind_in,exponent_in,total,kind,exponent,fraction);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] kind_in;
+    input wire  [7:0] exponent_in;
+    input wire  [27:0] total;
+    output reg  [3:0] kind;
+    output reg  [7:0] exponent;
+    output reg  [26:0] fraction;
+    // Stub signals
+    reg  [3:0] counted_kind$d;
+    wire  [3:0] counted_kind$q;
+    reg  counted_kind$clock;
+    reg  [7:0] counted_exponent$d;
+    wire  [7:0] counted_exponent$q;
+    reg  counted_exponent$clock;
+    reg  [27:0] counted_total$d;
+    wire  [27:0] counted_total$q;
+    reg  counted_total$clock;
+    reg  [4:0] shift$d;
+    wire  [4:0] shift$q;
+    reg  shift$clock;
+    reg  [3:0] out_kind$d;
+    wire  [3:0] out_kind$q;
+    reg  out_kind$clock;
+    reg  [7:0] out_exponent$d;
+    wire  [7:0] out_exponent$q;
+    reg  out_exponent$clock;
+    reg  [26:0] out_fraction$d;
+    wire  [26:0] out_fraction$q;
+    reg  out_fraction$clock;
+    // Local signals
+    reg  [4:0] zeros;
+    reg  [7:0] wide_zeros;
+    reg  [7:0] most;
+    reg  [26:0] by_0;
+    reg  [26:0] by_1;
+    reg  [26:0] by_3;
+    reg  [26:0] by_7;
+    reg  [26:0] by_15;
+    reg  [26:0] by_31;
+    reg  [7:0] wide_shift;
+    reg  lowest;
+    reg  [26:0] carried;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$7$normalise$counted_kind counted_kind(
+        .d(counted_kind$d),
+        .q(counted_kind$q),
+        .clock(counted_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$normalise$counted_exponent counted_exponent(
+        .d(counted_exponent$d),
+        .q(counted_exponent$q),
+        .clock(counted_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$normalise$counted_total counted_total(
+        .d(counted_total$d),
+        .q(counted_total$q),
+        .clock(counted_total$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$normalise$shift shift(
+        .d(shift$d),
+        .q(shift$q),
+        .clock(shift$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$normalise$out_kind out_kind(
+        .d(out_kind$d),
+        .q(out_kind$q),
+        .clock(out_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$normalise$out_exponent out_exponent(
+        .d(out_exponent$d),
+        .q(out_exponent$q),
+        .clock(out_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$normalise$out_fraction out_fraction(
+        .d(out_fraction$d),
+        .q(out_fraction$q),
+        .clock(out_fraction$clock)
+    );
+    // Update code
+    always @(*) begin
+        counted_kind$clock = clock;
+        counted_exponent$clock = clock;
+        counted_total$clock = clock;
+        shift$clock = clock;
+        counted_kind$d = counted_kind$q;
+        counted_exponent$d = counted_exponent$q;
+        counted_total$d = counted_total$q;
+        shift$d = shift$q;
+        out_kind$clock = clock;
+        out_exponent$clock = clock;
+        out_fraction$clock = clock;
+        out_kind$d = out_kind$q;
+        out_exponent$d = out_exponent$q;
+        out_fraction$d = out_fraction$q;
+        zeros = 32'h1f;
+        if (total[0]) begin
+            zeros = (32'h1a - 0);
+        end
+        if (total[1]) begin
+            zeros = (32'h1a - 1);
+        end
+        if (total[2]) begin
+            zeros = (32'h1a - 2);
+        end
+        if (total[3]) begin
+            zeros = (32'h1a - 3);
+        end
+        if (total[4]) begin
+            zeros = (32'h1a - 4);
+        end
+        if (total[5]) begin
+            zeros = (32'h1a - 5);
+        end
+        if (total[6]) begin
+            zeros = (32'h1a - 6);
+        end
+        if (total[7]) begin
+            zeros = (32'h1a - 7);
+        end
+        if (total[8]) begin
+            zeros = (32'h1a - 8);
+        end
+        if (total[9]) begin
+            zeros = (32'h1a - 9);
+        end
+        if (total[10]) begin
+            zeros = (32'h1a - 10);
+        end
+        if (total[11]) begin
+            zeros = (32'h1a - 11);
+        end
+        if (total[12]) begin
+            zeros = (32'h1a - 12);
+        end
+        if (total[13]) begin
+            zeros = (32'h1a - 13);
+        end
+        if (total[14]) begin
+            zeros = (32'h1a - 14);
+        end
+        if (total[15]) begin
+            zeros = (32'h1a - 15);
+        end
+        if (total[16]) begin
+            zeros = (32'h1a - 16);
+        end
+        if (total[17]) begin
+            zeros = (32'h1a - 17);
+        end
+        if (total[18]) begin
+            zeros = (32'h1a - 18);
+        end
+        if (total[19]) begin
+            zeros = (32'h1a - 19);
+        end
+        if (total[20]) begin
+            zeros = (32'h1a - 20);
+        end
+        if (total[21]) begin
+            zeros = (32'h1a - 21);
+        end
+        if (total[22]) begin
+            zeros = (32'h1a - 22);
+        end
+        if (total[23]) begin
+            zeros = (32'h1a - 23);
+        end
+        if (total[24]) begin
+            zeros = (32'h1a - 24);
+        end
+        if (total[25]) begin
+            zeros = (32'h1a - 25);
+        end
+        if (total[26]) begin
+            zeros = (32'h1a - 26);
+        end
+        most = exponent_in - 32'h1;
+        wide_zeros = ((zeros) & 8'hff);
+        shift$d = zeros;
+        if (wide_zeros > most) begin
+            shift$d = most[(32'h0)+:(5)];
+        end
+        counted_kind$d = kind_in;
+        counted_exponent$d = exponent_in;
+        counted_total$d = total;
+        by_0 = counted_total$q[(32'h0)+:(27)];
+        by_1 = by_0;
+        if (shift$q[32'h0]) begin
+            by_1 = by_0 << 32'h1;
+        end
+        by_3 = by_1;
+        if (shift$q[32'h1]) begin
+            by_3 = by_1 << 32'h2;
+        end
+        by_7 = by_3;
+        if (shift$q[32'h2]) begin
+            by_7 = by_3 << 32'h4;
+        end
+        by_15 = by_7;
+        if (shift$q[32'h3]) begin
+            by_15 = by_7 << 32'h8;
+        end
+        by_31 = by_15;
+        if (shift$q[32'h4]) begin
+            by_31 = by_15 << 32'h10;
+        end
+        wide_shift = ((shift$q) & 8'hff);
+        lowest = counted_total$q[(32'h0)+:(1)];
+        carried = counted_total$q[(32'h1)+:(27)];
+        out_fraction$d = by_31;
+        out_exponent$d = counted_exponent$q - wide_shift;
+        if (counted_total$q[32'h1b]) begin
+            out_fraction$d = carried | ((lowest) & 27'h7ffffff);
+            out_exponent$d = counted_exponent$q + 32'h1;
+        end
+        out_kind$d = counted_kind$q;
+        if (counted_kind$q[(64'h1)+:(1)] & ~|counted_total$q) begin
+            out_kind$d[(64'h0)+:(1)] = 1'b0;
+        end
+        kind = out_kind$q;
+        exponent = out_exponent$q;
+        fraction = out_fraction$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$normalise
+module iswitch_accel$datapath$accumulator$adders$lane$7$normalise$counted_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$normalise$counted_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$7$normalise$counted_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$normalise$counted_kind
+module iswitch_accel$datapath$accumulator$adders$lane$7$normalise$counted_total(d,q,clock);
+    // Module arguments
+    input wire  [27:0] d;
+    output reg  [27:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 28'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$normalise$counted_total
+module iswitch_accel$datapath$accumulator$adders$lane$7$normalise$out_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$normalise$out_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$7$normalise$out_fraction(d,q,clock);
+    // Module arguments
+    input wire  [26:0] d;
+    output reg  [26:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 27'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$normalise$out_fraction
+module iswitch_accel$datapath$accumulator$adders$lane$7$normalise$out_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$normalise$out_kind
+module iswitch_accel$datapath$accumulator$adders$lane$7$normalise$shift(d,q,clock);
+    // Module arguments
+    input wire  [4:0] d;
+    output reg  [4:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 5'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$normalise$shift
+module iswitch_accel$datapath$accumulator$adders$lane$7$round(clock,kind,exponent,fraction,sum);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] kind;
+    input wire  [7:0] exponent;
+    input wire  [26:0] fraction;
+    output reg  [31:0] sum;
+    // Stub signals
+    reg  [31:0] out_sum$d;
+    wire  [31:0] out_sum$q;
+    reg  out_sum$clock;
+    // Local signals
+    reg  [22:0] kept;
+    reg  [30:0] field;
+    reg  [30:0] truncated;
+    reg  up;
+    reg  [30:0] rounded;
+    reg  [7:0] top;
+    reg  [31:0] magnitude;
+    reg  [31:0] sign;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$7$round$out_sum out_sum(
+        .d(out_sum$d),
+        .q(out_sum$q),
+        .clock(out_sum$clock)
+    );
+    // Update code
+    always @(*) begin
+        out_sum$clock = clock;
+        out_sum$d = out_sum$q;
+        kept = fraction[(32'h3)+:(23)];
+        field = ((exponent) & 31'h7fffffff) << 32'h17;
+        truncated = ((kept) & 31'h7fffffff);
+        if (fraction[32'h1a]) begin
+            truncated = ((kept) & 31'h7fffffff) | field;
+        end
+        up = fraction[32'h2] & (fraction[32'h3] | fraction[32'h1] | fraction[32'h0]);
+        rounded = truncated;
+        if (up) begin
+            rounded = truncated + 32'h1;
+        end
+        top = rounded[(32'h17)+:(8)];
+        magnitude = ((rounded) & 32'hffffffff);
+        if (&top | kind[(64'h3)+:(1)]) begin
+            magnitude = 32'h7f800000;
+        end
+        sign = ((kind[(64'h0)+:(1)]) & 32'hffffffff) << 32'h1f;
+        out_sum$d = magnitude | sign;
+        if (kind[(64'h2)+:(1)]) begin
+            out_sum$d = 32'h7fc00000;
+        end
+        sum = out_sum$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$round
+module iswitch_accel$datapath$accumulator$adders$lane$7$round$out_sum(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$round$out_sum
+module iswitch_accel$datapath$accumulator$adders$lane$7$unpack(clock,a,b,kind,exponent,distance,larger,smaller);
+    // Module arguments
+    input wire  clock;
+    input wire  [31:0] a;
+    input wire  [31:0] b;
+    output reg  [3:0] kind;
+    output reg  [7:0] exponent;
+    output reg  [7:0] distance;
+    output reg  [23:0] larger;
+    output reg  [23:0] smaller;
+    // Stub signals
+    reg  [31:0] held_a$d;
+    wire  [31:0] held_a$q;
+    reg  held_a$clock;
+    reg  [31:0] held_b$d;
+    wire  [31:0] held_b$q;
+    reg  held_b$clock;
+    reg  a_is_large$d;
+    wire  a_is_large$q;
+    reg  a_is_large$clock;
+    reg  [3:0] out_kind$d;
+    wire  [3:0] out_kind$q;
+    reg  out_kind$clock;
+    reg  [7:0] out_exponent$d;
+    wire  [7:0] out_exponent$q;
+    reg  out_exponent$clock;
+    reg  [7:0] out_distance$d;
+    wire  [7:0] out_distance$q;
+    reg  out_distance$clock;
+    reg  [23:0] out_large$d;
+    wire  [23:0] out_large$q;
+    reg  out_large$clock;
+    reg  [23:0] out_small$d;
+    wire  [23:0] out_small$q;
+    reg  out_small$clock;
+    // Local signals
+    reg  [30:0] magnitude_a;
+    reg  [30:0] magnitude_b;
+    reg  [31:0] x;
+    reg  [31:0] y;
+    reg  [7:0] exponent_x;
+    reg  [7:0] exponent_y;
+    reg  [22:0] fraction_x;
+    reg  [22:0] fraction_y;
+    reg  [7:0] shift_x;
+    reg  [7:0] shift_y;
+    reg  unlike;
+    reg  x_special;
+    reg  y_special;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$adders$lane$7$unpack$held_a held_a(
+        .d(held_a$d),
+        .q(held_a$q),
+        .clock(held_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$unpack$held_b held_b(
+        .d(held_b$d),
+        .q(held_b$q),
+        .clock(held_b$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$unpack$a_is_large a_is_large(
+        .d(a_is_large$d),
+        .q(a_is_large$q),
+        .clock(a_is_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$unpack$out_kind out_kind(
+        .d(out_kind$d),
+        .q(out_kind$q),
+        .clock(out_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$unpack$out_exponent out_exponent(
+        .d(out_exponent$d),
+        .q(out_exponent$q),
+        .clock(out_exponent$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$unpack$out_distance out_distance(
+        .d(out_distance$d),
+        .q(out_distance$q),
+        .clock(out_distance$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$unpack$out_large out_large(
+        .d(out_large$d),
+        .q(out_large$q),
+        .clock(out_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$unpack$out_small out_small(
+        .d(out_small$d),
+        .q(out_small$q),
+        .clock(out_small$clock)
+    );
+    // Update code
+    always @(*) begin
+        held_a$clock = clock;
+        held_b$clock = clock;
+        a_is_large$clock = clock;
+        out_kind$clock = clock;
+        out_exponent$clock = clock;
+        out_distance$clock = clock;
+        held_a$d = held_a$q;
+        held_b$d = held_b$q;
+        a_is_large$d = a_is_large$q;
+        out_kind$d = out_kind$q;
+        out_exponent$d = out_exponent$q;
+        out_distance$d = out_distance$q;
+        out_large$clock = clock;
+        out_small$clock = clock;
+        out_large$d = out_large$q;
+        out_small$d = out_small$q;
+        magnitude_a = a[(32'h0)+:(31)];
+        magnitude_b = b[(32'h0)+:(31)];
+        a_is_large$d = magnitude_a >= magnitude_b;
+        held_a$d = a;
+        held_b$d = b;
+        x = held_b$q;
+        y = held_a$q;
+        if (a_is_large$q) begin
+            x = held_a$q;
+            y = held_b$q;
+        end
+        exponent_x = x[(32'h17)+:(8)];
+        exponent_y = y[(32'h17)+:(8)];
+        fraction_x = x[(32'h0)+:(23)];
+        fraction_y = y[(32'h0)+:(23)];
+        unlike = x[32'h1f] ^ y[32'h1f];
+        x_special = &exponent_x;
+        y_special = &exponent_y;
+        out_large$d = ((fraction_x) & 24'hffffff);
+        out_small$d = ((fraction_y) & 24'hffffff);
+        shift_x = 32'h1;
+        shift_y = 32'h1;
+        if (|exponent_x) begin
+            shift_x = exponent_x;
+            out_large$d = ((fraction_x) & 24'hffffff) | 32'h800000;
+        end
+        if (|exponent_y) begin
+            shift_y = exponent_y;
+            out_small$d = ((fraction_y) & 24'hffffff) | 32'h800000;
+        end
+        out_exponent$d = shift_x;
+        out_distance$d = shift_x - shift_y;
+        out_kind$d[(64'h0)+:(1)] = x[32'h1f];
+        out_kind$d[(64'h1)+:(1)] = unlike;
+        out_kind$d[(64'h2)+:(1)] = (x_special & |fraction_x) | (y_special & |fraction_y) | (x_special & y_special & unlike);
+        out_kind$d[(64'h3)+:(1)] = x_special;
+        kind = out_kind$q;
+        exponent = out_exponent$q;
+        distance = out_distance$q;
+        larger = out_large$q;
+        smaller = out_small$q;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$unpack
+module iswitch_accel$datapath$accumulator$adders$lane$7$unpack$a_is_large(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$unpack$a_is_large
+module iswitch_accel$datapath$accumulator$adders$lane$7$unpack$held_a(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$unpack$held_a
+module iswitch_accel$datapath$accumulator$adders$lane$7$unpack$held_b(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$unpack$held_b
+module iswitch_accel$datapath$accumulator$adders$lane$7$unpack$out_distance(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$unpack$out_distance
+module iswitch_accel$datapath$accumulator$adders$lane$7$unpack$out_exponent(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$unpack$out_exponent
+module iswitch_accel$datapath$accumulator$adders$lane$7$unpack$out_kind(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$unpack$out_kind
+module iswitch_accel$datapath$accumulator$adders$lane$7$unpack$out_large(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$unpack$out_large
+module iswitch_accel$datapath$accumulator$adders$lane$7$unpack$out_small(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$unpack$out_small
+module iswitch_accel$datapath$accumulator$buffer(clock,write_address,write_data,write_enable,read_address,read_data);
+    // Module arguments
+    input wire  clock;
+    input wire  [13:0] write_address;
+    input wire  [255:0] write_data;
+    input wire  write_enable;
+    input wire  [13:0] read_address;
+    output reg  [255:0] read_data;
+    // Update code (custom)
+    (* ram_style = "block" *) reg [255:0] words[8191:0];
+    integer i;
+    initial begin
+       for (i = 0; i <= 8191; i = i + 1) words[i] = 0;
+       read_data = 0;
+    end
+    always @(posedge clock) begin
+       read_data <= words[read_address];
+       if (write_enable) words[write_address] <= write_data;
+    end
+endmodule // iswitch_accel$datapath$accumulator$buffer
+module iswitch_accel$datapath$accumulator$delayed(d,q,clock);
+    // Module arguments
+    input wire  [255:0] d;
+    output reg  [255:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 256'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$delayed
+module iswitch_accel$datapath$accumulator$first_zero(lanes,zero,out);
+    // Module arguments
+    input wire  [255:0] lanes;
+    input wire  zero;
+    output reg  [255:0] out;
+    // Update code
+    always @(*) begin
+        out = lanes;
+        if (zero) begin
+            out[(64'h0)+:(32)] = 32'h0;
+            out[(64'h20)+:(32)] = 32'h0;
+            out[(64'h40)+:(32)] = 32'h0;
+            out[(64'h60)+:(32)] = 32'h0;
+            out[(64'h80)+:(32)] = 32'h0;
+            out[(64'ha0)+:(32)] = 32'h0;
+            out[(64'hc0)+:(32)] = 32'h0;
+            out[(64'he0)+:(32)] = 32'h0;
+        end
+    end
+endmodule // iswitch_accel$datapath$accumulator$first_zero
+module iswitch_accel$datapath$accumulator$issued(d,q,clock);
+    // Module arguments
+    input wire  [255:0] d;
+    output reg  [255:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 256'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$issued
+module iswitch_accel$datapath$accumulator$read(d,q,clock);
+    // Module arguments
+    input wire  [255:0] d;
+    output reg  [255:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 256'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$read
+module iswitch_accel$datapath$accumulator$scoreboard(clock,reset,valid,address,flags,load,credit,read_address,first,write,write_address,last,hazard);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  valid;
+    input wire  [13:0] address;
+    input wire  [1:0] flags;
+    output reg  load;
+    input wire  credit;
+    output reg  [13:0] read_address;
+    output reg  first;
+    output reg  write;
+    output reg  [13:0] write_address;
+    output reg  last;
+    output reg  hazard;
+    // Stub signals
+    reg  waiting$d;
+    wire  waiting$q;
+    reg  waiting$clock;
+    reg  [13:0] waiting_address$d;
+    wire  [13:0] waiting_address$q;
+    reg  waiting_address$clock;
+    reg  [1:0] waiting_flags$d;
+    wire  [1:0] waiting_flags$q;
+    reg  waiting_flags$clock;
+    reg  same$0$d;
+    wire  same$0$q;
+    reg  same$0$clock;
+    reg  same$1$d;
+    wire  same$1$q;
+    reg  same$1$clock;
+    reg  same$2$d;
+    wire  same$2$q;
+    reg  same$2$clock;
+    reg  same$3$d;
+    wire  same$3$q;
+    reg  same$3$clock;
+    reg  same$4$d;
+    wire  same$4$q;
+    reg  same$4$clock;
+    reg  same$5$d;
+    wire  same$5$q;
+    reg  same$5$clock;
+    reg  same$6$d;
+    wire  same$6$q;
+    reg  same$6$clock;
+    reg  same$7$d;
+    wire  same$7$q;
+    reg  same$7$clock;
+    reg  same$8$d;
+    wire  same$8$q;
+    reg  same$8$clock;
+    reg  flying$0$d;
+    wire  flying$0$q;
+    reg  flying$0$clock;
+    reg  flying$1$d;
+    wire  flying$1$q;
+    reg  flying$1$clock;
+    reg  flying$2$d;
+    wire  flying$2$q;
+    reg  flying$2$clock;
+    reg  flying$3$d;
+    wire  flying$3$q;
+    reg  flying$3$clock;
+    reg  flying$4$d;
+    wire  flying$4$q;
+    reg  flying$4$clock;
+    reg  flying$5$d;
+    wire  flying$5$q;
+    reg  flying$5$clock;
+    reg  flying$6$d;
+    wire  flying$6$q;
+    reg  flying$6$clock;
+    reg  flying$7$d;
+    wire  flying$7$q;
+    reg  flying$7$clock;
+    reg  flying$8$d;
+    wire  flying$8$q;
+    reg  flying$8$clock;
+    reg  [13:0] addresses$0$d;
+    wire  [13:0] addresses$0$q;
+    reg  addresses$0$clock;
+    reg  [13:0] addresses$1$d;
+    wire  [13:0] addresses$1$q;
+    reg  addresses$1$clock;
+    reg  [13:0] addresses$2$d;
+    wire  [13:0] addresses$2$q;
+    reg  addresses$2$clock;
+    reg  [13:0] addresses$3$d;
+    wire  [13:0] addresses$3$q;
+    reg  addresses$3$clock;
+    reg  [13:0] addresses$4$d;
+    wire  [13:0] addresses$4$q;
+    reg  addresses$4$clock;
+    reg  [13:0] addresses$5$d;
+    wire  [13:0] addresses$5$q;
+    reg  addresses$5$clock;
+    reg  [13:0] addresses$6$d;
+    wire  [13:0] addresses$6$q;
+    reg  addresses$6$clock;
+    reg  [13:0] addresses$7$d;
+    wire  [13:0] addresses$7$q;
+    reg  addresses$7$clock;
+    reg  [13:0] addresses$8$d;
+    wire  [13:0] addresses$8$q;
+    reg  addresses$8$clock;
+    reg  [1:0] kinds$0$d;
+    wire  [1:0] kinds$0$q;
+    reg  kinds$0$clock;
+    reg  [1:0] kinds$1$d;
+    wire  [1:0] kinds$1$q;
+    reg  kinds$1$clock;
+    reg  [1:0] kinds$2$d;
+    wire  [1:0] kinds$2$q;
+    reg  kinds$2$clock;
+    reg  [1:0] kinds$3$d;
+    wire  [1:0] kinds$3$q;
+    reg  kinds$3$clock;
+    reg  [1:0] kinds$4$d;
+    wire  [1:0] kinds$4$q;
+    reg  kinds$4$clock;
+    reg  [1:0] kinds$5$d;
+    wire  [1:0] kinds$5$q;
+    reg  kinds$5$clock;
+    reg  [1:0] kinds$6$d;
+    wire  [1:0] kinds$6$q;
+    reg  kinds$6$clock;
+    reg  [1:0] kinds$7$d;
+    wire  [1:0] kinds$7$q;
+    reg  kinds$7$clock;
+    reg  [1:0] kinds$8$d;
+    wire  [1:0] kinds$8$q;
+    reg  kinds$8$clock;
+    // Local signals
+    reg  conflict;
+    reg  go;
+    reg  taken;
+    // Sub module instances
+    iswitch_accel$datapath$accumulator$scoreboard$waiting waiting(
+        .d(waiting$d),
+        .q(waiting$q),
+        .clock(waiting$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$waiting_address waiting_address(
+        .d(waiting_address$d),
+        .q(waiting_address$q),
+        .clock(waiting_address$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$waiting_flags waiting_flags(
+        .d(waiting_flags$d),
+        .q(waiting_flags$q),
+        .clock(waiting_flags$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$same$0 same$0(
+        .d(same$0$d),
+        .q(same$0$q),
+        .clock(same$0$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$same$1 same$1(
+        .d(same$1$d),
+        .q(same$1$q),
+        .clock(same$1$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$same$2 same$2(
+        .d(same$2$d),
+        .q(same$2$q),
+        .clock(same$2$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$same$3 same$3(
+        .d(same$3$d),
+        .q(same$3$q),
+        .clock(same$3$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$same$4 same$4(
+        .d(same$4$d),
+        .q(same$4$q),
+        .clock(same$4$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$same$5 same$5(
+        .d(same$5$d),
+        .q(same$5$q),
+        .clock(same$5$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$same$6 same$6(
+        .d(same$6$d),
+        .q(same$6$q),
+        .clock(same$6$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$same$7 same$7(
+        .d(same$7$d),
+        .q(same$7$q),
+        .clock(same$7$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$same$8 same$8(
+        .d(same$8$d),
+        .q(same$8$q),
+        .clock(same$8$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$flying$0 flying$0(
+        .d(flying$0$d),
+        .q(flying$0$q),
+        .clock(flying$0$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$flying$1 flying$1(
+        .d(flying$1$d),
+        .q(flying$1$q),
+        .clock(flying$1$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$flying$2 flying$2(
+        .d(flying$2$d),
+        .q(flying$2$q),
+        .clock(flying$2$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$flying$3 flying$3(
+        .d(flying$3$d),
+        .q(flying$3$q),
+        .clock(flying$3$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$flying$4 flying$4(
+        .d(flying$4$d),
+        .q(flying$4$q),
+        .clock(flying$4$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$flying$5 flying$5(
+        .d(flying$5$d),
+        .q(flying$5$q),
+        .clock(flying$5$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$flying$6 flying$6(
+        .d(flying$6$d),
+        .q(flying$6$q),
+        .clock(flying$6$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$flying$7 flying$7(
+        .d(flying$7$d),
+        .q(flying$7$q),
+        .clock(flying$7$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$flying$8 flying$8(
+        .d(flying$8$d),
+        .q(flying$8$q),
+        .clock(flying$8$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$addresses$0 addresses$0(
+        .d(addresses$0$d),
+        .q(addresses$0$q),
+        .clock(addresses$0$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$addresses$1 addresses$1(
+        .d(addresses$1$d),
+        .q(addresses$1$q),
+        .clock(addresses$1$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$addresses$2 addresses$2(
+        .d(addresses$2$d),
+        .q(addresses$2$q),
+        .clock(addresses$2$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$addresses$3 addresses$3(
+        .d(addresses$3$d),
+        .q(addresses$3$q),
+        .clock(addresses$3$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$addresses$4 addresses$4(
+        .d(addresses$4$d),
+        .q(addresses$4$q),
+        .clock(addresses$4$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$addresses$5 addresses$5(
+        .d(addresses$5$d),
+        .q(addresses$5$q),
+        .clock(addresses$5$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$addresses$6 addresses$6(
+        .d(addresses$6$d),
+        .q(addresses$6$q),
+        .clock(addresses$6$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$addresses$7 addresses$7(
+        .d(addresses$7$d),
+        .q(addresses$7$q),
+        .clock(addresses$7$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$addresses$8 addresses$8(
+        .d(addresses$8$d),
+        .q(addresses$8$q),
+        .clock(addresses$8$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$kinds$0 kinds$0(
+        .d(kinds$0$d),
+        .q(kinds$0$q),
+        .clock(kinds$0$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$kinds$1 kinds$1(
+        .d(kinds$1$d),
+        .q(kinds$1$q),
+        .clock(kinds$1$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$kinds$2 kinds$2(
+        .d(kinds$2$d),
+        .q(kinds$2$q),
+        .clock(kinds$2$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$kinds$3 kinds$3(
+        .d(kinds$3$d),
+        .q(kinds$3$q),
+        .clock(kinds$3$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$kinds$4 kinds$4(
+        .d(kinds$4$d),
+        .q(kinds$4$q),
+        .clock(kinds$4$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$kinds$5 kinds$5(
+        .d(kinds$5$d),
+        .q(kinds$5$q),
+        .clock(kinds$5$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$kinds$6 kinds$6(
+        .d(kinds$6$d),
+        .q(kinds$6$q),
+        .clock(kinds$6$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$kinds$7 kinds$7(
+        .d(kinds$7$d),
+        .q(kinds$7$q),
+        .clock(kinds$7$clock)
+    );
+    iswitch_accel$datapath$accumulator$scoreboard$kinds$8 kinds$8(
+        .d(kinds$8$d),
+        .q(kinds$8$q),
+        .clock(kinds$8$clock)
+    );
+    // Update code
+    always @(*) begin
+        waiting$clock = clock;
+        waiting_address$clock = clock;
+        waiting_flags$clock = clock;
+        waiting$d = waiting$q;
+        waiting_address$d = waiting_address$q;
+        waiting_flags$d = waiting_flags$q;
+        conflict = 1'b0;
+        same$0$clock = clock;
+        flying$0$clock = clock;
+        addresses$0$clock = clock;
+        kinds$0$clock = clock;
+        if (same$0$q) begin
+            conflict = 1'b1;
+        end
+        same$1$clock = clock;
+        flying$1$clock = clock;
+        addresses$1$clock = clock;
+        kinds$1$clock = clock;
+        if (same$1$q) begin
+            conflict = 1'b1;
+        end
+        same$2$clock = clock;
+        flying$2$clock = clock;
+        addresses$2$clock = clock;
+        kinds$2$clock = clock;
+        if (same$2$q) begin
+            conflict = 1'b1;
+        end
+        same$3$clock = clock;
+        flying$3$clock = clock;
+        addresses$3$clock = clock;
+        kinds$3$clock = clock;
+        if (same$3$q) begin
+            conflict = 1'b1;
+        end
+        same$4$clock = clock;
+        flying$4$clock = clock;
+        addresses$4$clock = clock;
+        kinds$4$clock = clock;
+        if (same$4$q) begin
+            conflict = 1'b1;
+        end
+        same$5$clock = clock;
+        flying$5$clock = clock;
+        addresses$5$clock = clock;
+        kinds$5$clock = clock;
+        if (same$5$q) begin
+            conflict = 1'b1;
+        end
+        same$6$clock = clock;
+        flying$6$clock = clock;
+        addresses$6$clock = clock;
+        kinds$6$clock = clock;
+        if (same$6$q) begin
+            conflict = 1'b1;
+        end
+        same$7$clock = clock;
+        flying$7$clock = clock;
+        addresses$7$clock = clock;
+        kinds$7$clock = clock;
+        if (same$7$q) begin
+            conflict = 1'b1;
+        end
+        same$8$clock = clock;
+        flying$8$clock = clock;
+        addresses$8$clock = clock;
+        kinds$8$clock = clock;
+        if (same$8$q) begin
+            conflict = 1'b1;
+        end
+        go = waiting$q & ~conflict & (credit | ~waiting_flags$q[(64'h1)+:(1)]);
+        taken = go | ~waiting$q;
+        load = taken & valid;
+        hazard = waiting$q & conflict;
+        same$0$d = 1'b0;
+        same$1$d = same$0$q;
+        flying$1$d = flying$0$q;
+        addresses$1$d = addresses$0$q;
+        kinds$1$d = kinds$0$q;
+        same$2$d = same$1$q;
+        flying$2$d = flying$1$q;
+        addresses$2$d = addresses$1$q;
+        kinds$2$d = kinds$1$q;
+        same$3$d = same$2$q;
+        flying$3$d = flying$2$q;
+        addresses$3$d = addresses$2$q;
+        kinds$3$d = kinds$2$q;
+        same$4$d = same$3$q;
+        flying$4$d = flying$3$q;
+        addresses$4$d = addresses$3$q;
+        kinds$4$d = kinds$3$q;
+        same$5$d = same$4$q;
+        flying$5$d = flying$4$q;
+        addresses$5$d = addresses$4$q;
+        kinds$5$d = kinds$4$q;
+        same$6$d = same$5$q;
+        flying$6$d = flying$5$q;
+        addresses$6$d = addresses$5$q;
+        kinds$6$d = kinds$5$q;
+        same$7$d = same$6$q;
+        flying$7$d = flying$6$q;
+        addresses$7$d = addresses$6$q;
+        kinds$7$d = kinds$6$q;
+        same$8$d = same$7$q;
+        flying$8$d = flying$7$q;
+        addresses$8$d = addresses$7$q;
+        kinds$8$d = kinds$7$q;
+        if (taken) begin
+            waiting$d = valid;
+            waiting_address$d = address;
+            waiting_flags$d = flags;
+            same$0$d = go & (address == waiting_address$q);
+            same$1$d = flying$0$q & (address == addresses$0$q);
+            same$2$d = flying$1$q & (address == addresses$1$q);
+            same$3$d = flying$2$q & (address == addresses$2$q);
+            same$4$d = flying$3$q & (address == addresses$3$q);
+            same$5$d = flying$4$q & (address == addresses$4$q);
+            same$6$d = flying$5$q & (address == addresses$5$q);
+            same$7$d = flying$6$q & (address == addresses$6$q);
+            same$8$d = flying$7$q & (address == addresses$7$q);
+        end
+        flying$0$d = go;
+        addresses$0$d = waiting_address$q;
+        kinds$0$d = waiting_flags$q;
+        if (reset) begin
+            waiting$d = 1'b0;
+            flying$0$d = 1'b0;
+            flying$1$d = 1'b0;
+            flying$2$d = 1'b0;
+            flying$3$d = 1'b0;
+            flying$4$d = 1'b0;
+            flying$5$d = 1'b0;
+            flying$6$d = 1'b0;
+            flying$7$d = 1'b0;
+            flying$8$d = 1'b0;
+        end
+        read_address = waiting_address$q;
+        first = kinds$0$q[(64'h0)+:(1)];
+        write = flying$8$q;
+        write_address = addresses$8$q;
+        last = kinds$8$q[(64'h1)+:(1)];
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard
+module iswitch_accel$datapath$accumulator$scoreboard$addresses$0(d,q,clock);
+    // Module arguments
+    input wire  [13:0] d;
+    output reg  [13:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 14'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$addresses$0
+module iswitch_accel$datapath$accumulator$scoreboard$addresses$1(d,q,clock);
+    // Module arguments
+    input wire  [13:0] d;
+    output reg  [13:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 14'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$addresses$1
+module iswitch_accel$datapath$accumulator$scoreboard$addresses$2(d,q,clock);
+    // Module arguments
+    input wire  [13:0] d;
+    output reg  [13:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 14'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$addresses$2
+module iswitch_accel$datapath$accumulator$scoreboard$addresses$3(d,q,clock);
+    // Module arguments
+    input wire  [13:0] d;
+    output reg  [13:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 14'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$addresses$3
+module iswitch_accel$datapath$accumulator$scoreboard$addresses$4(d,q,clock);
+    // Module arguments
+    input wire  [13:0] d;
+    output reg  [13:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 14'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$addresses$4
+module iswitch_accel$datapath$accumulator$scoreboard$addresses$5(d,q,clock);
+    // Module arguments
+    input wire  [13:0] d;
+    output reg  [13:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 14'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$addresses$5
+module iswitch_accel$datapath$accumulator$scoreboard$addresses$6(d,q,clock);
+    // Module arguments
+    input wire  [13:0] d;
+    output reg  [13:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 14'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$addresses$6
+module iswitch_accel$datapath$accumulator$scoreboard$addresses$7(d,q,clock);
+    // Module arguments
+    input wire  [13:0] d;
+    output reg  [13:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 14'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$addresses$7
+module iswitch_accel$datapath$accumulator$scoreboard$addresses$8(d,q,clock);
+    // Module arguments
+    input wire  [13:0] d;
+    output reg  [13:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 14'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$addresses$8
+module iswitch_accel$datapath$accumulator$scoreboard$flying$0(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$flying$0
+module iswitch_accel$datapath$accumulator$scoreboard$flying$1(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$flying$1
+module iswitch_accel$datapath$accumulator$scoreboard$flying$2(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$flying$2
+module iswitch_accel$datapath$accumulator$scoreboard$flying$3(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$flying$3
+module iswitch_accel$datapath$accumulator$scoreboard$flying$4(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$flying$4
+module iswitch_accel$datapath$accumulator$scoreboard$flying$5(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$flying$5
+module iswitch_accel$datapath$accumulator$scoreboard$flying$6(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$flying$6
+module iswitch_accel$datapath$accumulator$scoreboard$flying$7(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$flying$7
+module iswitch_accel$datapath$accumulator$scoreboard$flying$8(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$flying$8
+module iswitch_accel$datapath$accumulator$scoreboard$kinds$0(d,q,clock);
+    // Module arguments
+    input wire  [1:0] d;
+    output reg  [1:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 2'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$kinds$0
+module iswitch_accel$datapath$accumulator$scoreboard$kinds$1(d,q,clock);
+    // Module arguments
+    input wire  [1:0] d;
+    output reg  [1:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 2'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$kinds$1
+module iswitch_accel$datapath$accumulator$scoreboard$kinds$2(d,q,clock);
+    // Module arguments
+    input wire  [1:0] d;
+    output reg  [1:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 2'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$kinds$2
+module iswitch_accel$datapath$accumulator$scoreboard$kinds$3(d,q,clock);
+    // Module arguments
+    input wire  [1:0] d;
+    output reg  [1:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 2'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$kinds$3
+module iswitch_accel$datapath$accumulator$scoreboard$kinds$4(d,q,clock);
+    // Module arguments
+    input wire  [1:0] d;
+    output reg  [1:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 2'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$kinds$4
+module iswitch_accel$datapath$accumulator$scoreboard$kinds$5(d,q,clock);
+    // Module arguments
+    input wire  [1:0] d;
+    output reg  [1:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 2'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$kinds$5
+module iswitch_accel$datapath$accumulator$scoreboard$kinds$6(d,q,clock);
+    // Module arguments
+    input wire  [1:0] d;
+    output reg  [1:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 2'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$kinds$6
+module iswitch_accel$datapath$accumulator$scoreboard$kinds$7(d,q,clock);
+    // Module arguments
+    input wire  [1:0] d;
+    output reg  [1:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 2'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$kinds$7
+module iswitch_accel$datapath$accumulator$scoreboard$kinds$8(d,q,clock);
+    // Module arguments
+    input wire  [1:0] d;
+    output reg  [1:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 2'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$kinds$8
+module iswitch_accel$datapath$accumulator$scoreboard$same$0(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$same$0
+module iswitch_accel$datapath$accumulator$scoreboard$same$1(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$same$1
+module iswitch_accel$datapath$accumulator$scoreboard$same$2(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$same$2
+module iswitch_accel$datapath$accumulator$scoreboard$same$3(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$same$3
+module iswitch_accel$datapath$accumulator$scoreboard$same$4(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$same$4
+module iswitch_accel$datapath$accumulator$scoreboard$same$5(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$same$5
+module iswitch_accel$datapath$accumulator$scoreboard$same$6(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$same$6
+module iswitch_accel$datapath$accumulator$scoreboard$same$7(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$same$7
+module iswitch_accel$datapath$accumulator$scoreboard$same$8(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$same$8
+module iswitch_accel$datapath$accumulator$scoreboard$waiting(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$waiting
+module iswitch_accel$datapath$accumulator$scoreboard$waiting_address(d,q,clock);
+    // Module arguments
+    input wire  [13:0] d;
+    output reg  [13:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 14'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$waiting_address
+module iswitch_accel$datapath$accumulator$scoreboard$waiting_flags(d,q,clock);
+    // Module arguments
+    input wire  [1:0] d;
+    output reg  [1:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 2'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$waiting_flags
+module iswitch_accel$datapath$accumulator$waited(d,q,clock);
+    // Module arguments
+    input wire  [255:0] d;
+    output reg  [255:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 256'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$waited
+module iswitch_accel$datapath$accumulator$write_zero(lanes,zero,out);
+    // Module arguments
+    input wire  [255:0] lanes;
+    input wire  zero;
+    output reg  [255:0] out;
+    // Update code
+    always @(*) begin
+        out = lanes;
+        if (zero) begin
+            out[(64'h0)+:(32)] = 32'h0;
+            out[(64'h20)+:(32)] = 32'h0;
+            out[(64'h40)+:(32)] = 32'h0;
+            out[(64'h60)+:(32)] = 32'h0;
+            out[(64'h80)+:(32)] = 32'h0;
+            out[(64'ha0)+:(32)] = 32'h0;
+            out[(64'hc0)+:(32)] = 32'h0;
+            out[(64'he0)+:(32)] = 32'h0;
+        end
+    end
+endmodule // iswitch_accel$datapath$accumulator$write_zero
+module iswitch_accel$datapath$bursts(clock,reset,data_in,push,data_out,valid,pop,room);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  [271:0] data_in;
+    input wire  push;
+    output reg  [271:0] data_out;
+    output reg  valid;
+    input wire  pop;
+    output reg  room;
+    // Constant declarations
+    localparam  limit = 8'h1a;
+    // Stub signals
+    reg  ram$clock;
+    reg  [4:0] ram$write_address;
+    reg  [271:0] ram$write_data;
+    reg  ram$write_enable;
+    reg  [4:0] ram$read_address;
+    wire  [271:0] ram$read_data;
+    reg  [4:0] write_at$d;
+    wire  [4:0] write_at$q;
+    reg  write_at$clock;
+    reg  [4:0] read_at$d;
+    wire  [4:0] read_at$q;
+    reg  read_at$clock;
+    reg  [7:0] count$d;
+    wire  [7:0] count$q;
+    reg  count$clock;
+    reg  filled$d;
+    wire  filled$q;
+    reg  filled$clock;
+    reg  has_room$d;
+    wire  has_room$q;
+    reg  has_room$clock;
+    // Local signals
+    reg  [7:0] next_count;
+    // Sub module instances
+    iswitch_accel$datapath$bursts$ram ram(
+        .clock(ram$clock),
+        .write_address(ram$write_address),
+        .write_data(ram$write_data),
+        .write_enable(ram$write_enable),
+        .read_address(ram$read_address),
+        .read_data(ram$read_data)
+    );
+    iswitch_accel$datapath$bursts$write_at write_at(
+        .d(write_at$d),
+        .q(write_at$q),
+        .clock(write_at$clock)
+    );
+    iswitch_accel$datapath$bursts$read_at read_at(
+        .d(read_at$d),
+        .q(read_at$q),
+        .clock(read_at$clock)
+    );
+    iswitch_accel$datapath$bursts$count count(
+        .d(count$d),
+        .q(count$q),
+        .clock(count$clock)
+    );
+    iswitch_accel$datapath$bursts$filled filled(
+        .d(filled$d),
+        .q(filled$q),
+        .clock(filled$clock)
+    );
+    iswitch_accel$datapath$bursts$has_room has_room(
+        .d(has_room$d),
+        .q(has_room$q),
+        .clock(has_room$clock)
+    );
+    // Update code
+    always @(*) begin
+        write_at$clock = clock;
+        read_at$clock = clock;
+        count$clock = clock;
+        filled$clock = clock;
+        has_room$clock = clock;
+        write_at$d = write_at$q;
+        read_at$d = read_at$q;
+        count$d = count$q;
+        filled$d = filled$q;
+        has_room$d = has_room$q;
+        ram$clock = clock;
+        ram$write_address = write_at$q;
+        ram$write_data = data_in;
+        ram$write_enable = push;
+        ram$read_address = read_at$q;
+        data_out = ram$read_data;
+        valid = filled$q;
+        room = has_room$q;
+        next_count = count$q;
+        if (push & ~pop) begin
+            next_count = count$q + 32'h1;
+        end
+        if (~push & pop) begin
+            next_count = count$q - 32'h1;
+        end
+        if (push) begin
+            write_at$d = write_at$q + 32'h1;
+        end
+        if (pop) begin
+            read_at$d = read_at$q + 32'h1;
+        end
+        count$d = next_count;
+        filled$d = |next_count;
+        has_room$d = next_count <= limit;
+        if (reset) begin
+            write_at$d = 32'h0;
+            read_at$d = 32'h0;
+            count$d = 32'h0;
+            filled$d = 1'b0;
+            has_room$d = 1'b0;
+        end
+    end
+endmodule // iswitch_accel$datapath$bursts
+module iswitch_accel$datapath$bursts$count(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$bursts$count
+module iswitch_accel$datapath$bursts$filled(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$bursts$filled
+module iswitch_accel$datapath$bursts$has_room(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$bursts$has_room
+module iswitch_accel$datapath$bursts$ram(clock,write_address,write_data,write_enable,read_address,read_data);
+    // Module arguments
+    input wire  clock;
+    input wire  [4:0] write_address;
+    input wire  [271:0] write_data;
+    input wire  write_enable;
+    input wire  [4:0] read_address;
+    output reg  [271:0] read_data;
+    // Update code (custom)
+    (* ram_style = "distributed" *) reg [271:0] words[31:0];
+    integer i;
+    initial for (i = 0; i <= 31; i = i + 1) words[i] = 0;
+    always @(posedge clock) if (write_enable) words[write_address] <= write_data;
+    always @(*) read_data = words[read_address];
+endmodule // iswitch_accel$datapath$bursts$ram
+module iswitch_accel$datapath$bursts$read_at(d,q,clock);
+    // Module arguments
+    input wire  [4:0] d;
+    output reg  [4:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 5'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$bursts$read_at
+module iswitch_accel$datapath$bursts$write_at(d,q,clock);
+    // Module arguments
+    input wire  [4:0] d;
+    output reg  [4:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 5'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$bursts$write_at
+module iswitch_accel$datapath$control(clock,reset,job,header,strobe,set_threshold,threshold_in,fix_in,fixes,set_halted,halted_in,threshold,halted);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  [97:0] job;
+    input wire  [102:0] header;
+    input wire  strobe;
+    input wire  set_threshold;
+    input wire  [7:0] threshold_in;
+    input wire  fix_in;
+    output reg  fixes;
+    input wire  set_halted;
+    input wire  halted_in;
+    output reg  [7:0] threshold;
+    output reg  halted;
+    // Stub signals
+    reg  [102:0] held$d;
+    wire  [102:0] held$q;
+    reg  held$clock;
+    reg  pending$d;
+    wire  pending$q;
+    reg  pending$clock;
+    reg  [7:0] threshold_now$d;
+    wire  [7:0] threshold_now$q;
+    reg  threshold_now$clock;
+    reg  halted_now$d;
+    wire  halted_now$q;
+    reg  halted_now$clock;
+    reg  fixes_now$d;
+    wire  fixes_now$q;
+    reg  fixes_now$clock;
+    // Local signals
+    reg  [63:0] raw;
+    reg  [15:0] start;
+    reg  [31:0] job_high;
+    reg  [31:0] job_id;
+    reg  [15:0] value;
+    reg  trusted;
+    reg  in_range;
+    // Sub module instances
+    iswitch_accel$datapath$control$held held(
+        .d(held$d),
+        .q(held$q),
+        .clock(held$clock)
+    );
+    iswitch_accel$datapath$control$pending pending(
+        .d(pending$d),
+        .q(pending$q),
+        .clock(pending$clock)
+    );
+    iswitch_accel$datapath$control$threshold_now threshold_now(
+        .d(threshold_now$d),
+        .q(threshold_now$q),
+        .clock(threshold_now$clock)
+    );
+    iswitch_accel$datapath$control$halted_now halted_now(
+        .d(halted_now$d),
+        .q(halted_now$q),
+        .clock(halted_now$clock)
+    );
+    iswitch_accel$datapath$control$fixes_now fixes_now(
+        .d(fixes_now$d),
+        .q(fixes_now$q),
+        .clock(fixes_now$clock)
+    );
+    // Update code
+    always @(*) begin
+        held$clock = clock;
+        pending$clock = clock;
+        threshold_now$clock = clock;
+        halted_now$clock = clock;
+        fixes_now$clock = clock;
+        held$d = held$q;
+        pending$d = pending$q;
+        threshold_now$d = threshold_now$q;
+        halted_now$d = halted_now$q;
+        fixes_now$d = fixes_now$q;
+        held$d = header;
+        pending$d = strobe & ~reset;
+        raw = held$q[(64'h7)+:(64)];
+        start = raw[(64'h0)+:(16)];
+        job_high = ((raw[(64'h30)+:(16)]) & 32'hffffffff) << 32'h10;
+        job_id = ((raw[(64'h20)+:(16)]) & 32'hffffffff) | job_high;
+        value = held$q[(64'h57)+:(16)];
+        trusted = pending$q & held$q[(64'h3)+:(1)] & ~held$q[(64'h2)+:(1)] & (raw[(64'h10)+:(16)] == 32'h0) & (job_id == job[(64'h42)+:(32)]);
+        in_range = (value <= 32'h40) & |value;
+        if (trusted & (start == 32'h104) & (held$q[(64'h47)+:(16)] == 32'h16) & in_range) begin
+            threshold_now$d = value[(32'h0)+:(8)];
+        end
+        if (trusted & (((start == 32'h103) & (held$q[(64'h47)+:(16)] == 32'h20)) | ((start == 32'h107) & (held$q[(64'h47)+:(16)] == 32'h14)))) begin
+            halted_now$d = 1'b1;
+        end
+        if (set_threshold) begin
+            threshold_now$d = threshold_in;
+        end
+        if (set_halted) begin
+            halted_now$d = halted_in;
+        end
+        if (reset) begin
+            halted_now$d = 1'b1;
+            threshold_now$d = 32'h0;
+        end
+        fixes_now$d = set_threshold & fix_in;
+        fixes = fixes_now$q;
+        threshold = threshold_now$q;
+        halted = halted_now$q;
+    end
+endmodule // iswitch_accel$datapath$control
+module iswitch_accel$datapath$control$fixes_now(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$control$fixes_now
+module iswitch_accel$datapath$control$halted_now(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$control$halted_now
+module iswitch_accel$datapath$control$held(d,q,clock);
+    // Module arguments
+    input wire  [102:0] d;
+    output reg  [102:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 103'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$control$held
+module iswitch_accel$datapath$control$pending(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$control$pending
+module iswitch_accel$datapath$control$threshold_now(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$control$threshold_now
+module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,threshold,fix_threshold,halted,members,switches,header,header_valid,header_pop,force_key,force_valid,force_next,room,decision,decision_push,result,result_push,event_code,event_valid,control);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  is_packed;
+    input wire  clear;
+    output reg  clearing;
+    input wire  [97:0] job;
+    input wire  [7:0] threshold;
+    input wire  fix_threshold;
+    input wire  halted;
+    input wire  [7:0] members;
+    input wire  [7:0] switches;
+    input wire  [102:0] header;
+    input wire  header_valid;
+    output reg  header_pop;
+    input wire  [86:0] force_key;
+    input wire  force_valid;
+    output reg  force_next;
+    input wire  room;
+    output reg  [27:0] decision;
+    output reg  decision_push;
+    output reg  [72:0] result;
+    output reg  result_push;
+    output reg  [3:0] event_code;
+    output reg  event_valid;
+    output reg  control;
+    // Enums
+    localparam CounterState$Idle = 0;
+    localparam CounterState$Read = 1;
+    localparam CounterState$Compare = 2;
+    localparam CounterState$Decide = 3;
+    localparam CounterState$Clear = 4;
+    // Stub signals
+    reg  [2:0] state$d;
+    wire  [2:0] state$q;
+    reg  state$clock;
+    reg  [86:0] key$d;
+    wire  [86:0] key$q;
+    reg  key$clock;
+    reg  asked$d;
+    wire  asked$q;
+    reg  asked$clock;
+    reg  [7:0] sweep$d;
+    wire  [7:0] sweep$q;
+    reg  sweep$clock;
+    reg  [102:0] decoder$header;
+    wire  [86:0] decoder$key;
+    reg  lookup$clock;
+    reg  lookup$is_packed;
+    reg  [97:0] lookup$job;
+    reg  [7:0] lookup$threshold;
+    reg  lookup$fix_threshold;
+    reg  lookup$halted;
+    reg  [7:0] lookup$members;
+    reg  [7:0] lookup$switches;
+    reg  [86:0] lookup$key;
+    reg  lookup$commit;
+    reg  lookup$sweeping;
+    reg  [7:0] lookup$sweep;
+    wire  lookup$accept;
+    wire  [3:0] lookup$event_code;
+    wire  [27:0] lookup$decision;
+    wire  [72:0] lookup$result;
+    reg  bypass$ordinary;
+    wire  [27:0] bypass$decision;
+    // Sub module instances
+    iswitch_accel$datapath$counter$state state(
+        .d(state$d),
+        .q(state$q),
+        .clock(state$clock)
+    );
+    iswitch_accel$datapath$counter$key key(
+        .d(key$d),
+        .q(key$q),
+        .clock(key$clock)
+    );
+    iswitch_accel$datapath$counter$asked asked(
+        .d(asked$d),
+        .q(asked$q),
+        .clock(asked$clock)
+    );
+    iswitch_accel$datapath$counter$sweep sweep(
+        .d(sweep$d),
+        .q(sweep$q),
+        .clock(sweep$clock)
+    );
+    iswitch_accel$datapath$counter$decoder decoder(
+        .header(decoder$header),
+        .key(decoder$key)
+    );
+    iswitch_accel$datapath$counter$lookup lookup(
+        .clock(lookup$clock),
+        .is_packed(lookup$is_packed),
+        .job(lookup$job),
+        .threshold(lookup$threshold),
+        .fix_threshold(lookup$fix_threshold),
+        .halted(lookup$halted),
+        .members(lookup$members),
+        .switches(lookup$switches),
+        .key(lookup$key),
+        .commit(lookup$commit),
+        .sweeping(lookup$sweeping),
+        .sweep(lookup$sweep),
+        .accept(lookup$accept),
+        .event_code(lookup$event_code),
+        .decision(lookup$decision),
+        .result(lookup$result)
+    );
+    iswitch_accel$datapath$counter$bypass bypass(
+        .ordinary(bypass$ordinary),
+        .decision(bypass$decision)
+    );
+    // Update code
+    always @(*) begin
+        state$clock = clock;
+        key$clock = clock;
+        asked$clock = clock;
+        sweep$clock = clock;
+        state$d = state$q;
+        key$d = key$q;
+        asked$d = asked$q;
+        sweep$d = sweep$q;
+        lookup$clock = clock;
+        decoder$header = header;
+        lookup$is_packed = is_packed;
+        lookup$job = job;
+        lookup$threshold = threshold;
+        lookup$fix_threshold = fix_threshold;
+        lookup$halted = halted;
+        lookup$members = members;
+        lookup$switches = switches;
+        lookup$key = key$q;
+        lookup$commit = 1'b0;
+        lookup$sweeping = 1'b0;
+        lookup$sweep = sweep$q;
+        header_pop = 1'b0;
+        force_next = 1'b0;
+        bypass$ordinary = ~header[(64'h0)+:(1)];
+        decision = bypass$decision;
+        decision_push = 1'b0;
+        result = lookup$result;
+        result_push = 1'b0;
+        event_code = 32'h0;
+        event_valid = 1'b0;
+        control = 1'b0;
+        clearing = asked$q;
+        case (state$q)
+            CounterState$Idle:
+                begin
+                    if (asked$q) begin
+                        state$d = CounterState$Clear;
+                    end
+                    else if (force_valid & room) begin
+                        force_next = 1'b1;
+                        key$d = force_key;
+                        state$d = CounterState$Read;
+                    end
+                    else if (header_valid & room) begin
+                        header_pop = 1'b1;
+                        key$d = decoder$key;
+                        if (header[(64'h0)+:(1)]) begin
+                            state$d = CounterState$Read;
+                        end
+                        else begin
+                            decision_push = 1'b1;
+                            event_valid = 1'b1;
+                            if (header[(64'h1)+:(1)]) begin
+                                control = 1'b1;
+                                event_code = 32'h1;
+                            end
+                        end
+                    end
+                end
+            CounterState$Read:
+                begin
+                    state$d = CounterState$Compare;
+                end
+            CounterState$Compare:
+                begin
+                    state$d = CounterState$Decide;
+                end
+            CounterState$Decide:
+                begin
+                    state$d = CounterState$Idle;
+                    lookup$commit = 1'b1;
+                    decision = lookup$decision;
+                    decision_push = lookup$accept | ~key$q[(64'h55)+:(1)];
+                    event_valid = lookup$accept | ~key$q[(64'h55)+:(1)];
+                    event_code = lookup$event_code;
+                    result_push = lookup$accept & lookup$decision[(64'h4)+:(1)];
+                end
+            CounterState$Clear:
+                begin
+                    lookup$sweeping = 1'b1;
+                    sweep$d = sweep$q + 32'h1;
+                    if (&sweep$q) begin
+                        state$d = CounterState$Idle;
+                        asked$d = 1'b0;
+                    end
+                end
+            default:
+                begin
+                    state$d = CounterState$Idle;
+                end
+        endcase
+        if (clear | reset) begin
+            asked$d = 1'b1;
+            sweep$d = 32'h0;
+        end
+        if (reset) begin
+            state$d = CounterState$Idle;
+        end
+    end
+endmodule // iswitch_accel$datapath$counter
+module iswitch_accel$datapath$counter$asked(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$asked
+module iswitch_accel$datapath$counter$bypass(ordinary,decision);
+    // Module arguments
+    input wire  ordinary;
+    output reg  [27:0] decision;
+    // Update code
+    always @(*) begin
+        decision[(64'h0)+:(1)] = ordinary;
+        decision[(64'h1)+:(1)] = 1'b0;
+        decision[(64'h2)+:(1)] = 1'b0;
+        decision[(64'h3)+:(1)] = 1'b0;
+        decision[(64'h4)+:(1)] = 1'b0;
+        decision[(64'h5)+:(14)] = 32'h0;
+        decision[(64'h13)+:(6)] = 32'h0;
+        decision[(64'h19)+:(3)] = 32'h0;
+    end
+endmodule // iswitch_accel$datapath$counter$bypass
+module iswitch_accel$datapath$counter$decoder(header,key);
+    // Module arguments
+    input wire  [102:0] header;
+    output reg  [86:0] key;
+    // Local signals
+    reg  [63:0] raw;
+    reg  [15:0] middle;
+    reg  [23:0] index_high;
+    reg  [23:0] round_high;
+    reg  [15:0] total;
+    // Update code
+    always @(*) begin
+        raw = header[(64'h7)+:(64)];
+        middle = raw[(64'h10)+:(16)];
+        index_high = ((middle[(32'h0)+:(8)]) & 24'hffffff) << 32'h10;
+        key[(64'h0)+:(24)] = ((raw[(64'h0)+:(16)]) & 24'hffffff) | index_high;
+        round_high = ((raw[(64'h20)+:(16)]) & 24'hffffff) << 32'h8;
+        key[(64'h18)+:(24)] = ((middle[(32'h8)+:(8)]) & 24'hffffff) | round_high;
+        total = raw[(64'h30)+:(16)];
+        key[(64'h30)+:(16)] = total;
+        if (~|total) begin
+            key[(64'h30)+:(16)] = 32'h1;
+        end
+        if (&total) begin
+            key[(64'h30)+:(16)] = 32'h0;
+        end
+        key[(64'h40)+:(16)] = header[(64'h47)+:(16)];
+        key[(64'h50)+:(3)] = header[(64'h4)+:(3)];
+        key[(64'h53)+:(1)] = header[(64'h3)+:(1)];
+        key[(64'h54)+:(1)] = header[(64'h2)+:(1)];
+        key[(64'h55)+:(1)] = 1'b0;
+        key[(64'h56)+:(1)] = 1'b0;
+    end
+endmodule // iswitch_accel$datapath$counter$decoder
+module iswitch_accel$datapath$counter$key(d,q,clock);
+    // Module arguments
+    input wire  [86:0] d;
+    output reg  [86:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 87'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$key
+module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_threshold,halted,members,switches,key,commit,sweeping,sweep,accept,event_code,decision,result);
+    // Module arguments
+    input wire  clock;
+    input wire  is_packed;
+    input wire  [97:0] job;
+    input wire  [7:0] threshold;
+    input wire  fix_threshold;
+    input wire  halted;
+    input wire  [7:0] members;
+    input wire  [7:0] switches;
+    input wire  [86:0] key;
+    input wire  commit;
+    input wire  sweeping;
+    input wire  [7:0] sweep;
+    output reg  accept;
+    output reg  [3:0] event_code;
+    output reg  [27:0] decision;
+    output reg  [72:0] result;
+    // Stub signals
+    reg  limits$clock;
+    reg  [97:0] limits$job;
+    reg  [23:0] limits$index;
+    reg  [15:0] limits$udp_len;
+    wire  limits$out_of_range;
+    wire  limits$wrong_length;
+    wire  [8:0] limits$floats;
+    reg  addresses$clock;
+    reg  addresses$is_packed;
+    reg  [23:0] addresses$index;
+    wire  [7:0] addresses$slot;
+    wire  [13:0] addresses$address;
+    reg  rounds$clock;
+    reg  rounds$clear;
+    reg  [97:0] rounds$job;
+    reg  [7:0] rounds$threshold;
+    reg  [7:0] rounds$members;
+    reg  rounds$fix_threshold;
+    reg  [23:0] rounds$round;
+    wire  rounds$opens;
+    wire  rounds$has_place;
+    wire  [7:0] rounds$needed;
+    wire  [7:0] rounds$participants;
+    reg  rounds$open;
+    reg  rounds$finish;
+    reg  slots$clock;
+    reg  slots$is_packed;
+    reg  [97:0] slots$job;
+    reg  [7:0] slots$slot;
+    reg  [23:0] slots$index;
+    reg  [23:0] slots$round;
+    wire  [71:0] slots$entry;
+    wire  [4:0] slots$relation;
+    wire  slots$wraps;
+    reg  slots$write;
+    reg  [7:0] slots$write_slot;
+    reg  [71:0] slots$write_entry;
+    reg  [86:0] verdict$key;
+    reg  [71:0] verdict$entry;
+    reg  [4:0] verdict$relation;
+    reg  verdict$halted;
+    reg  verdict$out_of_range;
+    reg  verdict$wrong_length;
+    reg  verdict$has_place;
+    reg  [7:0] verdict$needed;
+    reg  [7:0] verdict$participants;
+    reg  [7:0] verdict$switches;
+    wire  verdict$accept;
+    wire  verdict$first;
+    wire  verdict$last;
+    wire  [3:0] verdict$event_code;
+    wire  [7:0] verdict$members;
+    wire  [15:0] verdict$total;
+    reg  [86:0] outcome$key;
+    reg  outcome$accept;
+    reg  outcome$first;
+    reg  outcome$last;
+    reg  [7:0] outcome$members;
+    reg  [15:0] outcome$total;
+    reg  outcome$wraps;
+    reg  [8:0] outcome$floats;
+    reg  [13:0] outcome$address;
+    wire  [71:0] outcome$entry;
+    wire  [71:0] outcome$empty;
+    wire  [27:0] outcome$decision;
+    wire  [72:0] outcome$result;
+    // Sub module instances
+    iswitch_accel$datapath$counter$lookup$limits limits(
+        .clock(limits$clock),
+        .job(limits$job),
+        .index(limits$index),
+        .udp_len(limits$udp_len),
+        .out_of_range(limits$out_of_range),
+        .wrong_length(limits$wrong_length),
+        .floats(limits$floats)
+    );
+    iswitch_accel$datapath$counter$lookup$addresses addresses(
+        .clock(addresses$clock),
+        .is_packed(addresses$is_packed),
+        .index(addresses$index),
+        .slot(addresses$slot),
+        .address(addresses$address)
+    );
+    iswitch_accel$datapath$counter$lookup$rounds rounds(
+        .clock(rounds$clock),
+        .clear(rounds$clear),
+        .job(rounds$job),
+        .threshold(rounds$threshold),
+        .members(rounds$members),
+        .fix_threshold(rounds$fix_threshold),
+        .round(rounds$round),
+        .opens(rounds$opens),
+        .has_place(rounds$has_place),
+        .needed(rounds$needed),
+        .participants(rounds$participants),
+        .open(rounds$open),
+        .finish(rounds$finish)
+    );
+    iswitch_accel$datapath$counter$lookup$slots slots(
+        .clock(slots$clock),
+        .is_packed(slots$is_packed),
+        .job(slots$job),
+        .slot(slots$slot),
+        .index(slots$index),
+        .round(slots$round),
+        .entry(slots$entry),
+        .relation(slots$relation),
+        .wraps(slots$wraps),
+        .write(slots$write),
+        .write_slot(slots$write_slot),
+        .write_entry(slots$write_entry)
+    );
+    iswitch_accel$datapath$counter$lookup$verdict verdict(
+        .key(verdict$key),
+        .entry(verdict$entry),
+        .relation(verdict$relation),
+        .halted(verdict$halted),
+        .out_of_range(verdict$out_of_range),
+        .wrong_length(verdict$wrong_length),
+        .has_place(verdict$has_place),
+        .needed(verdict$needed),
+        .participants(verdict$participants),
+        .switches(verdict$switches),
+        .accept(verdict$accept),
+        .first(verdict$first),
+        .last(verdict$last),
+        .event_code(verdict$event_code),
+        .members(verdict$members),
+        .total(verdict$total)
+    );
+    iswitch_accel$datapath$counter$lookup$outcome outcome(
+        .key(outcome$key),
+        .accept(outcome$accept),
+        .first(outcome$first),
+        .last(outcome$last),
+        .members(outcome$members),
+        .total(outcome$total),
+        .wraps(outcome$wraps),
+        .floats(outcome$floats),
+        .address(outcome$address),
+        .entry(outcome$entry),
+        .empty(outcome$empty),
+        .decision(outcome$decision),
+        .result(outcome$result)
+    );
+    // Update code
+    always @(*) begin
+        limits$clock = clock;
+        addresses$clock = clock;
+        rounds$clock = clock;
+        slots$clock = clock;
+        limits$job = job;
+        limits$index = key[(64'h0)+:(24)];
+        limits$udp_len = key[(64'h40)+:(16)];
+        addresses$is_packed = is_packed;
+        addresses$index = key[(64'h0)+:(24)];
+        rounds$clear = sweeping;
+        rounds$job = job;
+        rounds$threshold = threshold;
+        rounds$fix_threshold = fix_threshold;
+        rounds$members = members;
+        rounds$round = key[(64'h18)+:(24)];
+        slots$is_packed = is_packed;
+        slots$job = job;
+        slots$slot = addresses$slot;
+        slots$index = key[(64'h0)+:(24)];
+        slots$round = key[(64'h18)+:(24)];
+        verdict$key = key;
+        verdict$entry = slots$entry;
+        verdict$relation = slots$relation;
+        verdict$halted = halted;
+        verdict$out_of_range = limits$out_of_range;
+        verdict$wrong_length = limits$wrong_length;
+        verdict$has_place = rounds$has_place;
+        verdict$needed = rounds$needed;
+        verdict$participants = rounds$participants;
+        verdict$switches = switches;
+        outcome$key = key;
+        outcome$accept = verdict$accept;
+        outcome$first = verdict$first;
+        outcome$last = verdict$last;
+        outcome$members = verdict$members;
+        outcome$total = verdict$total;
+        outcome$wraps = slots$wraps;
+        outcome$floats = limits$floats;
+        outcome$address = addresses$address;
+        slots$write = commit & verdict$accept;
+        slots$write_slot = addresses$slot;
+        slots$write_entry = outcome$entry;
+        if (sweeping) begin
+            slots$write = 1'b1;
+            slots$write_slot = sweep;
+            slots$write_entry = outcome$empty;
+        end
+        rounds$open = commit & verdict$accept & rounds$opens;
+        rounds$finish = commit & verdict$accept & verdict$last;
+        accept = verdict$accept;
+        event_code = verdict$event_code;
+        decision = outcome$decision;
+        result = outcome$result;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup
+module iswitch_accel$datapath$counter$lookup$addresses(clock,is_packed,index,slot,address);
+    // Module arguments
+    input wire  clock;
+    input wire  is_packed;
+    input wire  [23:0] index;
+    output reg  [7:0] slot;
+    output reg  [13:0] address;
+    // Stub signals
+    reg  [13:0] triple$d;
+    wire  [13:0] triple$q;
+    reg  triple$clock;
+    reg  [7:0] held_slot$d;
+    wire  [7:0] held_slot$q;
+    reg  held_slot$clock;
+    reg  [13:0] out_address$d;
+    wire  [13:0] out_address$q;
+    reg  out_address$clock;
+    // Local signals
+    reg  [7:0] chosen;
+    reg  [13:0] once;
+    reg  [13:0] twice;
+    reg  [13:0] by_48;
+    reg  [13:0] by_2;
+    // Sub module instances
+    iswitch_accel$datapath$counter$lookup$addresses$triple triple(
+        .d(triple$d),
+        .q(triple$q),
+        .clock(triple$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$addresses$held_slot held_slot(
+        .d(held_slot$d),
+        .q(held_slot$q),
+        .clock(held_slot$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$addresses$out_address out_address(
+        .d(out_address$d),
+        .q(out_address$q),
+        .clock(out_address$clock)
+    );
+    // Update code
+    always @(*) begin
+        triple$clock = clock;
+        held_slot$clock = clock;
+        out_address$clock = clock;
+        triple$d = triple$q;
+        held_slot$d = held_slot$q;
+        out_address$d = out_address$q;
+        chosen = ((index[(32'h0)+:(7)]) & 8'hff);
+        if (is_packed) begin
+            chosen = index[(32'h0)+:(8)];
+        end
+        slot = chosen;
+        once = ((chosen) & 14'h3fff);
+        twice = ((chosen) & 14'h3fff) << 32'h1;
+        triple$d = once + twice;
+        held_slot$d = chosen;
+        by_48 = triple$q << 32'h4;
+        by_2 = ((held_slot$q) & 14'h3fff) << 32'h1;
+        out_address$d = ((held_slot$q) & 14'h3fff) << 32'h6;
+        if (is_packed) begin
+            out_address$d = by_48 - by_2;
+        end
+        address = out_address$q;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$addresses
+module iswitch_accel$datapath$counter$lookup$addresses$held_slot(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$addresses$held_slot
+module iswitch_accel$datapath$counter$lookup$addresses$out_address(d,q,clock);
+    // Module arguments
+    input wire  [13:0] d;
+    output reg  [13:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 14'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$addresses$out_address
+module iswitch_accel$datapath$counter$lookup$addresses$triple(d,q,clock);
+    // Module arguments
+    input wire  [13:0] d;
+    output reg  [13:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 14'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$addresses$triple
+module iswitch_accel$datapath$counter$lookup$limits(clock,job,index,udp_len,out_of_range,wrong_length,floats);
+    // Module arguments
+    input wire  clock;
+    input wire  [97:0] job;
+    input wire  [23:0] index;
+    input wire  [15:0] udp_len;
+    output reg  out_of_range;
+    output reg  wrong_length;
+    output reg  [8:0] floats;
+    // Stub signals
+    reg  beyond$d;
+    wire  beyond$q;
+    reg  beyond$clock;
+    reg  [8:0] expected$d;
+    wire  [8:0] expected$q;
+    reg  expected$clock;
+    reg  beyond_later$d;
+    wire  beyond_later$q;
+    reg  beyond_later$clock;
+    reg  [8:0] expected_later$d;
+    wire  [8:0] expected_later$q;
+    reg  expected_later$clock;
+    reg  wrong$d;
+    wire  wrong$q;
+    reg  wrong$clock;
+    // Local signals
+    reg  [23:0] last_index;
+    reg  [15:0] float_bytes;
+    reg  [15:0] expected_len;
+    // Sub module instances
+    iswitch_accel$datapath$counter$lookup$limits$beyond beyond(
+        .d(beyond$d),
+        .q(beyond$q),
+        .clock(beyond$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$limits$expected expected(
+        .d(expected$d),
+        .q(expected$q),
+        .clock(expected$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$limits$beyond_later beyond_later(
+        .d(beyond_later$d),
+        .q(beyond_later$q),
+        .clock(beyond_later$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$limits$expected_later expected_later(
+        .d(expected_later$d),
+        .q(expected_later$q),
+        .clock(expected_later$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$limits$wrong wrong(
+        .d(wrong$d),
+        .q(wrong$q),
+        .clock(wrong$clock)
+    );
+    // Update code
+    always @(*) begin
+        beyond$clock = clock;
+        expected$clock = clock;
+        beyond_later$clock = clock;
+        expected_later$clock = clock;
+        wrong$clock = clock;
+        beyond$d = beyond$q;
+        expected$d = expected$q;
+        beyond_later$d = beyond_later$q;
+        expected_later$d = expected_later$q;
+        wrong$d = wrong$q;
+        last_index = job[(64'h18)+:(24)];
+        beyond$d = index > last_index;
+        expected$d = job[(64'h30)+:(9)];
+        if (index == last_index) begin
+            expected$d = job[(64'h39)+:(9)];
+        end
+        float_bytes = ((expected$q) & 16'hffff) << 32'h2;
+        expected_len = float_bytes + 32'h10;
+        wrong$d = expected_len != udp_len;
+        beyond_later$d = beyond$q;
+        expected_later$d = expected$q;
+        out_of_range = beyond_later$q;
+        wrong_length = wrong$q;
+        floats = expected_later$q;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$limits
+module iswitch_accel$datapath$counter$lookup$limits$beyond(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$limits$beyond
+module iswitch_accel$datapath$counter$lookup$limits$beyond_later(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$limits$beyond_later
+module iswitch_accel$datapath$counter$lookup$limits$expected(d,q,clock);
+    // Module arguments
+    input wire  [8:0] d;
+    output reg  [8:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 9'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$limits$expected
+module iswitch_accel$datapath$counter$lookup$limits$expected_later(d,q,clock);
+    // Module arguments
+    input wire  [8:0] d;
+    output reg  [8:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 9'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$limits$expected_later
+module iswitch_accel$datapath$counter$lookup$limits$wrong(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$limits$wrong
+module iswitch_accel$datapath$counter$lookup$outcome(key,accept,first,last,members,total,wraps,floats,address,entry,empty,decision,result);
+    // Module arguments
+    input wire  [86:0] key;
+    input wire  accept;
+    input wire  first;
+    input wire  last;
+    input wire  [7:0] members;
+    input wire  [15:0] total;
+    input wire  wraps;
+    input wire  [8:0] floats;
+    input wire  [13:0] address;
+    output reg  [71:0] entry;
+    output reg  [71:0] empty;
+    output reg  [27:0] decision;
+    output reg  [72:0] result;
+    // Local signals
+    reg  [23:0] index;
+    reg  [23:0] round;
+    reg  [15:0] round_low;
+    reg  [63:0] raw;
+    reg  [8:0] before_last;
+    // Update code
+    always @(*) begin
+        index = key[(64'h0)+:(24)];
+        round = key[(64'h18)+:(24)];
+        entry[(64'h0)+:(1)] = ~last;
+        entry[(64'h1)+:(1)] = last;
+        entry[(64'h2)+:(1)] = wraps;
+        entry[(64'h3)+:(17)] = index[(32'h7)+:(17)];
+        entry[(64'h14)+:(24)] = round;
+        entry[(64'h2c)+:(8)] = members;
+        entry[(64'h34)+:(16)] = total;
+        entry[(64'h44)+:(4)] = 32'h0;
+        empty[(64'h0)+:(1)] = 1'b0;
+        empty[(64'h1)+:(1)] = 1'b0;
+        empty[(64'h2)+:(1)] = 1'b0;
+        empty[(64'h3)+:(17)] = 32'h0;
+        empty[(64'h14)+:(24)] = 32'h0;
+        empty[(64'h2c)+:(8)] = 32'h0;
+        empty[(64'h34)+:(16)] = 32'h0;
+        empty[(64'h44)+:(4)] = 32'h0;
+        before_last = floats - 32'h1;
+        decision[(64'h0)+:(1)] = 1'b0;
+        decision[(64'h1)+:(1)] = ~accept;
+        decision[(64'h2)+:(1)] = key[(64'h55)+:(1)];
+        decision[(64'h3)+:(1)] = first;
+        decision[(64'h4)+:(1)] = last;
+        decision[(64'h5)+:(14)] = address;
+        decision[(64'h13)+:(6)] = before_last[(32'h3)+:(6)];
+        decision[(64'h19)+:(3)] = floats[(32'h0)+:(3)];
+        raw[(64'h0)+:(16)] = index[(32'h0)+:(16)];
+        round_low = ((round[(32'h0)+:(8)]) & 16'hffff) << 32'h8;
+        raw[(64'h10)+:(16)] = ((index[(32'h10)+:(8)]) & 16'hffff) | round_low;
+        raw[(64'h20)+:(16)] = round[(32'h8)+:(16)];
+        raw[(64'h30)+:(16)] = total;
+        if (~|total) begin
+            raw[(64'h30)+:(16)] = 32'hffff;
+        end
+        result[(64'h0)+:(64)] = raw;
+        result[(64'h40)+:(9)] = floats;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$outcome
+module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,members,fix_threshold,round,opens,has_place,needed,participants,open,finish);
+    // Module arguments
+    input wire  clock;
+    input wire  clear;
+    input wire  [97:0] job;
+    input wire  [7:0] threshold;
+    input wire  [7:0] members;
+    input wire  fix_threshold;
+    input wire  [23:0] round;
+    output reg  opens;
+    output reg  has_place;
+    output reg  [7:0] needed;
+    output reg  [7:0] participants;
+    input wire  open;
+    input wire  finish;
+    // Stub signals
+    reg  [23:0] next_round$d;
+    wire  [23:0] next_round$q;
+    reg  next_round$clock;
+    reg  [24:0] unfinished$0$d;
+    wire  [24:0] unfinished$0$q;
+    reg  unfinished$0$clock;
+    reg  [24:0] unfinished$1$d;
+    wire  [24:0] unfinished$1$q;
+    reg  unfinished$1$clock;
+    reg  [7:0] needs$0$d;
+    wire  [7:0] needs$0$q;
+    reg  needs$0$clock;
+    reg  [7:0] needs$1$d;
+    wire  [7:0] needs$1$q;
+    reg  needs$1$clock;
+    reg  [7:0] takes_part$0$d;
+    wire  [7:0] takes_part$0$q;
+    reg  takes_part$0$clock;
+    reg  [7:0] takes_part$1$d;
+    wire  [7:0] takes_part$1$q;
+    reg  takes_part$1$clock;
+    reg  is_next$d;
+    wire  is_next$q;
+    reg  is_next$clock;
+    reg  is_free$d;
+    wire  is_free$q;
+    reg  is_free$clock;
+    reg  [7:0] out_needed$d;
+    wire  [7:0] out_needed$q;
+    reg  out_needed$clock;
+    reg  [7:0] out_participants$d;
+    wire  [7:0] out_participants$q;
+    reg  out_participants$clock;
+    // Local signals
+    reg  [24:0] segments;
+    reg  parity;
+    reg  there$0;
+    reg  there$1;
+    reg  [24:0] left$0;
+    reg  [24:0] left$1;
+    // Sub module instances
+    iswitch_accel$datapath$counter$lookup$rounds$next_round next_round(
+        .d(next_round$d),
+        .q(next_round$q),
+        .clock(next_round$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$rounds$unfinished$0 unfinished$0(
+        .d(unfinished$0$d),
+        .q(unfinished$0$q),
+        .clock(unfinished$0$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$rounds$unfinished$1 unfinished$1(
+        .d(unfinished$1$d),
+        .q(unfinished$1$q),
+        .clock(unfinished$1$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$rounds$needs$0 needs$0(
+        .d(needs$0$d),
+        .q(needs$0$q),
+        .clock(needs$0$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$rounds$needs$1 needs$1(
+        .d(needs$1$d),
+        .q(needs$1$q),
+        .clock(needs$1$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$rounds$takes_part$0 takes_part$0(
+        .d(takes_part$0$d),
+        .q(takes_part$0$q),
+        .clock(takes_part$0$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$rounds$takes_part$1 takes_part$1(
+        .d(takes_part$1$d),
+        .q(takes_part$1$q),
+        .clock(takes_part$1$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$rounds$is_next is_next(
+        .d(is_next$d),
+        .q(is_next$q),
+        .clock(is_next$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$rounds$is_free is_free(
+        .d(is_free$d),
+        .q(is_free$q),
+        .clock(is_free$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$rounds$out_needed out_needed(
+        .d(out_needed$d),
+        .q(out_needed$q),
+        .clock(out_needed$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$rounds$out_participants out_participants(
+        .d(out_participants$d),
+        .q(out_participants$q),
+        .clock(out_participants$clock)
+    );
+    // Update code
+    always @(*) begin
+        next_round$clock = clock;
+        is_next$clock = clock;
+        is_free$clock = clock;
+        out_needed$clock = clock;
+        out_participants$clock = clock;
+        next_round$d = next_round$q;
+        is_next$d = is_next$q;
+        is_free$d = is_free$q;
+        out_needed$d = out_needed$q;
+        out_participants$d = out_participants$q;
+        segments = ((job[(64'h18)+:(24)]) & 25'h1ffffff) + 32'h1;
+        parity = round[32'h0];
+        there$0 = ~parity;
+        there$1 = parity;
+        is_next$d = round == next_round$q;
+        is_free$d = 1'b0;
+        out_needed$d = threshold;
+        out_participants$d = members;
+        unfinished$0$clock = clock;
+        needs$0$clock = clock;
+        takes_part$0$clock = clock;
+        needs$0$d = needs$0$q;
+        takes_part$0$d = takes_part$0$q & members;
+        left$0 = unfinished$0$q;
+        if (fix_threshold) begin
+            needs$0$d = threshold;
+        end
+        if (there$0 & open) begin
+            left$0 = segments;
+            needs$0$d = threshold;
+            takes_part$0$d = members;
+        end
+        unfinished$0$d = left$0;
+        if (there$0 & finish) begin
+            unfinished$0$d = left$0 - 32'h1;
+        end
+        if (there$0 & ~|unfinished$0$q) begin
+            is_free$d = 1'b1;
+        end
+        if (there$0 & (round != next_round$q)) begin
+            out_needed$d = needs$0$q;
+            out_participants$d = takes_part$0$q;
+        end
+        if (clear) begin
+            unfinished$0$d = 32'h0;
+        end
+        unfinished$1$clock = clock;
+        needs$1$clock = clock;
+        takes_part$1$clock = clock;
+        needs$1$d = needs$1$q;
+        takes_part$1$d = takes_part$1$q & members;
+        left$1 = unfinished$1$q;
+        if (fix_threshold) begin
+            needs$1$d = threshold;
+        end
+        if (there$1 & open) begin
+            left$1 = segments;
+            needs$1$d = threshold;
+            takes_part$1$d = members;
+        end
+        unfinished$1$d = left$1;
+        if (there$1 & finish) begin
+            unfinished$1$d = left$1 - 32'h1;
+        end
+        if (there$1 & ~|unfinished$1$q) begin
+            is_free$d = 1'b1;
+        end
+        if (there$1 & (round != next_round$q)) begin
+            out_needed$d = needs$1$q;
+            out_participants$d = takes_part$1$q;
+        end
+        if (clear) begin
+            unfinished$1$d = 32'h0;
+        end
+        if (open) begin
+            next_round$d = next_round$q + 32'h1;
+        end
+        if (clear) begin
+            next_round$d = job[(64'h0)+:(24)];
+        end
+        opens = is_next$q;
+        has_place = is_free$q | ~is_next$q;
+        needed = out_needed$q;
+        participants = out_participants$q;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$rounds
+module iswitch_accel$datapath$counter$lookup$rounds$is_free(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$rounds$is_free
+module iswitch_accel$datapath$counter$lookup$rounds$is_next(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$rounds$is_next
+module iswitch_accel$datapath$counter$lookup$rounds$needs$0(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$rounds$needs$0
+module iswitch_accel$datapath$counter$lookup$rounds$needs$1(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$rounds$needs$1
+module iswitch_accel$datapath$counter$lookup$rounds$next_round(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$rounds$next_round
+module iswitch_accel$datapath$counter$lookup$rounds$out_needed(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$rounds$out_needed
+module iswitch_accel$datapath$counter$lookup$rounds$out_participants(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$rounds$out_participants
+module iswitch_accel$datapath$counter$lookup$rounds$takes_part$0(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$rounds$takes_part$0
+module iswitch_accel$datapath$counter$lookup$rounds$takes_part$1(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$rounds$takes_part$1
+module iswitch_accel$datapath$counter$lookup$rounds$unfinished$0(d,q,clock);
+    // Module arguments
+    input wire  [24:0] d;
+    output reg  [24:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 25'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$rounds$unfinished$0
+module iswitch_accel$datapath$counter$lookup$rounds$unfinished$1(d,q,clock);
+    // Module arguments
+    input wire  [24:0] d;
+    output reg  [24:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 25'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$rounds$unfinished$1
+module iswitch_accel$datapath$counter$lookup$slots(clock,is_packed,job,slot,index,round,entry,relation,wraps,write,write_slot,write_entry);
+    // Module arguments
+    input wire  clock;
+    input wire  is_packed;
+    input wire  [97:0] job;
+    input wire  [7:0] slot;
+    input wire  [23:0] index;
+    input wire  [23:0] round;
+    output reg  [71:0] entry;
+    output reg  [4:0] relation;
+    output reg  wraps;
+    input wire  write;
+    input wire  [7:0] write_slot;
+    input wire  [71:0] write_entry;
+    // Stub signals
+    reg  words$clock;
+    reg  [7:0] words$write_address;
+    reg  [71:0] words$write_data;
+    reg  words$write_enable;
+    reg  [7:0] words$read_address;
+    wire  [71:0] words$read_data;
+    reg  [71:0] held_entry$d;
+    wire  [71:0] held_entry$q;
+    reg  held_entry$clock;
+    reg  [4:0] held$d;
+    wire  [4:0] held$q;
+    reg  held$clock;
+    reg  held_wraps$d;
+    wire  held_wraps$q;
+    reg  held_wraps$clock;
+    // Local signals
+    reg  [71:0] found;
+    reg  [16:0] tag;
+    reg  [16:0] old_tag;
+    reg  [16:0] step;
+    reg  [16:0] next_tag;
+    reg  [23:0] distance;
+    reg  [23:0] since_base;
+    reg  first_tag;
+    reg  same_round;
+    reg  same_tag;
+    reg  next_in_round;
+    reg  next_round;
+    reg  [24:0] successor;
+    reg  [24:0] slots;
+    reg  [24:0] last_index;
+    // Sub module instances
+    iswitch_accel$datapath$counter$lookup$slots$words words(
+        .clock(words$clock),
+        .write_address(words$write_address),
+        .write_data(words$write_data),
+        .write_enable(words$write_enable),
+        .read_address(words$read_address),
+        .read_data(words$read_data)
+    );
+    iswitch_accel$datapath$counter$lookup$slots$held_entry held_entry(
+        .d(held_entry$d),
+        .q(held_entry$q),
+        .clock(held_entry$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$slots$held held(
+        .d(held$d),
+        .q(held$q),
+        .clock(held$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$slots$held_wraps held_wraps(
+        .d(held_wraps$d),
+        .q(held_wraps$q),
+        .clock(held_wraps$clock)
+    );
+    // Update code
+    always @(*) begin
+        held_entry$clock = clock;
+        held$clock = clock;
+        held_wraps$clock = clock;
+        held_entry$d = held_entry$q;
+        held$d = held$q;
+        held_wraps$d = held_wraps$q;
+        words$clock = clock;
+        words$read_address = slot;
+        words$write_address = write_slot;
+        words$write_data = write_entry;
+        words$write_enable = write;
+        found = words$read_data;
+        step = 32'h1;
+        slots = 32'h80;
+        first_tag = ~|index[(32'h7)+:(17)];
+        if (is_packed) begin
+            step = 32'h2;
+            slots = 32'h100;
+            first_tag = ~|index[(32'h8)+:(16)];
+        end
+        tag = index[(32'h7)+:(17)];
+        old_tag = found[(64'h3)+:(17)];
+        next_tag = old_tag + step;
+        distance = round - found[(64'h14)+:(24)];
+        since_base = round - job[(64'h0)+:(24)];
+        same_round = ~|distance;
+        same_tag = tag == old_tag;
+        next_in_round = same_round & (tag == next_tag);
+        next_round = (distance == 32'h1) & first_tag & found[(64'h2)+:(1)];
+        held$d[(64'h0)+:(1)] = same_round & same_tag;
+        held$d[(64'h1)+:(1)] = distance[32'h17] | (same_round & (tag < old_tag));
+        held$d[(64'h2)+:(1)] = next_in_round | next_round;
+        held$d[(64'h3)+:(1)] = ~|since_base & first_tag;
+        held$d[(64'h4)+:(1)] = since_base[32'h17];
+        held_entry$d = found;
+        successor = ((index) & 25'h1ffffff) + slots;
+        last_index = ((job[(64'h18)+:(24)]) & 25'h1ffffff);
+        held_wraps$d = successor > last_index;
+        entry = held_entry$q;
+        relation = held$q;
+        wraps = held_wraps$q;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$slots
+module iswitch_accel$datapath$counter$lookup$slots$held(d,q,clock);
+    // Module arguments
+    input wire  [4:0] d;
+    output reg  [4:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 5'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$slots$held
+module iswitch_accel$datapath$counter$lookup$slots$held_entry(d,q,clock);
+    // Module arguments
+    input wire  [71:0] d;
+    output reg  [71:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 72'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$slots$held_entry
+module iswitch_accel$datapath$counter$lookup$slots$held_wraps(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$slots$held_wraps
+module iswitch_accel$datapath$counter$lookup$slots$words(clock,write_address,write_data,write_enable,read_address,read_data);
+    // Module arguments
+    input wire  clock;
+    input wire  [7:0] write_address;
+    input wire  [71:0] write_data;
+    input wire  write_enable;
+    input wire  [7:0] read_address;
+    output reg  [71:0] read_data;
+    // Update code (custom)
+    (* ram_style = "block" *) reg [71:0] words[255:0];
+    integer i;
+    initial begin
+       for (i = 0; i <= 255; i = i + 1) words[i] = 0;
+       read_data = 0;
+    end
+    always @(posedge clock) begin
+       read_data <= words[read_address];
+       if (write_enable) words[write_address] <= write_data;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$slots$words
+module iswitch_accel$datapath$counter$lookup$verdict(key,entry,relation,halted,out_of_range,wrong_length,has_place,needed,participants,switches,accept,first,last,event_code,members,total);
+    // Module arguments
+    input wire  [86:0] key;
+    input wire  [71:0] entry;
+    input wire  [4:0] relation;
+    input wire  halted;
+    input wire  out_of_range;
+    input wire  wrong_length;
+    input wire  has_place;
+    input wire  [7:0] needed;
+    input wire  [7:0] participants;
+    input wire  [7:0] switches;
+    output reg  accept;
+    output reg  first;
+    output reg  last;
+    output reg  [3:0] event_code;
+    output reg  [7:0] members;
+    output reg  [15:0] total;
+    // Stub signals
+    reg  [7:0] count$bits;
+    wire  [3:0] count$count;
+    // Local signals
+    reg  [7:0] own;
+    reg  [7:0] wide_count;
+    reg  [16:0] old_total;
+    reg  [16:0] new_total;
+    reg  bad_weight;
+    reg  empty;
+    reg  enough;
+    reg  may_begin;
+    reg  takes_part;
+    reg  fails;
+    reg  [3:0] code;
+    reg  closes;
+    // Sub module instances
+    iswitch_accel$datapath$counter$lookup$verdict$count count(
+        .bits(count$bits),
+        .count(count$count)
+    );
+    // Update code
+    always @(*) begin
+        own = 32'h0;
+        if ((key[(64'h50)+:(3)] == 0) & ~key[(64'h55)+:(1)]) begin
+            own = (64'h1 << 0);
+        end
+        if ((key[(64'h50)+:(3)] == 1) & ~key[(64'h55)+:(1)]) begin
+            own = (64'h1 << 1);
+        end
+        if ((key[(64'h50)+:(3)] == 2) & ~key[(64'h55)+:(1)]) begin
+            own = (64'h1 << 2);
+        end
+        if ((key[(64'h50)+:(3)] == 3) & ~key[(64'h55)+:(1)]) begin
+            own = (64'h1 << 3);
+        end
+        if ((key[(64'h50)+:(3)] == 4) & ~key[(64'h55)+:(1)]) begin
+            own = (64'h1 << 4);
+        end
+        if ((key[(64'h50)+:(3)] == 5) & ~key[(64'h55)+:(1)]) begin
+            own = (64'h1 << 5);
+        end
+        if ((key[(64'h50)+:(3)] == 6) & ~key[(64'h55)+:(1)]) begin
+            own = (64'h1 << 6);
+        end
+        if ((key[(64'h50)+:(3)] == 7) & ~key[(64'h55)+:(1)]) begin
+            own = (64'h1 << 7);
+        end
+        empty = ~entry[(64'h0)+:(1)] & ~entry[(64'h1)+:(1)];
+        may_begin = ((entry[(64'h1)+:(1)] & relation[(64'h2)+:(1)]) | (empty & relation[(64'h3)+:(1)])) & has_place;
+        takes_part = |(participants & own);
+        members = own;
+        old_total = 32'h0;
+        if (entry[(64'h0)+:(1)]) begin
+            members = own | entry[(64'h2c)+:(8)];
+            old_total = ((entry[(64'h34)+:(16)]) & 17'h1ffff);
+        end
+        new_total = old_total + ((key[(64'h30)+:(16)]) & 17'h1ffff);
+        total = new_total[(32'h0)+:(16)];
+        count$bits = members & participants;
+        wide_count = ((count$count) & 8'hff);
+        enough = (wide_count >= needed) & |wide_count;
+        bad_weight = (~|(switches & own) & (key[(64'h30)+:(16)] != 32'h1)) | (new_total > 32'hfffe);
+        fails = 1'b1;
+        code = 32'he;
+        if (~key[(64'h53)+:(1)]) begin
+            code = 32'h5;
+        end
+        else if (key[(64'h54)+:(1)]) begin
+            code = 32'h6;
+        end
+        else if (halted) begin
+            code = 32'h7;
+        end
+        else if (out_of_range) begin
+            code = 32'h8;
+        end
+        else if (wrong_length) begin
+            code = 32'h9;
+        end
+        else if (entry[(64'h1)+:(1)] & relation[(64'h0)+:(1)]) begin
+            code = 32'hc;
+        end
+        else if ((~empty & relation[(64'h1)+:(1)]) | (empty & relation[(64'h4)+:(1)])) begin
+            code = 32'hd;
+        end
+        else if ((entry[(64'h0)+:(1)] & relation[(64'h0)+:(1)]) | may_begin) begin
+            code = 32'h2;
+            fails = 1'b0;
+            if (~takes_part) begin
+                code = 32'hf;
+                fails = 1'b1;
+            end
+            else if (entry[(64'h0)+:(1)] & |(entry[(64'h2c)+:(8)] & own)) begin
+                code = 32'hb;
+                fails = 1'b1;
+            end
+            else if (bad_weight) begin
+                code = 32'ha;
+                fails = 1'b1;
+            end
+            else if (enough) begin
+                code = 32'h3;
+            end
+        end
+        closes = entry[(64'h0)+:(1)] & relation[(64'h0)+:(1)] & ~out_of_range & (enough | ~key[(64'h56)+:(1)]);
+        event_code = code;
+        accept = ~fails;
+        last = enough;
+        first = ~entry[(64'h0)+:(1)];
+        if (key[(64'h55)+:(1)]) begin
+            event_code = 32'h4;
+            accept = closes;
+            last = 1'b1;
+        end
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$verdict
+module iswitch_accel$datapath$counter$lookup$verdict$count(bits,count);
+    // Module arguments
+    input wire  [7:0] bits;
+    output reg  [3:0] count;
+    // Local signals
+    reg  [3:0] pair$0;
+    reg  [3:0] pair$1;
+    reg  [3:0] pair$2;
+    reg  [3:0] pair$3;
+    reg  [3:0] low;
+    reg  [3:0] high;
+    // Update code
+    always @(*) begin
+        pair$0 = 32'h0;
+        if (bits[32'h2 * 0] | bits[32'h2 * 0 + 32'h1]) begin
+            pair$0 = 32'h1;
+        end
+        if (bits[32'h2 * 0] & bits[32'h2 * 0 + 32'h1]) begin
+            pair$0 = 32'h2;
+        end
+        pair$1 = 32'h0;
+        if (bits[32'h2 * 1] | bits[32'h2 * 1 + 32'h1]) begin
+            pair$1 = 32'h1;
+        end
+        if (bits[32'h2 * 1] & bits[32'h2 * 1 + 32'h1]) begin
+            pair$1 = 32'h2;
+        end
+        pair$2 = 32'h0;
+        if (bits[32'h2 * 2] | bits[32'h2 * 2 + 32'h1]) begin
+            pair$2 = 32'h1;
+        end
+        if (bits[32'h2 * 2] & bits[32'h2 * 2 + 32'h1]) begin
+            pair$2 = 32'h2;
+        end
+        pair$3 = 32'h0;
+        if (bits[32'h2 * 3] | bits[32'h2 * 3 + 32'h1]) begin
+            pair$3 = 32'h1;
+        end
+        if (bits[32'h2 * 3] & bits[32'h2 * 3 + 32'h1]) begin
+            pair$3 = 32'h2;
+        end
+        low = pair$0 + pair$1;
+        high = pair$2 + pair$3;
+        count = low + high;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$verdict$count
+module iswitch_accel$datapath$counter$state(d,q,clock);
+    // Module arguments
+    input wire  [2:0] d;
+    output reg  [2:0] q;
+    input wire  clock;
+    // Enums
+    localparam CounterState$Idle = 0;
+    localparam CounterState$Read = 1;
+    localparam CounterState$Compare = 2;
+    localparam CounterState$Decide = 3;
+    localparam CounterState$Clear = 4;
+    // Update code (custom)
+    initial begin
+       q = 64'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$state
+module iswitch_accel$datapath$counter$sweep(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$sweep
+module iswitch_accel$datapath$decisions(clock,reset,data_in,push,data_out,valid,pop,room);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  [27:0] data_in;
+    input wire  push;
+    output reg  [27:0] data_out;
+    output reg  valid;
+    input wire  pop;
+    output reg  room;
+    // Constant declarations
+    localparam  limit = 8'hc;
+    // Stub signals
+    reg  ram$clock;
+    reg  [3:0] ram$write_address;
+    reg  [27:0] ram$write_data;
+    reg  ram$write_enable;
+    reg  [3:0] ram$read_address;
+    wire  [27:0] ram$read_data;
+    reg  [3:0] write_at$d;
+    wire  [3:0] write_at$q;
+    reg  write_at$clock;
+    reg  [3:0] read_at$d;
+    wire  [3:0] read_at$q;
+    reg  read_at$clock;
+    reg  [7:0] count$d;
+    wire  [7:0] count$q;
+    reg  count$clock;
+    reg  filled$d;
+    wire  filled$q;
+    reg  filled$clock;
+    reg  has_room$d;
+    wire  has_room$q;
+    reg  has_room$clock;
+    // Local signals
+    reg  [7:0] next_count;
+    // Sub module instances
+    iswitch_accel$datapath$decisions$ram ram(
+        .clock(ram$clock),
+        .write_address(ram$write_address),
+        .write_data(ram$write_data),
+        .write_enable(ram$write_enable),
+        .read_address(ram$read_address),
+        .read_data(ram$read_data)
+    );
+    iswitch_accel$datapath$decisions$write_at write_at(
+        .d(write_at$d),
+        .q(write_at$q),
+        .clock(write_at$clock)
+    );
+    iswitch_accel$datapath$decisions$read_at read_at(
+        .d(read_at$d),
+        .q(read_at$q),
+        .clock(read_at$clock)
+    );
+    iswitch_accel$datapath$decisions$count count(
+        .d(count$d),
+        .q(count$q),
+        .clock(count$clock)
+    );
+    iswitch_accel$datapath$decisions$filled filled(
+        .d(filled$d),
+        .q(filled$q),
+        .clock(filled$clock)
+    );
+    iswitch_accel$datapath$decisions$has_room has_room(
+        .d(has_room$d),
+        .q(has_room$q),
+        .clock(has_room$clock)
+    );
+    // Update code
+    always @(*) begin
+        write_at$clock = clock;
+        read_at$clock = clock;
+        count$clock = clock;
+        filled$clock = clock;
+        has_room$clock = clock;
+        write_at$d = write_at$q;
+        read_at$d = read_at$q;
+        count$d = count$q;
+        filled$d = filled$q;
+        has_room$d = has_room$q;
+        ram$clock = clock;
+        ram$write_address = write_at$q;
+        ram$write_data = data_in;
+        ram$write_enable = push;
+        ram$read_address = read_at$q;
+        data_out = ram$read_data;
+        valid = filled$q;
+        room = has_room$q;
+        next_count = count$q;
+        if (push & ~pop) begin
+            next_count = count$q + 32'h1;
+        end
+        if (~push & pop) begin
+            next_count = count$q - 32'h1;
+        end
+        if (push) begin
+            write_at$d = write_at$q + 32'h1;
+        end
+        if (pop) begin
+            read_at$d = read_at$q + 32'h1;
+        end
+        count$d = next_count;
+        filled$d = |next_count;
+        has_room$d = next_count <= limit;
+        if (reset) begin
+            write_at$d = 32'h0;
+            read_at$d = 32'h0;
+            count$d = 32'h0;
+            filled$d = 1'b0;
+            has_room$d = 1'b0;
+        end
+    end
+endmodule // iswitch_accel$datapath$decisions
+module iswitch_accel$datapath$decisions$count(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$decisions$count
+module iswitch_accel$datapath$decisions$filled(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$decisions$filled
+module iswitch_accel$datapath$decisions$has_room(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$decisions$has_room
+module iswitch_accel$datapath$decisions$ram(clock,write_address,write_data,write_enable,read_address,read_data);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] write_address;
+    input wire  [27:0] write_data;
+    input wire  write_enable;
+    input wire  [3:0] read_address;
+    output reg  [27:0] read_data;
+    // Update code (custom)
+    (* ram_style = "distributed" *) reg [27:0] words[15:0];
+    integer i;
+    initial for (i = 0; i <= 15; i = i + 1) words[i] = 0;
+    always @(posedge clock) if (write_enable) words[write_address] <= write_data;
+    always @(*) read_data = words[read_address];
+endmodule // iswitch_accel$datapath$decisions$ram
+module iswitch_accel$datapath$decisions$read_at(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$decisions$read_at
+module iswitch_accel$datapath$decisions$write_at(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$decisions$write_at
+module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,members,switches,flit,valid,ready,header,header_valid,header_pop,oldest,oldest_valid,pop);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  [32:0] filter;
+    input wire  set_member;
+    input wire  [3:0] word;
+    input wire  [31:0] data;
+    output reg  [7:0] members;
+    output reg  [7:0] switches;
+    input wire  [416:0] flit;
+    input wire  valid;
+    output reg  ready;
+    output reg  [102:0] header;
+    output reg  header_valid;
+    input wire  header_pop;
+    output reg  [416:0] oldest;
+    output reg  oldest_valid;
+    input wire  pop;
+    // Stub signals
+    reg  beats$clock;
+    reg  beats$reset;
+    reg  [416:0] beats$data_in;
+    reg  beats$push;
+    wire  [416:0] beats$data_out;
+    wire  beats$valid;
+    reg  beats$pop;
+    wire  beats$room;
+    reg  headers$clock;
+    reg  headers$reset;
+    reg  [102:0] headers$data_in;
+    reg  headers$push;
+    wire  [102:0] headers$data_out;
+    wire  headers$valid;
+    reg  headers$pop;
+    wire  headers$room;
+    reg  capture$clock;
+    reg  capture$reset;
+    reg  [416:0] capture$flit;
+    reg  capture$accept;
+    wire  [256:0] capture$raw;
+    wire  capture$valid;
+    reg  classifier$clock;
+    reg  classifier$reset;
+    reg  [32:0] classifier$filter;
+    reg  [256:0] classifier$raw;
+    reg  classifier$valid;
+    reg  classifier$known;
+    reg  [2:0] classifier$member;
+    wire  [102:0] classifier$header;
+    wire  classifier$push;
+    reg  member_table$clock;
+    reg  member_table$reset;
+    reg  member_table$write;
+    reg  [2:0] member_table$row;
+    reg  member_table$writes_port;
+    reg  [31:0] member_table$data;
+    reg  [15:0] member_table$address0;
+    reg  [15:0] member_table$address1;
+    reg  [15:0] member_table$port;
+    wire  member_table$known;
+    wire  [2:0] member_table$member;
+    wire  [7:0] member_table$members;
+    wire  [7:0] member_table$switches;
+    // Local signals
+    reg  accept;
+    // Sub module instances
+    iswitch_accel$datapath$ingress$beats beats(
+        .clock(beats$clock),
+        .reset(beats$reset),
+        .data_in(beats$data_in),
+        .push(beats$push),
+        .data_out(beats$data_out),
+        .valid(beats$valid),
+        .pop(beats$pop),
+        .room(beats$room)
+    );
+    iswitch_accel$datapath$ingress$headers headers(
+        .clock(headers$clock),
+        .reset(headers$reset),
+        .data_in(headers$data_in),
+        .push(headers$push),
+        .data_out(headers$data_out),
+        .valid(headers$valid),
+        .pop(headers$pop),
+        .room(headers$room)
+    );
+    iswitch_accel$datapath$ingress$capture capture(
+        .clock(capture$clock),
+        .reset(capture$reset),
+        .flit(capture$flit),
+        .accept(capture$accept),
+        .raw(capture$raw),
+        .valid(capture$valid)
+    );
+    iswitch_accel$datapath$ingress$classifier classifier(
+        .clock(classifier$clock),
+        .reset(classifier$reset),
+        .filter(classifier$filter),
+        .raw(classifier$raw),
+        .valid(classifier$valid),
+        .known(classifier$known),
+        .member(classifier$member),
+        .header(classifier$header),
+        .push(classifier$push)
+    );
+    iswitch_accel$datapath$ingress$member_table member_table(
+        .clock(member_table$clock),
+        .reset(member_table$reset),
+        .write(member_table$write),
+        .row(member_table$row),
+        .writes_port(member_table$writes_port),
+        .data(member_table$data),
+        .address0(member_table$address0),
+        .address1(member_table$address1),
+        .port(member_table$port),
+        .known(member_table$known),
+        .member(member_table$member),
+        .members(member_table$members),
+        .switches(member_table$switches)
+    );
+    // Update code
+    always @(*) begin
+        beats$clock = clock;
+        headers$clock = clock;
+        capture$clock = clock;
+        classifier$clock = clock;
+        member_table$clock = clock;
+        beats$reset = reset;
+        headers$reset = reset;
+        capture$reset = reset;
+        classifier$reset = reset;
+        member_table$reset = reset;
+        ready = beats$room & headers$room;
+        accept = valid & beats$room & headers$room;
+        beats$data_in = flit;
+        beats$push = accept;
+        beats$pop = pop;
+        oldest = beats$data_out;
+        oldest_valid = beats$valid;
+        capture$flit = flit;
+        capture$accept = accept;
+        member_table$write = set_member;
+        member_table$row = word[(32'h1)+:(3)];
+        member_table$writes_port = word[32'h0];
+        member_table$data = data;
+        member_table$address0 = capture$raw[(64'h50)+:(16)];
+        member_table$address1 = capture$raw[(64'h60)+:(16)];
+        member_table$port = capture$raw[(64'h80)+:(16)];
+        members = member_table$members;
+        switches = member_table$switches;
+        classifier$filter = filter;
+        classifier$raw = capture$raw;
+        classifier$valid = capture$valid;
+        classifier$known = member_table$known;
+        classifier$member = member_table$member;
+        headers$data_in = classifier$header;
+        headers$push = classifier$push;
+        headers$pop = header_pop;
+        header = headers$data_out;
+        header_valid = headers$valid;
+    end
+endmodule // iswitch_accel$datapath$ingress
+module iswitch_accel$datapath$ingress$beats(clock,reset,data_in,push,data_out,valid,pop,room);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  [416:0] data_in;
+    input wire  push;
+    output reg  [416:0] data_out;
+    output reg  valid;
+    input wire  pop;
+    output reg  room;
+    // Constant declarations
+    localparam  limit = 8'h1e;
+    // Stub signals
+    reg  ram$clock;
+    reg  [4:0] ram$write_address;
+    reg  [416:0] ram$write_data;
+    reg  ram$write_enable;
+    reg  [4:0] ram$read_address;
+    wire  [416:0] ram$read_data;
+    reg  [4:0] write_at$d;
+    wire  [4:0] write_at$q;
+    reg  write_at$clock;
+    reg  [4:0] read_at$d;
+    wire  [4:0] read_at$q;
+    reg  read_at$clock;
+    reg  [7:0] count$d;
+    wire  [7:0] count$q;
+    reg  count$clock;
+    reg  filled$d;
+    wire  filled$q;
+    reg  filled$clock;
+    reg  has_room$d;
+    wire  has_room$q;
+    reg  has_room$clock;
+    // Local signals
+    reg  [7:0] next_count;
+    // Sub module instances
+    iswitch_accel$datapath$ingress$beats$ram ram(
+        .clock(ram$clock),
+        .write_address(ram$write_address),
+        .write_data(ram$write_data),
+        .write_enable(ram$write_enable),
+        .read_address(ram$read_address),
+        .read_data(ram$read_data)
+    );
+    iswitch_accel$datapath$ingress$beats$write_at write_at(
+        .d(write_at$d),
+        .q(write_at$q),
+        .clock(write_at$clock)
+    );
+    iswitch_accel$datapath$ingress$beats$read_at read_at(
+        .d(read_at$d),
+        .q(read_at$q),
+        .clock(read_at$clock)
+    );
+    iswitch_accel$datapath$ingress$beats$count count(
+        .d(count$d),
+        .q(count$q),
+        .clock(count$clock)
+    );
+    iswitch_accel$datapath$ingress$beats$filled filled(
+        .d(filled$d),
+        .q(filled$q),
+        .clock(filled$clock)
+    );
+    iswitch_accel$datapath$ingress$beats$has_room has_room(
+        .d(has_room$d),
+        .q(has_room$q),
+        .clock(has_room$clock)
+    );
+    // Update code
+    always @(*) begin
+        write_at$clock = clock;
+        read_at$clock = clock;
+        count$clock = clock;
+        filled$clock = clock;
+        has_room$clock = clock;
+        write_at$d = write_at$q;
+        read_at$d = read_at$q;
+        count$d = count$q;
+        filled$d = filled$q;
+        has_room$d = has_room$q;
+        ram$clock = clock;
+        ram$write_address = write_at$q;
+        ram$write_data = data_in;
+        ram$write_enable = push;
+        ram$read_address = read_at$q;
+        data_out = ram$read_data;
+        valid = filled$q;
+        room = has_room$q;
+        next_count = count$q;
+        if (push & ~pop) begin
+            next_count = count$q + 32'h1;
+        end
+        if (~push & pop) begin
+            next_count = count$q - 32'h1;
+        end
+        if (push) begin
+            write_at$d = write_at$q + 32'h1;
+        end
+        if (pop) begin
+            read_at$d = read_at$q + 32'h1;
+        end
+        count$d = next_count;
+        filled$d = |next_count;
+        has_room$d = next_count <= limit;
+        if (reset) begin
+            write_at$d = 32'h0;
+            read_at$d = 32'h0;
+            count$d = 32'h0;
+            filled$d = 1'b0;
+            has_room$d = 1'b0;
+        end
+    end
+endmodule // iswitch_accel$datapath$ingress$beats
+module iswitch_accel$datapath$ingress$beats$count(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$beats$count
+module iswitch_accel$datapath$ingress$beats$filled(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$beats$filled
+module iswitch_accel$datapath$ingress$beats$has_room(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$beats$has_room
+module iswitch_accel$datapath$ingress$beats$ram(clock,write_address,write_data,write_enable,read_address,read_data);
+    // Module arguments
+    input wire  clock;
+    input wire  [4:0] write_address;
+    input wire  [416:0] write_data;
+    input wire  write_enable;
+    input wire  [4:0] read_address;
+    output reg  [416:0] read_data;
+    // Update code (custom)
+    (* ram_style = "distributed" *) reg [416:0] words[31:0];
+    integer i;
+    initial for (i = 0; i <= 31; i = i + 1) words[i] = 0;
+    always @(posedge clock) if (write_enable) words[write_address] <= write_data;
+    always @(*) read_data = words[read_address];
+endmodule // iswitch_accel$datapath$ingress$beats$ram
+module iswitch_accel$datapath$ingress$beats$read_at(d,q,clock);
+    // Module arguments
+    input wire  [4:0] d;
+    output reg  [4:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 5'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$beats$read_at
+module iswitch_accel$datapath$ingress$beats$write_at(d,q,clock);
+    // Module arguments
+    input wire  [4:0] d;
+    output reg  [4:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 5'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$beats$write_at
+module iswitch_accel$datapath$ingress$capture(clock,reset,flit,accept,raw,valid);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  [416:0] flit;
+    input wire  accept;
+    output reg  [256:0] raw;
+    output reg  valid;
+    // Stub signals
+    reg  [1:0] beat$d;
+    wire  [1:0] beat$q;
+    reg  beat$clock;
+    reg  [256:0] held$d;
+    wire  [256:0] held$q;
+    reg  held$clock;
+    reg  complete$d;
+    wire  complete$q;
+    reg  complete$clock;
+    // Local signals
+    reg  [255:0] data;
+    reg  [127:0] user;
+    reg  [63:0] seg;
+    // Sub module instances
+    iswitch_accel$datapath$ingress$capture$beat beat(
+        .d(beat$d),
+        .q(beat$q),
+        .clock(beat$clock)
+    );
+    iswitch_accel$datapath$ingress$capture$held held(
+        .d(held$d),
+        .q(held$q),
+        .clock(held$clock)
+    );
+    iswitch_accel$datapath$ingress$capture$complete complete(
+        .d(complete$d),
+        .q(complete$q),
+        .clock(complete$clock)
+    );
+    // Update code
+    always @(*) begin
+        beat$clock = clock;
+        held$clock = clock;
+        complete$clock = clock;
+        beat$d = beat$q;
+        held$d = held$q;
+        complete$d = complete$q;
+        data = flit[(64'h0)+:(256)];
+        user = flit[(64'h120)+:(128)];
+        seg[(64'h0)+:(16)] = data[(64'h50)+:(16)];
+        seg[(64'h10)+:(16)] = data[(64'h60)+:(16)];
+        seg[(64'h20)+:(16)] = data[(64'h70)+:(16)];
+        seg[(64'h30)+:(16)] = data[(64'h80)+:(16)];
+        complete$d = 1'b0;
+        if (accept & (beat$q == 32'h0)) begin
+            beat$d = 32'h1;
+            complete$d = flit[(64'h1a0)+:(1)];
+            held$d[(64'h100)+:(1)] = flit[(64'h1a0)+:(1)];
+            held$d[(64'h0)+:(16)] = data[(64'h60)+:(16)];
+            held$d[(64'h10)+:(16)] = data[(64'h70)+:(16)];
+            held$d[(64'h20)+:(16)] = data[(64'h80)+:(16)];
+            held$d[(64'h30)+:(16)] = data[(64'ha0)+:(16)];
+            held$d[(64'h40)+:(16)] = data[(64'hb0)+:(16)];
+            held$d[(64'h50)+:(16)] = data[(64'hd0)+:(16)];
+            held$d[(64'h60)+:(16)] = data[(64'he0)+:(16)];
+            held$d[(64'h70)+:(16)] = user[(64'h0)+:(16)];
+        end
+        if (accept & (beat$q == 32'h1)) begin
+            beat$d = 32'h2;
+            complete$d = 1'b1;
+            held$d[(64'h80)+:(16)] = data[(64'h10)+:(16)];
+            held$d[(64'h90)+:(16)] = data[(64'h20)+:(16)];
+            held$d[(64'ha0)+:(16)] = data[(64'h30)+:(16)];
+            held$d[(64'hb0)+:(64)] = seg;
+            held$d[(64'hf0)+:(16)] = data[(64'hb0)+:(16)];
+        end
+        if (accept & flit[(64'h1a0)+:(1)]) begin
+            beat$d = 32'h0;
+        end
+        if (reset) begin
+            beat$d = 32'h0;
+            complete$d = 1'b0;
+        end
+        raw = held$q;
+        valid = complete$q;
+    end
+endmodule // iswitch_accel$datapath$ingress$capture
+module iswitch_accel$datapath$ingress$capture$beat(d,q,clock);
+    // Module arguments
+    input wire  [1:0] d;
+    output reg  [1:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 2'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$capture$beat
+module iswitch_accel$datapath$ingress$capture$complete(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$capture$complete
+module iswitch_accel$datapath$ingress$capture$held(d,q,clock);
+    // Module arguments
+    input wire  [256:0] d;
+    output reg  [256:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 257'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$capture$held
+module iswitch_accel$datapath$ingress$classifier(clock,reset,filter,raw,valid,known,member,header,push);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  [32:0] filter;
+    input wire  [256:0] raw;
+    input wire  valid;
+    input wire  known;
+    input wire  [2:0] member;
+    output reg  [102:0] header;
+    output reg  push;
+    // Stub signals
+    reg  [256:0] held$d;
+    wire  [256:0] held$q;
+    reg  held$clock;
+    reg  [5:0] marks$d;
+    wire  [5:0] marks$q;
+    reg  marks$clock;
+    reg  checked$d;
+    wire  checked$q;
+    reg  checked$clock;
+    reg  [15:0] swapped$half;
+    wire  [15:0] swapped$swapped;
+    reg  [15:0] udp_swapped$half;
+    wire  [15:0] udp_swapped$swapped;
+    reg  [15:0] held_swapped$half;
+    wire  [15:0] held_swapped$swapped;
+    // Local signals
+    reg  [15:0] ip_len;
+    reg  [15:0] udp_len;
+    reg  [15:0] version_tos;
+    reg  [15:0] fragment;
+    reg  [15:0] protocol;
+    reg  [5:0] tos;
+    reg  [7:0] data_byte;
+    reg  [7:0] control_byte;
+    reg  [15:0] with_ip;
+    reg  [15:0] with_ethernet;
+    reg  ours;
+    // Sub module instances
+    iswitch_accel$datapath$ingress$classifier$held held(
+        .d(held$d),
+        .q(held$q),
+        .clock(held$clock)
+    );
+    iswitch_accel$datapath$ingress$classifier$marks marks(
+        .d(marks$d),
+        .q(marks$q),
+        .clock(marks$clock)
+    );
+    iswitch_accel$datapath$ingress$classifier$checked checked(
+        .d(checked$d),
+        .q(checked$q),
+        .clock(checked$clock)
+    );
+    iswitch_accel$datapath$ingress$classifier$swapped swapped(
+        .half(swapped$half),
+        .swapped(swapped$swapped)
+    );
+    iswitch_accel$datapath$ingress$classifier$udp_swapped udp_swapped(
+        .half(udp_swapped$half),
+        .swapped(udp_swapped$swapped)
+    );
+    iswitch_accel$datapath$ingress$classifier$held_swapped held_swapped(
+        .half(held_swapped$half),
+        .swapped(held_swapped$swapped)
+    );
+    // Update code
+    always @(*) begin
+        held$clock = clock;
+        marks$clock = clock;
+        checked$clock = clock;
+        held$d = held$q;
+        marks$d = marks$q;
+        checked$d = checked$q;
+        held$d = raw;
+        checked$d = valid & ~reset;
+        swapped$half = raw[(64'h20)+:(16)];
+        udp_swapped$half = raw[(64'ha0)+:(16)];
+        ip_len = swapped$swapped;
+        udp_len = udp_swapped$swapped;
+        version_tos = raw[(64'h10)+:(16)];
+        protocol = raw[(64'h40)+:(16)];
+        fragment = raw[(64'h30)+:(16)];
+        tos = version_tos[(32'ha)+:(6)];
+        data_byte = filter[(64'h1)+:(8)];
+        control_byte = filter[(64'h9)+:(8)];
+        with_ip = udp_len + 32'h14;
+        with_ethernet = ip_len + 32'he;
+        marks$d[(64'h0)+:(1)] = ~raw[(64'h100)+:(1)] & (raw[(64'h0)+:(16)] == 32'h8) & (version_tos[(32'h0)+:(8)] == 32'h45) & (protocol[(32'h8)+:(8)] == 32'h11);
+        marks$d[(64'h1)+:(1)] = tos == data_byte[(32'h2)+:(6)];
+        marks$d[(64'h2)+:(1)] = tos == control_byte[(32'h2)+:(6)];
+        marks$d[(64'h3)+:(1)] = raw[(64'h90)+:(16)] == filter[(64'h11)+:(16)];
+        marks$d[(64'h4)+:(1)] = |fragment[(32'h0)+:(6)] | |fragment[(32'h8)+:(8)];
+        marks$d[(64'h5)+:(1)] = (with_ip == ip_len) & (raw[(64'h70)+:(16)] >= with_ethernet);
+        ours = filter[(64'h0)+:(1)] & marks$q[(64'h0)+:(1)];
+        header[(64'h0)+:(1)] = ours & marks$q[(64'h1)+:(1)] & (marks$q[(64'h3)+:(1)] | marks$q[(64'h4)+:(1)]);
+        header[(64'h1)+:(1)] = ours & marks$q[(64'h2)+:(1)] & marks$q[(64'h3)+:(1)] & ~marks$q[(64'h4)+:(1)];
+        header[(64'h2)+:(1)] = marks$q[(64'h4)+:(1)] | ~marks$q[(64'h5)+:(1)];
+        header[(64'h3)+:(1)] = known;
+        header[(64'h4)+:(3)] = member;
+        header[(64'h7)+:(64)] = held$q[(64'hb0)+:(64)];
+        held_swapped$half = held$q[(64'ha0)+:(16)];
+        header[(64'h47)+:(16)] = held_swapped$swapped;
+        header[(64'h57)+:(16)] = held$q[(64'hf0)+:(16)];
+        push = checked$q;
+    end
+endmodule // iswitch_accel$datapath$ingress$classifier
+module iswitch_accel$datapath$ingress$classifier$checked(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$classifier$checked
+module iswitch_accel$datapath$ingress$classifier$held(d,q,clock);
+    // Module arguments
+    input wire  [256:0] d;
+    output reg  [256:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 257'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$classifier$held
+module iswitch_accel$datapath$ingress$classifier$held_swapped(half,swapped);
+    // Module arguments
+    input wire  [15:0] half;
+    output reg  [15:0] swapped;
+    // Local signals
+    reg  [15:0] low;
+    reg  [15:0] high;
+    // Update code
+    always @(*) begin
+        low = half >> 32'h8;
+        high = half << 32'h8;
+        swapped = low | high;
+    end
+endmodule // iswitch_accel$datapath$ingress$classifier$held_swapped
+module iswitch_accel$datapath$ingress$classifier$marks(d,q,clock);
+    // Module arguments
+    input wire  [5:0] d;
+    output reg  [5:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 6'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$classifier$marks
+module iswitch_accel$datapath$ingress$classifier$swapped(half,swapped);
+    // Module arguments
+    input wire  [15:0] half;
+    output reg  [15:0] swapped;
+    // Local signals
+    reg  [15:0] low;
+    reg  [15:0] high;
+    // Update code
+    always @(*) begin
+        low = half >> 32'h8;
+        high = half << 32'h8;
+        swapped = low | high;
+    end
+endmodule // iswitch_accel$datapath$ingress$classifier$swapped
+module iswitch_accel$datapath$ingress$classifier$udp_swapped(half,swapped);
+    // Module arguments
+    input wire  [15:0] half;
+    output reg  [15:0] swapped;
+    // Local signals
+    reg  [15:0] low;
+    reg  [15:0] high;
+    // Update code
+    always @(*) begin
+        low = half >> 32'h8;
+        high = half << 32'h8;
+        swapped = low | high;
+    end
+endmodule // iswitch_accel$datapath$ingress$classifier$udp_swapped
+module iswitch_accel$datapath$ingress$headers(clock,reset,data_in,push,data_out,valid,pop,room);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  [102:0] data_in;
+    input wire  push;
+    output reg  [102:0] data_out;
+    output reg  valid;
+    input wire  pop;
+    output reg  room;
+    // Constant declarations
+    localparam  limit = 8'ha;
+    // Stub signals
+    reg  ram$clock;
+    reg  [3:0] ram$write_address;
+    reg  [102:0] ram$write_data;
+    reg  ram$write_enable;
+    reg  [3:0] ram$read_address;
+    wire  [102:0] ram$read_data;
+    reg  [3:0] write_at$d;
+    wire  [3:0] write_at$q;
+    reg  write_at$clock;
+    reg  [3:0] read_at$d;
+    wire  [3:0] read_at$q;
+    reg  read_at$clock;
+    reg  [7:0] count$d;
+    wire  [7:0] count$q;
+    reg  count$clock;
+    reg  filled$d;
+    wire  filled$q;
+    reg  filled$clock;
+    reg  has_room$d;
+    wire  has_room$q;
+    reg  has_room$clock;
+    // Local signals
+    reg  [7:0] next_count;
+    // Sub module instances
+    iswitch_accel$datapath$ingress$headers$ram ram(
+        .clock(ram$clock),
+        .write_address(ram$write_address),
+        .write_data(ram$write_data),
+        .write_enable(ram$write_enable),
+        .read_address(ram$read_address),
+        .read_data(ram$read_data)
+    );
+    iswitch_accel$datapath$ingress$headers$write_at write_at(
+        .d(write_at$d),
+        .q(write_at$q),
+        .clock(write_at$clock)
+    );
+    iswitch_accel$datapath$ingress$headers$read_at read_at(
+        .d(read_at$d),
+        .q(read_at$q),
+        .clock(read_at$clock)
+    );
+    iswitch_accel$datapath$ingress$headers$count count(
+        .d(count$d),
+        .q(count$q),
+        .clock(count$clock)
+    );
+    iswitch_accel$datapath$ingress$headers$filled filled(
+        .d(filled$d),
+        .q(filled$q),
+        .clock(filled$clock)
+    );
+    iswitch_accel$datapath$ingress$headers$has_room has_room(
+        .d(has_room$d),
+        .q(has_room$q),
+        .clock(has_room$clock)
+    );
+    // Update code
+    always @(*) begin
+        write_at$clock = clock;
+        read_at$clock = clock;
+        count$clock = clock;
+        filled$clock = clock;
+        has_room$clock = clock;
+        write_at$d = write_at$q;
+        read_at$d = read_at$q;
+        count$d = count$q;
+        filled$d = filled$q;
+        has_room$d = has_room$q;
+        ram$clock = clock;
+        ram$write_address = write_at$q;
+        ram$write_data = data_in;
+        ram$write_enable = push;
+        ram$read_address = read_at$q;
+        data_out = ram$read_data;
+        valid = filled$q;
+        room = has_room$q;
+        next_count = count$q;
+        if (push & ~pop) begin
+            next_count = count$q + 32'h1;
+        end
+        if (~push & pop) begin
+            next_count = count$q - 32'h1;
+        end
+        if (push) begin
+            write_at$d = write_at$q + 32'h1;
+        end
+        if (pop) begin
+            read_at$d = read_at$q + 32'h1;
+        end
+        count$d = next_count;
+        filled$d = |next_count;
+        has_room$d = next_count <= limit;
+        if (reset) begin
+            write_at$d = 32'h0;
+            read_at$d = 32'h0;
+            count$d = 32'h0;
+            filled$d = 1'b0;
+            has_room$d = 1'b0;
+        end
+    end
+endmodule // iswitch_accel$datapath$ingress$headers
+module iswitch_accel$datapath$ingress$headers$count(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$headers$count
+module iswitch_accel$datapath$ingress$headers$filled(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$headers$filled
+module iswitch_accel$datapath$ingress$headers$has_room(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$headers$has_room
+module iswitch_accel$datapath$ingress$headers$ram(clock,write_address,write_data,write_enable,read_address,read_data);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] write_address;
+    input wire  [102:0] write_data;
+    input wire  write_enable;
+    input wire  [3:0] read_address;
+    output reg  [102:0] read_data;
+    // Update code (custom)
+    (* ram_style = "distributed" *) reg [102:0] words[15:0];
+    integer i;
+    initial for (i = 0; i <= 15; i = i + 1) words[i] = 0;
+    always @(posedge clock) if (write_enable) words[write_address] <= write_data;
+    always @(*) read_data = words[read_address];
+endmodule // iswitch_accel$datapath$ingress$headers$ram
+module iswitch_accel$datapath$ingress$headers$read_at(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$headers$read_at
+module iswitch_accel$datapath$ingress$headers$write_at(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$headers$write_at
+module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_port,data,address0,address1,port,known,member,members,switches);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  write;
+    input wire  [2:0] row;
+    input wire  writes_port;
+    input wire  [31:0] data;
+    input wire  [15:0] address0;
+    input wire  [15:0] address1;
+    input wire  [15:0] port;
+    output reg  known;
+    output reg  [2:0] member;
+    output reg  [7:0] members;
+    output reg  [7:0] switches;
+    // Stub signals
+    reg  [15:0] address0s$0$d;
+    wire  [15:0] address0s$0$q;
+    reg  address0s$0$clock;
+    reg  [15:0] address0s$1$d;
+    wire  [15:0] address0s$1$q;
+    reg  address0s$1$clock;
+    reg  [15:0] address0s$2$d;
+    wire  [15:0] address0s$2$q;
+    reg  address0s$2$clock;
+    reg  [15:0] address0s$3$d;
+    wire  [15:0] address0s$3$q;
+    reg  address0s$3$clock;
+    reg  [15:0] address0s$4$d;
+    wire  [15:0] address0s$4$q;
+    reg  address0s$4$clock;
+    reg  [15:0] address0s$5$d;
+    wire  [15:0] address0s$5$q;
+    reg  address0s$5$clock;
+    reg  [15:0] address0s$6$d;
+    wire  [15:0] address0s$6$q;
+    reg  address0s$6$clock;
+    reg  [15:0] address0s$7$d;
+    wire  [15:0] address0s$7$q;
+    reg  address0s$7$clock;
+    reg  [15:0] address1s$0$d;
+    wire  [15:0] address1s$0$q;
+    reg  address1s$0$clock;
+    reg  [15:0] address1s$1$d;
+    wire  [15:0] address1s$1$q;
+    reg  address1s$1$clock;
+    reg  [15:0] address1s$2$d;
+    wire  [15:0] address1s$2$q;
+    reg  address1s$2$clock;
+    reg  [15:0] address1s$3$d;
+    wire  [15:0] address1s$3$q;
+    reg  address1s$3$clock;
+    reg  [15:0] address1s$4$d;
+    wire  [15:0] address1s$4$q;
+    reg  address1s$4$clock;
+    reg  [15:0] address1s$5$d;
+    wire  [15:0] address1s$5$q;
+    reg  address1s$5$clock;
+    reg  [15:0] address1s$6$d;
+    wire  [15:0] address1s$6$q;
+    reg  address1s$6$clock;
+    reg  [15:0] address1s$7$d;
+    wire  [15:0] address1s$7$q;
+    reg  address1s$7$clock;
+    reg  [15:0] ports$0$d;
+    wire  [15:0] ports$0$q;
+    reg  ports$0$clock;
+    reg  [15:0] ports$1$d;
+    wire  [15:0] ports$1$q;
+    reg  ports$1$clock;
+    reg  [15:0] ports$2$d;
+    wire  [15:0] ports$2$q;
+    reg  ports$2$clock;
+    reg  [15:0] ports$3$d;
+    wire  [15:0] ports$3$q;
+    reg  ports$3$clock;
+    reg  [15:0] ports$4$d;
+    wire  [15:0] ports$4$q;
+    reg  ports$4$clock;
+    reg  [15:0] ports$5$d;
+    wire  [15:0] ports$5$q;
+    reg  ports$5$clock;
+    reg  [15:0] ports$6$d;
+    wire  [15:0] ports$6$q;
+    reg  ports$6$clock;
+    reg  [15:0] ports$7$d;
+    wire  [15:0] ports$7$q;
+    reg  ports$7$clock;
+    reg  [7:0] valid$d;
+    wire  [7:0] valid$q;
+    reg  valid$clock;
+    reg  [7:0] is_switch$d;
+    wire  [7:0] is_switch$q;
+    reg  is_switch$clock;
+    reg  equal$0$d;
+    wire  equal$0$q;
+    reg  equal$0$clock;
+    reg  equal$1$d;
+    wire  equal$1$q;
+    reg  equal$1$clock;
+    reg  equal$2$d;
+    wire  equal$2$q;
+    reg  equal$2$clock;
+    reg  equal$3$d;
+    wire  equal$3$q;
+    reg  equal$3$clock;
+    reg  equal$4$d;
+    wire  equal$4$q;
+    reg  equal$4$clock;
+    reg  equal$5$d;
+    wire  equal$5$q;
+    reg  equal$5$clock;
+    reg  equal$6$d;
+    wire  equal$6$q;
+    reg  equal$6$clock;
+    reg  equal$7$d;
+    wire  equal$7$q;
+    reg  equal$7$clock;
+    // Local signals
+    reg  [7:0] chosen;
+    reg  [7:0] others;
+    reg  [7:0] kept_valid;
+    reg  [7:0] kept_switch;
+    // Sub module instances
+    iswitch_accel$datapath$ingress$member_table$address0s$0 address0s$0(
+        .d(address0s$0$d),
+        .q(address0s$0$q),
+        .clock(address0s$0$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$address0s$1 address0s$1(
+        .d(address0s$1$d),
+        .q(address0s$1$q),
+        .clock(address0s$1$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$address0s$2 address0s$2(
+        .d(address0s$2$d),
+        .q(address0s$2$q),
+        .clock(address0s$2$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$address0s$3 address0s$3(
+        .d(address0s$3$d),
+        .q(address0s$3$q),
+        .clock(address0s$3$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$address0s$4 address0s$4(
+        .d(address0s$4$d),
+        .q(address0s$4$q),
+        .clock(address0s$4$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$address0s$5 address0s$5(
+        .d(address0s$5$d),
+        .q(address0s$5$q),
+        .clock(address0s$5$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$address0s$6 address0s$6(
+        .d(address0s$6$d),
+        .q(address0s$6$q),
+        .clock(address0s$6$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$address0s$7 address0s$7(
+        .d(address0s$7$d),
+        .q(address0s$7$q),
+        .clock(address0s$7$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$address1s$0 address1s$0(
+        .d(address1s$0$d),
+        .q(address1s$0$q),
+        .clock(address1s$0$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$address1s$1 address1s$1(
+        .d(address1s$1$d),
+        .q(address1s$1$q),
+        .clock(address1s$1$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$address1s$2 address1s$2(
+        .d(address1s$2$d),
+        .q(address1s$2$q),
+        .clock(address1s$2$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$address1s$3 address1s$3(
+        .d(address1s$3$d),
+        .q(address1s$3$q),
+        .clock(address1s$3$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$address1s$4 address1s$4(
+        .d(address1s$4$d),
+        .q(address1s$4$q),
+        .clock(address1s$4$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$address1s$5 address1s$5(
+        .d(address1s$5$d),
+        .q(address1s$5$q),
+        .clock(address1s$5$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$address1s$6 address1s$6(
+        .d(address1s$6$d),
+        .q(address1s$6$q),
+        .clock(address1s$6$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$address1s$7 address1s$7(
+        .d(address1s$7$d),
+        .q(address1s$7$q),
+        .clock(address1s$7$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$ports$0 ports$0(
+        .d(ports$0$d),
+        .q(ports$0$q),
+        .clock(ports$0$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$ports$1 ports$1(
+        .d(ports$1$d),
+        .q(ports$1$q),
+        .clock(ports$1$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$ports$2 ports$2(
+        .d(ports$2$d),
+        .q(ports$2$q),
+        .clock(ports$2$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$ports$3 ports$3(
+        .d(ports$3$d),
+        .q(ports$3$q),
+        .clock(ports$3$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$ports$4 ports$4(
+        .d(ports$4$d),
+        .q(ports$4$q),
+        .clock(ports$4$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$ports$5 ports$5(
+        .d(ports$5$d),
+        .q(ports$5$q),
+        .clock(ports$5$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$ports$6 ports$6(
+        .d(ports$6$d),
+        .q(ports$6$q),
+        .clock(ports$6$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$ports$7 ports$7(
+        .d(ports$7$d),
+        .q(ports$7$q),
+        .clock(ports$7$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$valid valid(
+        .d(valid$d),
+        .q(valid$q),
+        .clock(valid$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$is_switch is_switch(
+        .d(is_switch$d),
+        .q(is_switch$q),
+        .clock(is_switch$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$equal$0 equal$0(
+        .d(equal$0$d),
+        .q(equal$0$q),
+        .clock(equal$0$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$equal$1 equal$1(
+        .d(equal$1$d),
+        .q(equal$1$q),
+        .clock(equal$1$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$equal$2 equal$2(
+        .d(equal$2$d),
+        .q(equal$2$q),
+        .clock(equal$2$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$equal$3 equal$3(
+        .d(equal$3$d),
+        .q(equal$3$q),
+        .clock(equal$3$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$equal$4 equal$4(
+        .d(equal$4$d),
+        .q(equal$4$q),
+        .clock(equal$4$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$equal$5 equal$5(
+        .d(equal$5$d),
+        .q(equal$5$q),
+        .clock(equal$5$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$equal$6 equal$6(
+        .d(equal$6$d),
+        .q(equal$6$q),
+        .clock(equal$6$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$equal$7 equal$7(
+        .d(equal$7$d),
+        .q(equal$7$q),
+        .clock(equal$7$clock)
+    );
+    // Update code
+    always @(*) begin
+        valid$clock = clock;
+        is_switch$clock = clock;
+        valid$d = valid$q;
+        is_switch$d = is_switch$q;
+        chosen = 32'h0;
+        if (row == 0) begin
+            chosen = (64'h1 << 0);
+        end
+        if (row == 1) begin
+            chosen = (64'h1 << 1);
+        end
+        if (row == 2) begin
+            chosen = (64'h1 << 2);
+        end
+        if (row == 3) begin
+            chosen = (64'h1 << 3);
+        end
+        if (row == 4) begin
+            chosen = (64'h1 << 4);
+        end
+        if (row == 5) begin
+            chosen = (64'h1 << 5);
+        end
+        if (row == 6) begin
+            chosen = (64'h1 << 6);
+        end
+        if (row == 7) begin
+            chosen = (64'h1 << 7);
+        end
+        others = ~chosen;
+        kept_valid = valid$q & others;
+        kept_switch = is_switch$q & others;
+        if (write & writes_port) begin
+            valid$d = kept_valid;
+            is_switch$d = kept_switch;
+            if (data[32'h10]) begin
+                valid$d = kept_valid | chosen;
+            end
+            if (data[32'h11]) begin
+                is_switch$d = kept_switch | chosen;
+            end
+        end
+        known = 1'b0;
+        member = 32'h0;
+        address0s$0$clock = clock;
+        address1s$0$clock = clock;
+        ports$0$clock = clock;
+        equal$0$clock = clock;
+        address0s$0$d = address0s$0$q;
+        address1s$0$d = address1s$0$q;
+        ports$0$d = ports$0$q;
+        if (write & chosen[0] & writes_port) begin
+            ports$0$d = data[(32'h0)+:(16)];
+        end
+        if (write & chosen[0] & ~writes_port) begin
+            address0s$0$d = data[(32'h0)+:(16)];
+            address1s$0$d = data[(32'h10)+:(16)];
+        end
+        equal$0$d = valid$q[0] & (address0s$0$q == address0) & (address1s$0$q == address1) & (ports$0$q == port);
+        if (equal$0$q) begin
+            known = 1'b1;
+            member = 0;
+        end
+        address0s$1$clock = clock;
+        address1s$1$clock = clock;
+        ports$1$clock = clock;
+        equal$1$clock = clock;
+        address0s$1$d = address0s$1$q;
+        address1s$1$d = address1s$1$q;
+        ports$1$d = ports$1$q;
+        if (write & chosen[1] & writes_port) begin
+            ports$1$d = data[(32'h0)+:(16)];
+        end
+        if (write & chosen[1] & ~writes_port) begin
+            address0s$1$d = data[(32'h0)+:(16)];
+            address1s$1$d = data[(32'h10)+:(16)];
+        end
+        equal$1$d = valid$q[1] & (address0s$1$q == address0) & (address1s$1$q == address1) & (ports$1$q == port);
+        if (equal$1$q) begin
+            known = 1'b1;
+            member = 1;
+        end
+        address0s$2$clock = clock;
+        address1s$2$clock = clock;
+        ports$2$clock = clock;
+        equal$2$clock = clock;
+        address0s$2$d = address0s$2$q;
+        address1s$2$d = address1s$2$q;
+        ports$2$d = ports$2$q;
+        if (write & chosen[2] & writes_port) begin
+            ports$2$d = data[(32'h0)+:(16)];
+        end
+        if (write & chosen[2] & ~writes_port) begin
+            address0s$2$d = data[(32'h0)+:(16)];
+            address1s$2$d = data[(32'h10)+:(16)];
+        end
+        equal$2$d = valid$q[2] & (address0s$2$q == address0) & (address1s$2$q == address1) & (ports$2$q == port);
+        if (equal$2$q) begin
+            known = 1'b1;
+            member = 2;
+        end
+        address0s$3$clock = clock;
+        address1s$3$clock = clock;
+        ports$3$clock = clock;
+        equal$3$clock = clock;
+        address0s$3$d = address0s$3$q;
+        address1s$3$d = address1s$3$q;
+        ports$3$d = ports$3$q;
+        if (write & chosen[3] & writes_port) begin
+            ports$3$d = data[(32'h0)+:(16)];
+        end
+        if (write & chosen[3] & ~writes_port) begin
+            address0s$3$d = data[(32'h0)+:(16)];
+            address1s$3$d = data[(32'h10)+:(16)];
+        end
+        equal$3$d = valid$q[3] & (address0s$3$q == address0) & (address1s$3$q == address1) & (ports$3$q == port);
+        if (equal$3$q) begin
+            known = 1'b1;
+            member = 3;
+        end
+        address0s$4$clock = clock;
+        address1s$4$clock = clock;
+        ports$4$clock = clock;
+        equal$4$clock = clock;
+        address0s$4$d = address0s$4$q;
+        address1s$4$d = address1s$4$q;
+        ports$4$d = ports$4$q;
+        if (write & chosen[4] & writes_port) begin
+            ports$4$d = data[(32'h0)+:(16)];
+        end
+        if (write & chosen[4] & ~writes_port) begin
+            address0s$4$d = data[(32'h0)+:(16)];
+            address1s$4$d = data[(32'h10)+:(16)];
+        end
+        equal$4$d = valid$q[4] & (address0s$4$q == address0) & (address1s$4$q == address1) & (ports$4$q == port);
+        if (equal$4$q) begin
+            known = 1'b1;
+            member = 4;
+        end
+        address0s$5$clock = clock;
+        address1s$5$clock = clock;
+        ports$5$clock = clock;
+        equal$5$clock = clock;
+        address0s$5$d = address0s$5$q;
+        address1s$5$d = address1s$5$q;
+        ports$5$d = ports$5$q;
+        if (write & chosen[5] & writes_port) begin
+            ports$5$d = data[(32'h0)+:(16)];
+        end
+        if (write & chosen[5] & ~writes_port) begin
+            address0s$5$d = data[(32'h0)+:(16)];
+            address1s$5$d = data[(32'h10)+:(16)];
+        end
+        equal$5$d = valid$q[5] & (address0s$5$q == address0) & (address1s$5$q == address1) & (ports$5$q == port);
+        if (equal$5$q) begin
+            known = 1'b1;
+            member = 5;
+        end
+        address0s$6$clock = clock;
+        address1s$6$clock = clock;
+        ports$6$clock = clock;
+        equal$6$clock = clock;
+        address0s$6$d = address0s$6$q;
+        address1s$6$d = address1s$6$q;
+        ports$6$d = ports$6$q;
+        if (write & chosen[6] & writes_port) begin
+            ports$6$d = data[(32'h0)+:(16)];
+        end
+        if (write & chosen[6] & ~writes_port) begin
+            address0s$6$d = data[(32'h0)+:(16)];
+            address1s$6$d = data[(32'h10)+:(16)];
+        end
+        equal$6$d = valid$q[6] & (address0s$6$q == address0) & (address1s$6$q == address1) & (ports$6$q == port);
+        if (equal$6$q) begin
+            known = 1'b1;
+            member = 6;
+        end
+        address0s$7$clock = clock;
+        address1s$7$clock = clock;
+        ports$7$clock = clock;
+        equal$7$clock = clock;
+        address0s$7$d = address0s$7$q;
+        address1s$7$d = address1s$7$q;
+        ports$7$d = ports$7$q;
+        if (write & chosen[7] & writes_port) begin
+            ports$7$d = data[(32'h0)+:(16)];
+        end
+        if (write & chosen[7] & ~writes_port) begin
+            address0s$7$d = data[(32'h0)+:(16)];
+            address1s$7$d = data[(32'h10)+:(16)];
+        end
+        equal$7$d = valid$q[7] & (address0s$7$q == address0) & (address1s$7$q == address1) & (ports$7$q == port);
+        if (equal$7$q) begin
+            known = 1'b1;
+            member = 7;
+        end
+        if (reset) begin
+            valid$d = 32'h0;
+        end
+        members = valid$q;
+        switches = is_switch$q;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table
+module iswitch_accel$datapath$ingress$member_table$address0s$0(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$address0s$0
+module iswitch_accel$datapath$ingress$member_table$address0s$1(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$address0s$1
+module iswitch_accel$datapath$ingress$member_table$address0s$2(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$address0s$2
+module iswitch_accel$datapath$ingress$member_table$address0s$3(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$address0s$3
+module iswitch_accel$datapath$ingress$member_table$address0s$4(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$address0s$4
+module iswitch_accel$datapath$ingress$member_table$address0s$5(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$address0s$5
+module iswitch_accel$datapath$ingress$member_table$address0s$6(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$address0s$6
+module iswitch_accel$datapath$ingress$member_table$address0s$7(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$address0s$7
+module iswitch_accel$datapath$ingress$member_table$address1s$0(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$address1s$0
+module iswitch_accel$datapath$ingress$member_table$address1s$1(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$address1s$1
+module iswitch_accel$datapath$ingress$member_table$address1s$2(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$address1s$2
+module iswitch_accel$datapath$ingress$member_table$address1s$3(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$address1s$3
+module iswitch_accel$datapath$ingress$member_table$address1s$4(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$address1s$4
+module iswitch_accel$datapath$ingress$member_table$address1s$5(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$address1s$5
+module iswitch_accel$datapath$ingress$member_table$address1s$6(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$address1s$6
+module iswitch_accel$datapath$ingress$member_table$address1s$7(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$address1s$7
+module iswitch_accel$datapath$ingress$member_table$equal$0(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$equal$0
+module iswitch_accel$datapath$ingress$member_table$equal$1(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$equal$1
+module iswitch_accel$datapath$ingress$member_table$equal$2(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$equal$2
+module iswitch_accel$datapath$ingress$member_table$equal$3(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$equal$3
+module iswitch_accel$datapath$ingress$member_table$equal$4(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$equal$4
+module iswitch_accel$datapath$ingress$member_table$equal$5(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$equal$5
+module iswitch_accel$datapath$ingress$member_table$equal$6(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$equal$6
+module iswitch_accel$datapath$ingress$member_table$equal$7(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$equal$7
+module iswitch_accel$datapath$ingress$member_table$is_switch(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$is_switch
+module iswitch_accel$datapath$ingress$member_table$ports$0(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$ports$0
+module iswitch_accel$datapath$ingress$member_table$ports$1(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$ports$1
+module iswitch_accel$datapath$ingress$member_table$ports$2(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$ports$2
+module iswitch_accel$datapath$ingress$member_table$ports$3(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$ports$3
+module iswitch_accel$datapath$ingress$member_table$ports$4(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$ports$4
+module iswitch_accel$datapath$ingress$member_table$ports$5(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$ports$5
+module iswitch_accel$datapath$ingress$member_table$ports$6(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$ports$6
+module iswitch_accel$datapath$ingress$member_table$ports$7(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$ports$7
+module iswitch_accel$datapath$ingress$member_table$valid(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$valid
+module iswitch_accel$datapath$leaving(clock,reset,data_in,push,data_out,valid,pop,room);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  [416:0] data_in;
+    input wire  push;
+    output reg  [416:0] data_out;
+    output reg  valid;
+    input wire  pop;
+    output reg  room;
+    // Constant declarations
+    localparam  limit = 8'h1c;
+    // Stub signals
+    reg  ram$clock;
+    reg  [4:0] ram$write_address;
+    reg  [416:0] ram$write_data;
+    reg  ram$write_enable;
+    reg  [4:0] ram$read_address;
+    wire  [416:0] ram$read_data;
+    reg  [4:0] write_at$d;
+    wire  [4:0] write_at$q;
+    reg  write_at$clock;
+    reg  [4:0] read_at$d;
+    wire  [4:0] read_at$q;
+    reg  read_at$clock;
+    reg  [7:0] count$d;
+    wire  [7:0] count$q;
+    reg  count$clock;
+    reg  filled$d;
+    wire  filled$q;
+    reg  filled$clock;
+    reg  has_room$d;
+    wire  has_room$q;
+    reg  has_room$clock;
+    // Local signals
+    reg  [7:0] next_count;
+    // Sub module instances
+    iswitch_accel$datapath$leaving$ram ram(
+        .clock(ram$clock),
+        .write_address(ram$write_address),
+        .write_data(ram$write_data),
+        .write_enable(ram$write_enable),
+        .read_address(ram$read_address),
+        .read_data(ram$read_data)
+    );
+    iswitch_accel$datapath$leaving$write_at write_at(
+        .d(write_at$d),
+        .q(write_at$q),
+        .clock(write_at$clock)
+    );
+    iswitch_accel$datapath$leaving$read_at read_at(
+        .d(read_at$d),
+        .q(read_at$q),
+        .clock(read_at$clock)
+    );
+    iswitch_accel$datapath$leaving$count count(
+        .d(count$d),
+        .q(count$q),
+        .clock(count$clock)
+    );
+    iswitch_accel$datapath$leaving$filled filled(
+        .d(filled$d),
+        .q(filled$q),
+        .clock(filled$clock)
+    );
+    iswitch_accel$datapath$leaving$has_room has_room(
+        .d(has_room$d),
+        .q(has_room$q),
+        .clock(has_room$clock)
+    );
+    // Update code
+    always @(*) begin
+        write_at$clock = clock;
+        read_at$clock = clock;
+        count$clock = clock;
+        filled$clock = clock;
+        has_room$clock = clock;
+        write_at$d = write_at$q;
+        read_at$d = read_at$q;
+        count$d = count$q;
+        filled$d = filled$q;
+        has_room$d = has_room$q;
+        ram$clock = clock;
+        ram$write_address = write_at$q;
+        ram$write_data = data_in;
+        ram$write_enable = push;
+        ram$read_address = read_at$q;
+        data_out = ram$read_data;
+        valid = filled$q;
+        room = has_room$q;
+        next_count = count$q;
+        if (push & ~pop) begin
+            next_count = count$q + 32'h1;
+        end
+        if (~push & pop) begin
+            next_count = count$q - 32'h1;
+        end
+        if (push) begin
+            write_at$d = write_at$q + 32'h1;
+        end
+        if (pop) begin
+            read_at$d = read_at$q + 32'h1;
+        end
+        count$d = next_count;
+        filled$d = |next_count;
+        has_room$d = next_count <= limit;
+        if (reset) begin
+            write_at$d = 32'h0;
+            read_at$d = 32'h0;
+            count$d = 32'h0;
+            filled$d = 1'b0;
+            has_room$d = 1'b0;
+        end
+    end
+endmodule // iswitch_accel$datapath$leaving
+module iswitch_accel$datapath$leaving$count(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$leaving$count
+module iswitch_accel$datapath$leaving$filled(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$leaving$filled
+module iswitch_accel$datapath$leaving$has_room(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$leaving$has_room
+module iswitch_accel$datapath$leaving$ram(clock,write_address,write_data,write_enable,read_address,read_data);
+    // Module arguments
+    input wire  clock;
+    input wire  [4:0] write_address;
+    input wire  [416:0] write_data;
+    input wire  write_enable;
+    input wire  [4:0] read_address;
+    output reg  [416:0] read_data;
+    // Update code (custom)
+    (* ram_style = "distributed" *) reg [416:0] words[31:0];
+    integer i;
+    initial for (i = 0; i <= 31; i = i + 1) words[i] = 0;
+    always @(posedge clock) if (write_enable) words[write_address] <= write_data;
+    always @(*) read_data = words[read_address];
+endmodule // iswitch_accel$datapath$leaving$ram
+module iswitch_accel$datapath$leaving$read_at(d,q,clock);
+    // Module arguments
+    input wire  [4:0] d;
+    output reg  [4:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 5'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$leaving$read_at
+module iswitch_accel$datapath$leaving$write_at(d,q,clock);
+    // Module arguments
+    input wire  [4:0] d;
+    output reg  [4:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 5'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$leaving$write_at
+module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary_ready,result,result_valid,result_ready,flit,push,room);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  [416:0] ordinary;
+    input wire  ordinary_valid;
+    output reg  ordinary_ready;
+    input wire  [416:0] result;
+    input wire  result_valid;
+    output reg  result_ready;
+    output reg  [416:0] flit;
+    output reg  push;
+    input wire  room;
+    // Enums
+    localparam MergeState$Free = 0;
+    localparam MergeState$Ordinary = 1;
+    localparam MergeState$Result = 2;
+    // Stub signals
+    reg  [1:0] state$d;
+    wire  [1:0] state$q;
+    reg  state$clock;
+    reg  results_turn$d;
+    wire  results_turn$q;
+    reg  results_turn$clock;
+    // Local signals
+    reg  takes_result;
+    reg  takes_ordinary;
+    reg  moves;
+    // Sub module instances
+    iswitch_accel$datapath$merge$state state(
+        .d(state$d),
+        .q(state$q),
+        .clock(state$clock)
+    );
+    iswitch_accel$datapath$merge$results_turn results_turn(
+        .d(results_turn$d),
+        .q(results_turn$q),
+        .clock(results_turn$clock)
+    );
+    // Update code
+    always @(*) begin
+        state$clock = clock;
+        results_turn$clock = clock;
+        state$d = state$q;
+        results_turn$d = results_turn$q;
+        takes_result = result_valid & (results_turn$q | ~ordinary_valid);
+        takes_ordinary = ordinary_valid & ~takes_result;
+        if (state$q == MergeState$Ordinary) begin
+            takes_result = 1'b0;
+            takes_ordinary = ordinary_valid;
+        end
+        if (state$q == MergeState$Result) begin
+            takes_result = result_valid;
+            takes_ordinary = 1'b0;
+        end
+        result_ready = takes_result & room;
+        ordinary_ready = takes_ordinary & room;
+        moves = result_ready | ordinary_ready;
+        flit = ordinary;
+        if (takes_result) begin
+            flit = result;
+        end
+        push = moves;
+        if (moves) begin
+            state$d = MergeState$Ordinary;
+            if (takes_result) begin
+                state$d = MergeState$Result;
+            end
+            if (flit[(64'h1a0)+:(1)]) begin
+                state$d = MergeState$Free;
+                results_turn$d = ~takes_result;
+            end
+        end
+        if (reset) begin
+            state$d = MergeState$Free;
+        end
+    end
+endmodule // iswitch_accel$datapath$merge
+module iswitch_accel$datapath$merge$results_turn(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$merge$results_turn
+module iswitch_accel$datapath$merge$state(d,q,clock);
+    // Module arguments
+    input wire  [1:0] d;
+    output reg  [1:0] q;
+    input wire  clock;
+    // Enums
+    localparam MergeState$Free = 0;
+    localparam MergeState$Ordinary = 1;
+    localparam MergeState$Result = 2;
+    // Update code (custom)
+    initial begin
+       q = 64'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$merge$state
+module iswitch_accel$datapath$output_module(clock,reset,template,info,info_valid,info_pop,sum,sum_valid,sum_pop,flit,valid,ready);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  [223:0] template;
+    input wire  [72:0] info;
+    input wire  info_valid;
+    output reg  info_pop;
+    input wire  [255:0] sum;
+    input wire  sum_valid;
+    output reg  sum_pop;
+    output reg  [416:0] flit;
+    output reg  valid;
+    input wire  ready;
+    // Enums
+    localparam OutputState$Idle = 0;
+    localparam OutputState$Prepare = 1;
+    localparam OutputState$Head = 2;
+    localparam OutputState$Body = 3;
+    localparam OutputState$Tail = 4;
+    // Stub signals
+    reg  [2:0] state$d;
+    wire  [2:0] state$q;
+    reg  state$clock;
+    reg  header$clock;
+    reg  [223:0] header$template;
+    reg  [72:0] header$info;
+    wire  [255:0] header$head;
+    wire  [255:0] header$tail;
+    wire  [15:0] header$frame_len;
+    wire  [31:0] header$keep;
+    reg  [72:0] held_info$d;
+    wire  [72:0] held_info$q;
+    reg  held_info$clock;
+    reg  [1:0] waited$d;
+    wire  [1:0] waited$q;
+    reg  waited$clock;
+    reg  [5:0] left$d;
+    wire  [5:0] left$q;
+    reg  left$clock;
+    reg  spills$d;
+    wire  spills$q;
+    reg  spills$clock;
+    reg  [255:0] view$lanes;
+    wire  [255:0] view$halves;
+    reg  [255:0] carried$d;
+    wire  [255:0] carried$q;
+    reg  carried$clock;
+    reg  [255:0] joined$earlier;
+    reg  [255:0] joined$later;
+    wire  [255:0] joined$beat;
+    reg  [15:0] joined$len;
+    reg  [7:0] joined$ports;
+    wire  [127:0] joined$user;
+    reg  [416:0] out$d;
+    wire  [416:0] out$q;
+    reg  out$clock;
+    reg  out_valid$d;
+    wire  out_valid$q;
+    reg  out_valid$clock;
+    // Local signals
+    reg  [8:0] floats;
+    reg  [8:0] before_last;
+    reg  moves;
+    reg  ends;
+    // Sub module instances
+    iswitch_accel$datapath$output_module$state state(
+        .d(state$d),
+        .q(state$q),
+        .clock(state$clock)
+    );
+    iswitch_accel$datapath$output_module$header header(
+        .clock(header$clock),
+        .template(header$template),
+        .info(header$info),
+        .head(header$head),
+        .tail(header$tail),
+        .frame_len(header$frame_len),
+        .keep(header$keep)
+    );
+    iswitch_accel$datapath$output_module$held_info held_info(
+        .d(held_info$d),
+        .q(held_info$q),
+        .clock(held_info$clock)
+    );
+    iswitch_accel$datapath$output_module$waited waited(
+        .d(waited$d),
+        .q(waited$q),
+        .clock(waited$clock)
+    );
+    iswitch_accel$datapath$output_module$left left(
+        .d(left$d),
+        .q(left$q),
+        .clock(left$clock)
+    );
+    iswitch_accel$datapath$output_module$spills spills(
+        .d(spills$d),
+        .q(spills$q),
+        .clock(spills$clock)
+    );
+    iswitch_accel$datapath$output_module$view view(
+        .lanes(view$lanes),
+        .halves(view$halves)
+    );
+    iswitch_accel$datapath$output_module$carried carried(
+        .d(carried$d),
+        .q(carried$q),
+        .clock(carried$clock)
+    );
+    iswitch_accel$datapath$output_module$joined joined(
+        .earlier(joined$earlier),
+        .later(joined$later),
+        .beat(joined$beat),
+        .len(joined$len),
+        .ports(joined$ports),
+        .user(joined$user)
+    );
+    iswitch_accel$datapath$output_module$out out(
+        .d(out$d),
+        .q(out$q),
+        .clock(out$clock)
+    );
+    iswitch_accel$datapath$output_module$out_valid out_valid(
+        .d(out_valid$d),
+        .q(out_valid$q),
+        .clock(out_valid$clock)
+    );
+    // Update code
+    always @(*) begin
+        state$clock = clock;
+        held_info$clock = clock;
+        waited$clock = clock;
+        left$clock = clock;
+        spills$clock = clock;
+        carried$clock = clock;
+        out$clock = clock;
+        out_valid$clock = clock;
+        state$d = state$q;
+        held_info$d = held_info$q;
+        waited$d = waited$q;
+        left$d = left$q;
+        spills$d = spills$q;
+        carried$d = carried$q;
+        out$d = out$q;
+        out_valid$d = out_valid$q;
+        header$clock = clock;
+        header$template = template;
+        header$info = held_info$q;
+        view$lanes = sum;
+        joined$earlier = carried$q;
+        joined$later = view$halves;
+        floats = info[(64'h40)+:(9)];
+        before_last = floats - 32'h1;
+        info_pop = 1'b0;
+        sum_pop = 1'b0;
+        ends = 1'b0;
+        moves = ~out_valid$q | ready;
+        if (moves) begin
+            out_valid$d = 1'b0;
+        end
+        case (state$q)
+            OutputState$Idle:
+                begin
+                    waited$d = 32'h0;
+                    if (info_valid) begin
+                        info_pop = 1'b1;
+                        held_info$d = info;
+                        left$d = before_last[(32'h3)+:(6)];
+                        spills$d = before_last[32'h2] | (before_last[32'h1] & before_last[32'h0]);
+                        state$d = OutputState$Prepare;
+                    end
+                end
+            OutputState$Prepare:
+                begin
+                    waited$d = waited$q + 32'h1;
+                    if (&waited$q) begin
+                        state$d = OutputState$Head;
+                    end
+                end
+            OutputState$Head:
+                begin
+                    if (moves) begin
+                        out$d[(64'h0)+:(256)] = header$head;
+                        carried$d = header$tail;
+                        out_valid$d = 1'b1;
+                        state$d = OutputState$Body;
+                    end
+                end
+            OutputState$Body:
+                begin
+                    if (moves & sum_valid) begin
+                        sum_pop = 1'b1;
+                        out$d[(64'h0)+:(256)] = joined$beat;
+                        carried$d = view$halves;
+                        out_valid$d = 1'b1;
+                        left$d = left$q - 32'h1;
+                        if (~|left$q) begin
+                            state$d = OutputState$Tail;
+                            if (~spills$q) begin
+                                ends = 1'b1;
+                                state$d = OutputState$Idle;
+                            end
+                        end
+                    end
+                end
+            OutputState$Tail:
+                begin
+                    if (moves) begin
+                        out$d[(64'h0)+:(256)] = joined$beat;
+                        out_valid$d = 1'b1;
+                        ends = 1'b1;
+                        state$d = OutputState$Idle;
+                    end
+                end
+            default:
+                begin
+                    state$d = OutputState$Idle;
+                end
+        endcase
+        if (moves) begin
+            out$d[(64'h1a0)+:(1)] = ends;
+            out$d[(64'h100)+:(32)] = 64'hffffffff;
+            if (ends) begin
+                out$d[(64'h100)+:(32)] = header$keep;
+            end
+            out$d[(64'h120)+:(128)] = joined$user;
+        end
+        joined$len = header$frame_len;
+        joined$ports = template[(64'hc8)+:(8)];
+        if (reset) begin
+            state$d = OutputState$Idle;
+            out_valid$d = 1'b0;
+        end
+        flit = out$q;
+        valid = out_valid$q;
+    end
+endmodule // iswitch_accel$datapath$output_module
+module iswitch_accel$datapath$output_module$carried(d,q,clock);
+    // Module arguments
+    input wire  [255:0] d;
+    output reg  [255:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 256'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$output_module$carried
+module iswitch_accel$datapath$output_module$header(clock,template,info,head,tail,frame_len,keep);
+    // Module arguments
+    input wire  clock;
+    input wire  [223:0] template;
+    input wire  [72:0] info;
+    output reg  [255:0] head;
+    output reg  [255:0] tail;
+    output reg  [15:0] frame_len;
+    output reg  [31:0] keep;
+    // Stub signals
+    reg  [15:0] ip_swap$half;
+    wire  [15:0] ip_swap$swapped;
+    reg  [15:0] udp_swap$half;
+    wire  [15:0] udp_swap$swapped;
+    reg  [15:0] ip_len$d;
+    wire  [15:0] ip_len$q;
+    reg  ip_len$clock;
+    reg  [15:0] udp_len$d;
+    wire  [15:0] udp_len$q;
+    reg  udp_len$clock;
+    reg  [15:0] natural_len$d;
+    wire  [15:0] natural_len$q;
+    reg  natural_len$clock;
+    reg  [15:0] padded_len$d;
+    wire  [15:0] padded_len$q;
+    reg  padded_len$clock;
+    reg  [16:0] raw_sum$d;
+    wire  [16:0] raw_sum$q;
+    reg  raw_sum$clock;
+    reg  [15:0] folded$d;
+    wire  [15:0] folded$q;
+    reg  folded$clock;
+    reg  [31:0] outside$d;
+    wire  [31:0] outside$q;
+    reg  outside$clock;
+    // Local signals
+    reg  [15:0] float_bytes;
+    reg  [16:0] sum;
+    reg  [15:0] carry;
+    reg  [15:0] low_sum;
+    reg  [4:0] rest;
+    reg  [31:0] ones;
+    reg  [15:0] tos_high;
+    reg  [63:0] seg;
+    // Sub module instances
+    iswitch_accel$datapath$output_module$header$ip_swap ip_swap(
+        .half(ip_swap$half),
+        .swapped(ip_swap$swapped)
+    );
+    iswitch_accel$datapath$output_module$header$udp_swap udp_swap(
+        .half(udp_swap$half),
+        .swapped(udp_swap$swapped)
+    );
+    iswitch_accel$datapath$output_module$header$ip_len ip_len(
+        .d(ip_len$d),
+        .q(ip_len$q),
+        .clock(ip_len$clock)
+    );
+    iswitch_accel$datapath$output_module$header$udp_len udp_len(
+        .d(udp_len$d),
+        .q(udp_len$q),
+        .clock(udp_len$clock)
+    );
+    iswitch_accel$datapath$output_module$header$natural_len natural_len(
+        .d(natural_len$d),
+        .q(natural_len$q),
+        .clock(natural_len$clock)
+    );
+    iswitch_accel$datapath$output_module$header$padded_len padded_len(
+        .d(padded_len$d),
+        .q(padded_len$q),
+        .clock(padded_len$clock)
+    );
+    iswitch_accel$datapath$output_module$header$raw_sum raw_sum(
+        .d(raw_sum$d),
+        .q(raw_sum$q),
+        .clock(raw_sum$clock)
+    );
+    iswitch_accel$datapath$output_module$header$folded folded(
+        .d(folded$d),
+        .q(folded$q),
+        .clock(folded$clock)
+    );
+    iswitch_accel$datapath$output_module$header$outside outside(
+        .d(outside$d),
+        .q(outside$q),
+        .clock(outside$clock)
+    );
+    // Update code
+    always @(*) begin
+        ip_len$clock = clock;
+        udp_len$clock = clock;
+        natural_len$clock = clock;
+        padded_len$clock = clock;
+        raw_sum$clock = clock;
+        folded$clock = clock;
+        outside$clock = clock;
+        ip_len$d = ip_len$q;
+        udp_len$d = udp_len$q;
+        natural_len$d = natural_len$q;
+        padded_len$d = padded_len$q;
+        raw_sum$d = raw_sum$q;
+        folded$d = folded$q;
+        outside$d = outside$q;
+        float_bytes = ((info[(64'h40)+:(9)]) & 16'hffff) << 32'h2;
+        ip_len$d = float_bytes + 32'h24;
+        udp_len$d = float_bytes + 32'h10;
+        natural_len$d = float_bytes + 32'h32;
+        padded_len$d = natural_len$q;
+        if (natural_len$q < 32'h3c) begin
+            padded_len$d = 32'h3c;
+        end
+        ip_swap$half = ip_len$q;
+        udp_swap$half = udp_len$q;
+        sum = ((template[(64'hd0)+:(16)]) & 17'h1ffff) + ((ip_swap$swapped) & 17'h1ffff);
+        raw_sum$d = sum;
+        low_sum = raw_sum$q[(32'h0)+:(16)];
+        carry = ((raw_sum$q[(32'h10)+:(1)]) & 16'hffff);
+        folded$d = low_sum + carry;
+        rest = padded_len$q[(32'h0)+:(5)];
+        ones = 64'hffffffff;
+        outside$d = 32'h0;
+        if (rest == 1) begin
+            outside$d = ones << 1;
+        end
+        if (rest == 2) begin
+            outside$d = ones << 2;
+        end
+        if (rest == 3) begin
+            outside$d = ones << 3;
+        end
+        if (rest == 4) begin
+            outside$d = ones << 4;
+        end
+        if (rest == 5) begin
+            outside$d = ones << 5;
+        end
+        if (rest == 6) begin
+            outside$d = ones << 6;
+        end
+        if (rest == 7) begin
+            outside$d = ones << 7;
+        end
+        if (rest == 8) begin
+            outside$d = ones << 8;
+        end
+        if (rest == 9) begin
+            outside$d = ones << 9;
+        end
+        if (rest == 10) begin
+            outside$d = ones << 10;
+        end
+        if (rest == 11) begin
+            outside$d = ones << 11;
+        end
+        if (rest == 12) begin
+            outside$d = ones << 12;
+        end
+        if (rest == 13) begin
+            outside$d = ones << 13;
+        end
+        if (rest == 14) begin
+            outside$d = ones << 14;
+        end
+        if (rest == 15) begin
+            outside$d = ones << 15;
+        end
+        if (rest == 16) begin
+            outside$d = ones << 16;
+        end
+        if (rest == 17) begin
+            outside$d = ones << 17;
+        end
+        if (rest == 18) begin
+            outside$d = ones << 18;
+        end
+        if (rest == 19) begin
+            outside$d = ones << 19;
+        end
+        if (rest == 20) begin
+            outside$d = ones << 20;
+        end
+        if (rest == 21) begin
+            outside$d = ones << 21;
+        end
+        if (rest == 22) begin
+            outside$d = ones << 22;
+        end
+        if (rest == 23) begin
+            outside$d = ones << 23;
+        end
+        if (rest == 24) begin
+            outside$d = ones << 24;
+        end
+        if (rest == 25) begin
+            outside$d = ones << 25;
+        end
+        if (rest == 26) begin
+            outside$d = ones << 26;
+        end
+        if (rest == 27) begin
+            outside$d = ones << 27;
+        end
+        if (rest == 28) begin
+            outside$d = ones << 28;
+        end
+        if (rest == 29) begin
+            outside$d = ones << 29;
+        end
+        if (rest == 30) begin
+            outside$d = ones << 30;
+        end
+        if (rest == 31) begin
+            outside$d = ones << 31;
+        end
+        keep = ~outside$q;
+        frame_len = padded_len$q;
+        tos_high = ((template[(64'hc0)+:(8)]) & 16'hffff) << 32'h8;
+        head[(64'h0)+:(16)] = template[(64'h0)+:(16)];
+        head[(64'h10)+:(16)] = template[(64'h10)+:(16)];
+        head[(64'h20)+:(16)] = template[(64'h20)+:(16)];
+        head[(64'h30)+:(16)] = template[(64'h30)+:(16)];
+        head[(64'h40)+:(16)] = template[(64'h40)+:(16)];
+        head[(64'h50)+:(16)] = template[(64'h50)+:(16)];
+        head[(64'h60)+:(16)] = 32'h8;
+        head[(64'h70)+:(16)] = tos_high | 32'h45;
+        head[(64'h80)+:(16)] = ip_swap$swapped;
+        head[(64'h90)+:(16)] = 32'h0;
+        head[(64'ha0)+:(16)] = 32'h40;
+        head[(64'hb0)+:(16)] = 32'h1140;
+        head[(64'hc0)+:(16)] = ~folded$q;
+        head[(64'hd0)+:(16)] = template[(64'h60)+:(16)];
+        head[(64'he0)+:(16)] = template[(64'h70)+:(16)];
+        head[(64'hf0)+:(16)] = template[(64'h80)+:(16)];
+        seg = info[(64'h0)+:(64)];
+        tail[(64'h0)+:(16)] = 32'h0;
+        tail[(64'h10)+:(16)] = 32'h0;
+        tail[(64'h20)+:(16)] = 32'h0;
+        tail[(64'h30)+:(16)] = 32'h0;
+        tail[(64'h40)+:(16)] = 32'h0;
+        tail[(64'h50)+:(16)] = 32'h0;
+        tail[(64'h60)+:(16)] = 32'h0;
+        tail[(64'h70)+:(16)] = template[(64'h90)+:(16)];
+        tail[(64'h80)+:(16)] = template[(64'ha0)+:(16)];
+        tail[(64'h90)+:(16)] = template[(64'hb0)+:(16)];
+        tail[(64'ha0)+:(16)] = udp_swap$swapped;
+        tail[(64'hb0)+:(16)] = 32'h0;
+        tail[(64'hc0)+:(16)] = seg[(64'h0)+:(16)];
+        tail[(64'hd0)+:(16)] = seg[(64'h10)+:(16)];
+        tail[(64'he0)+:(16)] = seg[(64'h20)+:(16)];
+        tail[(64'hf0)+:(16)] = seg[(64'h30)+:(16)];
+    end
+endmodule // iswitch_accel$datapath$output_module$header
+module iswitch_accel$datapath$output_module$header$folded(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$output_module$header$folded
+module iswitch_accel$datapath$output_module$header$ip_len(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$output_module$header$ip_len
+module iswitch_accel$datapath$output_module$header$ip_swap(half,swapped);
+    // Module arguments
+    input wire  [15:0] half;
+    output reg  [15:0] swapped;
+    // Local signals
+    reg  [15:0] low;
+    reg  [15:0] high;
+    // Update code
+    always @(*) begin
+        low = half >> 32'h8;
+        high = half << 32'h8;
+        swapped = low | high;
+    end
+endmodule // iswitch_accel$datapath$output_module$header$ip_swap
+module iswitch_accel$datapath$output_module$header$natural_len(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$output_module$header$natural_len
+module iswitch_accel$datapath$output_module$header$outside(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$output_module$header$outside
+module iswitch_accel$datapath$output_module$header$padded_len(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$output_module$header$padded_len
+module iswitch_accel$datapath$output_module$header$raw_sum(d,q,clock);
+    // Module arguments
+    input wire  [16:0] d;
+    output reg  [16:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 17'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$output_module$header$raw_sum
+module iswitch_accel$datapath$output_module$header$udp_len(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$output_module$header$udp_len
+module iswitch_accel$datapath$output_module$header$udp_swap(half,swapped);
+    // Module arguments
+    input wire  [15:0] half;
+    output reg  [15:0] swapped;
+    // Local signals
+    reg  [15:0] low;
+    reg  [15:0] high;
+    // Update code
+    always @(*) begin
+        low = half >> 32'h8;
+        high = half << 32'h8;
+        swapped = low | high;
+    end
+endmodule // iswitch_accel$datapath$output_module$header$udp_swap
+module iswitch_accel$datapath$output_module$held_info(d,q,clock);
+    // Module arguments
+    input wire  [72:0] d;
+    output reg  [72:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 73'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$output_module$held_info
+module iswitch_accel$datapath$output_module$joined(earlier,later,beat,len,ports,user);
+    // Module arguments
+    input wire  [255:0] earlier;
+    input wire  [255:0] later;
+    output reg  [255:0] beat;
+    input wire  [15:0] len;
+    input wire  [7:0] ports;
+    output reg  [127:0] user;
+    // Update code
+    always @(*) begin
+        beat[(64'h0)+:(16)] = earlier[(64'h70)+:(16)];
+        beat[(64'h10)+:(16)] = earlier[(64'h80)+:(16)];
+        beat[(64'h20)+:(16)] = earlier[(64'h90)+:(16)];
+        beat[(64'h30)+:(16)] = earlier[(64'ha0)+:(16)];
+        beat[(64'h40)+:(16)] = earlier[(64'hb0)+:(16)];
+        beat[(64'h50)+:(16)] = earlier[(64'hc0)+:(16)];
+        beat[(64'h60)+:(16)] = earlier[(64'hd0)+:(16)];
+        beat[(64'h70)+:(16)] = earlier[(64'he0)+:(16)];
+        beat[(64'h80)+:(16)] = earlier[(64'hf0)+:(16)];
+        beat[(64'h90)+:(16)] = later[(64'h0)+:(16)];
+        beat[(64'ha0)+:(16)] = later[(64'h10)+:(16)];
+        beat[(64'hb0)+:(16)] = later[(64'h20)+:(16)];
+        beat[(64'hc0)+:(16)] = later[(64'h30)+:(16)];
+        beat[(64'hd0)+:(16)] = later[(64'h40)+:(16)];
+        beat[(64'he0)+:(16)] = later[(64'h50)+:(16)];
+        beat[(64'hf0)+:(16)] = later[(64'h60)+:(16)];
+        user[(64'h0)+:(16)] = len;
+        user[(64'h10)+:(8)] = 32'h0;
+        user[(64'h18)+:(8)] = ports;
+        user[(64'h20)+:(96)] = 32'h0;
+    end
+endmodule // iswitch_accel$datapath$output_module$joined
+module iswitch_accel$datapath$output_module$left(d,q,clock);
+    // Module arguments
+    input wire  [5:0] d;
+    output reg  [5:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 6'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$output_module$left
+module iswitch_accel$datapath$output_module$out(d,q,clock);
+    // Module arguments
+    input wire  [416:0] d;
+    output reg  [416:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 417'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$output_module$out
+module iswitch_accel$datapath$output_module$out_valid(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$output_module$out_valid
+module iswitch_accel$datapath$output_module$spills(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$output_module$spills
+module iswitch_accel$datapath$output_module$state(d,q,clock);
+    // Module arguments
+    input wire  [2:0] d;
+    output reg  [2:0] q;
+    input wire  clock;
+    // Enums
+    localparam OutputState$Idle = 0;
+    localparam OutputState$Prepare = 1;
+    localparam OutputState$Head = 2;
+    localparam OutputState$Body = 3;
+    localparam OutputState$Tail = 4;
+    // Update code (custom)
+    initial begin
+       q = 64'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$output_module$state
+module iswitch_accel$datapath$output_module$view(lanes,halves);
+    // Module arguments
+    input wire  [255:0] lanes;
+    output reg  [255:0] halves;
+    // Update code (custom)
+    always @(*) halves = lanes;
+endmodule // iswitch_accel$datapath$output_module$view
+module iswitch_accel$datapath$output_module$waited(d,q,clock);
+    // Module arguments
+    input wire  [1:0] d;
+    output reg  [1:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 2'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$output_module$waited
+module iswitch_accel$datapath$results(clock,reset,data_in,push,data_out,valid,pop,room);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  [72:0] data_in;
+    input wire  push;
+    output reg  [72:0] data_out;
+    output reg  valid;
+    input wire  pop;
+    output reg  room;
+    // Constant declarations
+    localparam  limit = 8'hc;
+    // Stub signals
+    reg  ram$clock;
+    reg  [3:0] ram$write_address;
+    reg  [72:0] ram$write_data;
+    reg  ram$write_enable;
+    reg  [3:0] ram$read_address;
+    wire  [72:0] ram$read_data;
+    reg  [3:0] write_at$d;
+    wire  [3:0] write_at$q;
+    reg  write_at$clock;
+    reg  [3:0] read_at$d;
+    wire  [3:0] read_at$q;
+    reg  read_at$clock;
+    reg  [7:0] count$d;
+    wire  [7:0] count$q;
+    reg  count$clock;
+    reg  filled$d;
+    wire  filled$q;
+    reg  filled$clock;
+    reg  has_room$d;
+    wire  has_room$q;
+    reg  has_room$clock;
+    // Local signals
+    reg  [7:0] next_count;
+    // Sub module instances
+    iswitch_accel$datapath$results$ram ram(
+        .clock(ram$clock),
+        .write_address(ram$write_address),
+        .write_data(ram$write_data),
+        .write_enable(ram$write_enable),
+        .read_address(ram$read_address),
+        .read_data(ram$read_data)
+    );
+    iswitch_accel$datapath$results$write_at write_at(
+        .d(write_at$d),
+        .q(write_at$q),
+        .clock(write_at$clock)
+    );
+    iswitch_accel$datapath$results$read_at read_at(
+        .d(read_at$d),
+        .q(read_at$q),
+        .clock(read_at$clock)
+    );
+    iswitch_accel$datapath$results$count count(
+        .d(count$d),
+        .q(count$q),
+        .clock(count$clock)
+    );
+    iswitch_accel$datapath$results$filled filled(
+        .d(filled$d),
+        .q(filled$q),
+        .clock(filled$clock)
+    );
+    iswitch_accel$datapath$results$has_room has_room(
+        .d(has_room$d),
+        .q(has_room$q),
+        .clock(has_room$clock)
+    );
+    // Update code
+    always @(*) begin
+        write_at$clock = clock;
+        read_at$clock = clock;
+        count$clock = clock;
+        filled$clock = clock;
+        has_room$clock = clock;
+        write_at$d = write_at$q;
+        read_at$d = read_at$q;
+        count$d = count$q;
+        filled$d = filled$q;
+        has_room$d = has_room$q;
+        ram$clock = clock;
+        ram$write_address = write_at$q;
+        ram$write_data = data_in;
+        ram$write_enable = push;
+        ram$read_address = read_at$q;
+        data_out = ram$read_data;
+        valid = filled$q;
+        room = has_room$q;
+        next_count = count$q;
+        if (push & ~pop) begin
+            next_count = count$q + 32'h1;
+        end
+        if (~push & pop) begin
+            next_count = count$q - 32'h1;
+        end
+        if (push) begin
+            write_at$d = write_at$q + 32'h1;
+        end
+        if (pop) begin
+            read_at$d = read_at$q + 32'h1;
+        end
+        count$d = next_count;
+        filled$d = |next_count;
+        has_room$d = next_count <= limit;
+        if (reset) begin
+            write_at$d = 32'h0;
+            read_at$d = 32'h0;
+            count$d = 32'h0;
+            filled$d = 1'b0;
+            has_room$d = 1'b0;
+        end
+    end
+endmodule // iswitch_accel$datapath$results
+module iswitch_accel$datapath$results$count(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$results$count
+module iswitch_accel$datapath$results$filled(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$results$filled
+module iswitch_accel$datapath$results$has_room(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$results$has_room
+module iswitch_accel$datapath$results$ram(clock,write_address,write_data,write_enable,read_address,read_data);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] write_address;
+    input wire  [72:0] write_data;
+    input wire  write_enable;
+    input wire  [3:0] read_address;
+    output reg  [72:0] read_data;
+    // Update code (custom)
+    (* ram_style = "distributed" *) reg [72:0] words[15:0];
+    integer i;
+    initial for (i = 0; i <= 15; i = i + 1) words[i] = 0;
+    always @(posedge clock) if (write_enable) words[write_address] <= write_data;
+    always @(*) read_data = words[read_address];
+endmodule // iswitch_accel$datapath$results$ram
+module iswitch_accel$datapath$results$read_at(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$results$read_at
+module iswitch_accel$datapath$results$write_at(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$results$write_at
+module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,decision_pop,flit,flit_valid,flit_pop,bypass_valid,bypass_ready,burst,burst_push,burst_room);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  [27:0] decision;
+    input wire  decision_valid;
+    output reg  decision_pop;
+    input wire  [416:0] flit;
+    input wire  flit_valid;
+    output reg  flit_pop;
+    output reg  bypass_valid;
+    input wire  bypass_ready;
+    output reg  [271:0] burst;
+    output reg  burst_push;
+    input wire  burst_room;
+    // Stub signals
+    reg  slicer$clock;
+    reg  [255:0] slicer$data;
+    reg  slicer$take;
+    reg  slicer$cut;
+    reg  [2:0] slicer$tail;
+    reg  slicer$blank;
+    wire  [255:0] slicer$lanes;
+    reg  busy$d;
+    wire  busy$q;
+    reg  busy$clock;
+    reg  [27:0] current$d;
+    wire  [27:0] current$q;
+    reg  current$clock;
+    reg  [1:0] beat$d;
+    wire  [1:0] beat$q;
+    reg  beat$clock;
+    reg  active$d;
+    wire  active$q;
+    reg  active$clock;
+    reg  [27:0] segment$d;
+    wire  [27:0] segment$q;
+    reg  segment$clock;
+    reg  [13:0] address$d;
+    wire  [13:0] address$q;
+    reg  address$clock;
+    reg  [5:0] left$d;
+    wire  [5:0] left$q;
+    reg  left$clock;
+    reg  flush$d;
+    wire  flush$q;
+    reg  flush$clock;
+    reg  made$d;
+    wire  made$q;
+    reg  made$clock;
+    reg  made_first$d;
+    wire  made_first$q;
+    reg  made_first$clock;
+    reg  made_last$d;
+    wire  made_last$q;
+    reg  made_last$clock;
+    reg  [13:0] made_address$d;
+    wire  [13:0] made_address$q;
+    reg  made_address$clock;
+    // Local signals
+    reg  held_up;
+    reg  take;
+    reg  sums;
+    reg  forces;
+    reg  finished;
+    reg  emit;
+    reg  ends;
+    reg  begins;
+    // Sub module instances
+    iswitch_accel$datapath$separator$slicer slicer(
+        .clock(slicer$clock),
+        .data(slicer$data),
+        .take(slicer$take),
+        .cut(slicer$cut),
+        .tail(slicer$tail),
+        .blank(slicer$blank),
+        .lanes(slicer$lanes)
+    );
+    iswitch_accel$datapath$separator$busy busy(
+        .d(busy$d),
+        .q(busy$q),
+        .clock(busy$clock)
+    );
+    iswitch_accel$datapath$separator$current current(
+        .d(current$d),
+        .q(current$q),
+        .clock(current$clock)
+    );
+    iswitch_accel$datapath$separator$beat beat(
+        .d(beat$d),
+        .q(beat$q),
+        .clock(beat$clock)
+    );
+    iswitch_accel$datapath$separator$active active(
+        .d(active$d),
+        .q(active$q),
+        .clock(active$clock)
+    );
+    iswitch_accel$datapath$separator$segment segment(
+        .d(segment$d),
+        .q(segment$q),
+        .clock(segment$clock)
+    );
+    iswitch_accel$datapath$separator$address address(
+        .d(address$d),
+        .q(address$q),
+        .clock(address$clock)
+    );
+    iswitch_accel$datapath$separator$left left(
+        .d(left$d),
+        .q(left$q),
+        .clock(left$clock)
+    );
+    iswitch_accel$datapath$separator$flush flush(
+        .d(flush$d),
+        .q(flush$q),
+        .clock(flush$clock)
+    );
+    iswitch_accel$datapath$separator$made made(
+        .d(made$d),
+        .q(made$q),
+        .clock(made$clock)
+    );
+    iswitch_accel$datapath$separator$made_first made_first(
+        .d(made_first$d),
+        .q(made_first$q),
+        .clock(made_first$clock)
+    );
+    iswitch_accel$datapath$separator$made_last made_last(
+        .d(made_last$d),
+        .q(made_last$q),
+        .clock(made_last$clock)
+    );
+    iswitch_accel$datapath$separator$made_address made_address(
+        .d(made_address$d),
+        .q(made_address$q),
+        .clock(made_address$clock)
+    );
+    // Update code
+    always @(*) begin
+        busy$clock = clock;
+        current$clock = clock;
+        beat$clock = clock;
+        active$clock = clock;
+        segment$clock = clock;
+        address$clock = clock;
+        left$clock = clock;
+        flush$clock = clock;
+        busy$d = busy$q;
+        current$d = current$q;
+        beat$d = beat$q;
+        active$d = active$q;
+        segment$d = segment$q;
+        address$d = address$q;
+        left$d = left$q;
+        flush$d = flush$q;
+        made$clock = clock;
+        made_first$clock = clock;
+        made_last$clock = clock;
+        made_address$clock = clock;
+        made$d = made$q;
+        made_first$d = made_first$q;
+        made_last$d = made_last$q;
+        made_address$d = made_address$q;
+        slicer$clock = clock;
+        ends = ~|left$q;
+        held_up = flush$q & ~ends;
+        bypass_valid = busy$q & current$q[(64'h0)+:(1)] & flit_valid;
+        sums = busy$q & ~current$q[(64'h0)+:(1)] & ~current$q[(64'h1)+:(1)] & ~current$q[(64'h2)+:(1)] & flit_valid & burst_room & ~held_up;
+        forces = busy$q & current$q[(64'h2)+:(1)] & burst_room & ~flush$q;
+        take = sums | (bypass_valid & bypass_ready) | (busy$q & current$q[(64'h1)+:(1)] & flit_valid);
+        flit_pop = take;
+        emit = active$q & (flush$q | (sums & beat$q[32'h1]) | forces);
+        finished = (take & flit[(64'h1a0)+:(1)]) | (forces & active$q & ends);
+        decision_pop = decision_valid & (~busy$q | finished);
+        if (take & ~beat$q[32'h1]) begin
+            beat$d = beat$q + 32'h1;
+        end
+        if (finished) begin
+            busy$d = 1'b0;
+            beat$d = 32'h0;
+        end
+        if (decision_pop) begin
+            busy$d = 1'b1;
+            current$d = decision;
+        end
+        if (emit) begin
+            left$d = left$q - 32'h1;
+            address$d = address$q + 32'h1;
+            if (ends) begin
+                active$d = 1'b0;
+                flush$d = 1'b0;
+            end
+        end
+        begins = (sums & beat$q[32'h0]) | (forces & ~active$q);
+        if (begins) begin
+            active$d = 1'b1;
+            segment$d = current$q;
+            address$d = current$q[(64'h5)+:(14)];
+            left$d = current$q[(64'h13)+:(6)];
+        end
+        if (sums & flit[(64'h1a0)+:(1)]) begin
+            flush$d = begins | (active$q & ~ends);
+        end
+        if (reset) begin
+            busy$d = 1'b0;
+            active$d = 1'b0;
+            flush$d = 1'b0;
+            beat$d = 32'h0;
+        end
+        slicer$data = flit[(64'h0)+:(256)];
+        slicer$take = sums;
+        slicer$cut = ends;
+        slicer$tail = segment$q[(64'h19)+:(3)];
+        slicer$blank = segment$q[(64'h2)+:(1)];
+        made$d = emit & ~reset;
+        made_first$d = segment$q[(64'h3)+:(1)];
+        made_last$d = segment$q[(64'h4)+:(1)];
+        made_address$d = address$q;
+        burst_push = made$q;
+        burst[(64'h0)+:(256)] = slicer$lanes;
+        burst[(64'h100)+:(14)] = made_address$q;
+        burst[(64'h10e)+:(1)] = made_first$q;
+        burst[(64'h10f)+:(1)] = made_last$q;
+    end
+endmodule // iswitch_accel$datapath$separator
+module iswitch_accel$datapath$separator$active(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$active
+module iswitch_accel$datapath$separator$address(d,q,clock);
+    // Module arguments
+    input wire  [13:0] d;
+    output reg  [13:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 14'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$address
+module iswitch_accel$datapath$separator$beat(d,q,clock);
+    // Module arguments
+    input wire  [1:0] d;
+    output reg  [1:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 2'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$beat
+module iswitch_accel$datapath$separator$busy(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$busy
+module iswitch_accel$datapath$separator$current(d,q,clock);
+    // Module arguments
+    input wire  [27:0] d;
+    output reg  [27:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 28'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$current
+module iswitch_accel$datapath$separator$flush(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$flush
+module iswitch_accel$datapath$separator$left(d,q,clock);
+    // Module arguments
+    input wire  [5:0] d;
+    output reg  [5:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 6'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$left
+module iswitch_accel$datapath$separator$made(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$made
+module iswitch_accel$datapath$separator$made_address(d,q,clock);
+    // Module arguments
+    input wire  [13:0] d;
+    output reg  [13:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 14'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$made_address
+module iswitch_accel$datapath$separator$made_first(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$made_first
+module iswitch_accel$datapath$separator$made_last(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$made_last
+module iswitch_accel$datapath$separator$segment(d,q,clock);
+    // Module arguments
+    input wire  [27:0] d;
+    output reg  [27:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 28'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$segment
+module iswitch_accel$datapath$separator$slicer(clock,data,take,cut,tail,blank,lanes);
+    // Module arguments
+    input wire  clock;
+    input wire  [255:0] data;
+    input wire  take;
+    input wire  cut;
+    input wire  [2:0] tail;
+    input wire  blank;
+    output reg  [255:0] lanes;
+    // Stub signals
+    reg  [255:0] held$d;
+    wire  [255:0] held$q;
+    reg  held$clock;
+    reg  [255:0] floats$halves;
+    wire  [255:0] floats$lanes;
+    reg  [255:0] out_lanes$d;
+    wire  [255:0] out_lanes$q;
+    reg  out_lanes$clock;
+    // Local signals
+    reg  [255:0] joined;
+    reg  zero$0;
+    reg  zero$1;
+    reg  zero$2;
+    reg  zero$3;
+    reg  zero$4;
+    reg  zero$5;
+    reg  zero$6;
+    reg  zero$7;
+    // Sub module instances
+    iswitch_accel$datapath$separator$slicer$held held(
+        .d(held$d),
+        .q(held$q),
+        .clock(held$clock)
+    );
+    iswitch_accel$datapath$separator$slicer$floats floats(
+        .halves(floats$halves),
+        .lanes(floats$lanes)
+    );
+    iswitch_accel$datapath$separator$slicer$out_lanes out_lanes(
+        .d(out_lanes$d),
+        .q(out_lanes$q),
+        .clock(out_lanes$clock)
+    );
+    // Update code
+    always @(*) begin
+        held$clock = clock;
+        out_lanes$clock = clock;
+        held$d = held$q;
+        out_lanes$d = out_lanes$q;
+        if (take) begin
+            held$d = data;
+        end
+        joined[(64'h0)+:(16)] = held$q[(64'h90)+:(16)];
+        joined[(64'h10)+:(16)] = held$q[(64'ha0)+:(16)];
+        joined[(64'h20)+:(16)] = held$q[(64'hb0)+:(16)];
+        joined[(64'h30)+:(16)] = held$q[(64'hc0)+:(16)];
+        joined[(64'h40)+:(16)] = held$q[(64'hd0)+:(16)];
+        joined[(64'h50)+:(16)] = held$q[(64'he0)+:(16)];
+        joined[(64'h60)+:(16)] = held$q[(64'hf0)+:(16)];
+        joined[(64'h70)+:(16)] = data[(64'h0)+:(16)];
+        joined[(64'h80)+:(16)] = data[(64'h10)+:(16)];
+        joined[(64'h90)+:(16)] = data[(64'h20)+:(16)];
+        joined[(64'ha0)+:(16)] = data[(64'h30)+:(16)];
+        joined[(64'hb0)+:(16)] = data[(64'h40)+:(16)];
+        joined[(64'hc0)+:(16)] = data[(64'h50)+:(16)];
+        joined[(64'hd0)+:(16)] = data[(64'h60)+:(16)];
+        joined[(64'he0)+:(16)] = data[(64'h70)+:(16)];
+        joined[(64'hf0)+:(16)] = data[(64'h80)+:(16)];
+        floats$halves = joined;
+        zero$0 = blank;
+        if (cut & |tail & (tail <= 0)) begin
+            zero$0 = 1'b1;
+        end
+        zero$1 = blank;
+        if (cut & |tail & (tail <= 1)) begin
+            zero$1 = 1'b1;
+        end
+        zero$2 = blank;
+        if (cut & |tail & (tail <= 2)) begin
+            zero$2 = 1'b1;
+        end
+        zero$3 = blank;
+        if (cut & |tail & (tail <= 3)) begin
+            zero$3 = 1'b1;
+        end
+        zero$4 = blank;
+        if (cut & |tail & (tail <= 4)) begin
+            zero$4 = 1'b1;
+        end
+        zero$5 = blank;
+        if (cut & |tail & (tail <= 5)) begin
+            zero$5 = 1'b1;
+        end
+        zero$6 = blank;
+        if (cut & |tail & (tail <= 6)) begin
+            zero$6 = 1'b1;
+        end
+        zero$7 = blank;
+        if (cut & |tail & (tail <= 7)) begin
+            zero$7 = 1'b1;
+        end
+        out_lanes$d = floats$lanes;
+        if (zero$0) begin
+            out_lanes$d[(64'h0)+:(32)] = 32'h0;
+        end
+        if (zero$1) begin
+            out_lanes$d[(64'h20)+:(32)] = 32'h0;
+        end
+        if (zero$2) begin
+            out_lanes$d[(64'h40)+:(32)] = 32'h0;
+        end
+        if (zero$3) begin
+            out_lanes$d[(64'h60)+:(32)] = 32'h0;
+        end
+        if (zero$4) begin
+            out_lanes$d[(64'h80)+:(32)] = 32'h0;
+        end
+        if (zero$5) begin
+            out_lanes$d[(64'ha0)+:(32)] = 32'h0;
+        end
+        if (zero$6) begin
+            out_lanes$d[(64'hc0)+:(32)] = 32'h0;
+        end
+        if (zero$7) begin
+            out_lanes$d[(64'he0)+:(32)] = 32'h0;
+        end
+        lanes = out_lanes$q;
+    end
+endmodule // iswitch_accel$datapath$separator$slicer
+module iswitch_accel$datapath$separator$slicer$floats(halves,lanes);
+    // Module arguments
+    input wire  [255:0] halves;
+    output reg  [255:0] lanes;
+    // Update code (custom)
+    always @(*) lanes = halves;
+endmodule // iswitch_accel$datapath$separator$slicer$floats
+module iswitch_accel$datapath$separator$slicer$held(d,q,clock);
+    // Module arguments
+    input wire  [255:0] d;
+    output reg  [255:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 256'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$slicer$held
+module iswitch_accel$datapath$separator$slicer$out_lanes(d,q,clock);
+    // Module arguments
+    input wire  [255:0] d;
+    output reg  [255:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 256'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$slicer$out_lanes
+module iswitch_accel$datapath$sums(clock,reset,data_in,push,data_out,valid,pop,room);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  [255:0] data_in;
+    input wire  push;
+    output reg  [255:0] data_out;
+    output reg  valid;
+    input wire  pop;
+    output reg  room;
+    // Constant declarations
+    localparam  limit = 8'h12;
+    // Stub signals
+    reg  ram$clock;
+    reg  [4:0] ram$write_address;
+    reg  [255:0] ram$write_data;
+    reg  ram$write_enable;
+    reg  [4:0] ram$read_address;
+    wire  [255:0] ram$read_data;
+    reg  [4:0] write_at$d;
+    wire  [4:0] write_at$q;
+    reg  write_at$clock;
+    reg  [4:0] read_at$d;
+    wire  [4:0] read_at$q;
+    reg  read_at$clock;
+    reg  [7:0] count$d;
+    wire  [7:0] count$q;
+    reg  count$clock;
+    reg  filled$d;
+    wire  filled$q;
+    reg  filled$clock;
+    reg  has_room$d;
+    wire  has_room$q;
+    reg  has_room$clock;
+    // Local signals
+    reg  [7:0] next_count;
+    // Sub module instances
+    iswitch_accel$datapath$sums$ram ram(
+        .clock(ram$clock),
+        .write_address(ram$write_address),
+        .write_data(ram$write_data),
+        .write_enable(ram$write_enable),
+        .read_address(ram$read_address),
+        .read_data(ram$read_data)
+    );
+    iswitch_accel$datapath$sums$write_at write_at(
+        .d(write_at$d),
+        .q(write_at$q),
+        .clock(write_at$clock)
+    );
+    iswitch_accel$datapath$sums$read_at read_at(
+        .d(read_at$d),
+        .q(read_at$q),
+        .clock(read_at$clock)
+    );
+    iswitch_accel$datapath$sums$count count(
+        .d(count$d),
+        .q(count$q),
+        .clock(count$clock)
+    );
+    iswitch_accel$datapath$sums$filled filled(
+        .d(filled$d),
+        .q(filled$q),
+        .clock(filled$clock)
+    );
+    iswitch_accel$datapath$sums$has_room has_room(
+        .d(has_room$d),
+        .q(has_room$q),
+        .clock(has_room$clock)
+    );
+    // Update code
+    always @(*) begin
+        write_at$clock = clock;
+        read_at$clock = clock;
+        count$clock = clock;
+        filled$clock = clock;
+        has_room$clock = clock;
+        write_at$d = write_at$q;
+        read_at$d = read_at$q;
+        count$d = count$q;
+        filled$d = filled$q;
+        has_room$d = has_room$q;
+        ram$clock = clock;
+        ram$write_address = write_at$q;
+        ram$write_data = data_in;
+        ram$write_enable = push;
+        ram$read_address = read_at$q;
+        data_out = ram$read_data;
+        valid = filled$q;
+        room = has_room$q;
+        next_count = count$q;
+        if (push & ~pop) begin
+            next_count = count$q + 32'h1;
+        end
+        if (~push & pop) begin
+            next_count = count$q - 32'h1;
+        end
+        if (push) begin
+            write_at$d = write_at$q + 32'h1;
+        end
+        if (pop) begin
+            read_at$d = read_at$q + 32'h1;
+        end
+        count$d = next_count;
+        filled$d = |next_count;
+        has_room$d = next_count <= limit;
+        if (reset) begin
+            write_at$d = 32'h0;
+            read_at$d = 32'h0;
+            count$d = 32'h0;
+            filled$d = 1'b0;
+            has_room$d = 1'b0;
+        end
+    end
+endmodule // iswitch_accel$datapath$sums
+module iswitch_accel$datapath$sums$count(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$sums$count
+module iswitch_accel$datapath$sums$filled(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$sums$filled
+module iswitch_accel$datapath$sums$has_room(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$sums$has_room
+module iswitch_accel$datapath$sums$ram(clock,write_address,write_data,write_enable,read_address,read_data);
+    // Module arguments
+    input wire  clock;
+    input wire  [4:0] write_address;
+    input wire  [255:0] write_data;
+    input wire  write_enable;
+    input wire  [4:0] read_address;
+    output reg  [255:0] read_data;
+    // Update code (custom)
+    (* ram_style = "distributed" *) reg [255:0] words[31:0];
+    integer i;
+    initial for (i = 0; i <= 31; i = i + 1) words[i] = 0;
+    always @(posedge clock) if (write_enable) words[write_address] <= write_data;
+    always @(*) read_data = words[read_address];
+endmodule // iswitch_accel$datapath$sums$ram
+module iswitch_accel$datapath$sums$read_at(d,q,clock);
+    // Module arguments
+    input wire  [4:0] d;
+    output reg  [4:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 5'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$sums$read_at
+module iswitch_accel$datapath$sums$write_at(d,q,clock);
+    // Module arguments
+    input wire  [4:0] d;
+    output reg  [4:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 5'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$sums$write_at
+module iswitch_accel$datapath$walker(clock,reset,start,round,first,count,only_complete,key,valid,advance);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  start;
+    input wire  [23:0] round;
+    input wire  [23:0] first;
+    input wire  [10:0] count;
+    input wire  only_complete;
+    output reg  [86:0] key;
+    output reg  valid;
+    input wire  advance;
+    // Stub signals
+    reg  [23:0] held_round$d;
+    wire  [23:0] held_round$q;
+    reg  held_round$clock;
+    reg  [23:0] index$d;
+    wire  [23:0] index$q;
+    reg  index$clock;
+    reg  [10:0] left$d;
+    wire  [10:0] left$q;
+    reg  left$clock;
+    reg  held_only$d;
+    wire  held_only$q;
+    reg  held_only$clock;
+    // Sub module instances
+    iswitch_accel$datapath$walker$held_round held_round(
+        .d(held_round$d),
+        .q(held_round$q),
+        .clock(held_round$clock)
+    );
+    iswitch_accel$datapath$walker$index index(
+        .d(index$d),
+        .q(index$q),
+        .clock(index$clock)
+    );
+    iswitch_accel$datapath$walker$left left(
+        .d(left$d),
+        .q(left$q),
+        .clock(left$clock)
+    );
+    iswitch_accel$datapath$walker$held_only held_only(
+        .d(held_only$d),
+        .q(held_only$q),
+        .clock(held_only$clock)
+    );
+    // Update code
+    always @(*) begin
+        held_round$clock = clock;
+        index$clock = clock;
+        left$clock = clock;
+        held_only$clock = clock;
+        held_round$d = held_round$q;
+        index$d = index$q;
+        left$d = left$q;
+        held_only$d = held_only$q;
+        valid = |left$q;
+        if (advance) begin
+            index$d = index$q + 32'h1;
+            left$d = left$q - 32'h1;
+        end
+        if (start) begin
+            held_round$d = round;
+            index$d = first;
+            left$d = count;
+            held_only$d = only_complete;
+        end
+        if (reset) begin
+            left$d = 32'h0;
+        end
+        key[(64'h0)+:(24)] = index$q;
+        key[(64'h18)+:(24)] = held_round$q;
+        key[(64'h30)+:(16)] = 32'h0;
+        key[(64'h40)+:(16)] = 32'h0;
+        key[(64'h50)+:(3)] = 32'h0;
+        key[(64'h53)+:(1)] = 1'b1;
+        key[(64'h54)+:(1)] = 1'b0;
+        key[(64'h55)+:(1)] = 1'b1;
+        key[(64'h56)+:(1)] = held_only$q;
+    end
+endmodule // iswitch_accel$datapath$walker
+module iswitch_accel$datapath$walker$held_only(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$walker$held_only
+module iswitch_accel$datapath$walker$held_round(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$walker$held_round
+module iswitch_accel$datapath$walker$index(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$walker$index
+module iswitch_accel$datapath$walker$left(d,q,clock);
+    // Module arguments
+    input wire  [10:0] d;
+    output reg  [10:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 11'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$walker$left
+module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word,read_data,status,counter,frame_in,frame_out,hazard,filter,job,template,finish_round,finish_first,sets_control,sets_threshold,starts_finish,clears_sums,clears_counters,sets_member);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  write;
+    input wire  [9:0] write_word;
+    input wire  [31:0] write_data;
+    input wire  [9:0] read_word;
+    output reg  [31:0] read_data;
+    input wire  [31:0] status;
+    input wire  [31:0] counter;
+    input wire  frame_in;
+    input wire  frame_out;
+    input wire  hazard;
+    output reg  [32:0] filter;
+    output reg  [97:0] job;
+    output reg  [223:0] template;
+    output reg  [23:0] finish_round;
+    output reg  [23:0] finish_first;
+    output reg  sets_control;
+    output reg  sets_threshold;
+    output reg  starts_finish;
+    output reg  clears_sums;
+    output reg  clears_counters;
+    output reg  sets_member;
+    // Stub signals
+    reg  [31:0] words$0$d;
+    wire  [31:0] words$0$q;
+    reg  words$0$clock;
+    reg  [31:0] words$1$d;
+    wire  [31:0] words$1$q;
+    reg  words$1$clock;
+    reg  [31:0] words$2$d;
+    wire  [31:0] words$2$q;
+    reg  words$2$clock;
+    reg  [31:0] words$3$d;
+    wire  [31:0] words$3$q;
+    reg  words$3$clock;
+    reg  [31:0] words$4$d;
+    wire  [31:0] words$4$q;
+    reg  words$4$clock;
+    reg  [31:0] words$5$d;
+    wire  [31:0] words$5$q;
+    reg  words$5$clock;
+    reg  [31:0] words$6$d;
+    wire  [31:0] words$6$q;
+    reg  words$6$clock;
+    reg  [31:0] words$7$d;
+    wire  [31:0] words$7$q;
+    reg  words$7$clock;
+    reg  [31:0] words$8$d;
+    wire  [31:0] words$8$q;
+    reg  words$8$clock;
+    reg  [31:0] words$9$d;
+    wire  [31:0] words$9$q;
+    reg  words$9$clock;
+    reg  [31:0] words$10$d;
+    wire  [31:0] words$10$q;
+    reg  words$10$clock;
+    reg  [31:0] words$11$d;
+    wire  [31:0] words$11$q;
+    reg  words$11$clock;
+    reg  [31:0] words$12$d;
+    wire  [31:0] words$12$q;
+    reg  words$12$clock;
+    reg  [31:0] words$13$d;
+    wire  [31:0] words$13$q;
+    reg  words$13$clock;
+    reg  [31:0] words$14$d;
+    wire  [31:0] words$14$q;
+    reg  words$14$clock;
+    reg  [31:0] words$15$d;
+    wire  [31:0] words$15$q;
+    reg  words$15$clock;
+    reg  [31:0] words$16$d;
+    wire  [31:0] words$16$q;
+    reg  words$16$clock;
+    reg  copy$clock;
+    reg  [5:0] copy$write_address;
+    reg  [31:0] copy$write_data;
+    reg  copy$write_enable;
+    reg  [5:0] copy$read_address;
+    wire  [31:0] copy$read_data;
+    reg  sweeping$d;
+    wire  sweeping$q;
+    reg  sweeping$clock;
+    reg  [5:0] at$d;
+    wire  [5:0] at$q;
+    reg  at$clock;
+    reg  [31:0] frames_in$d;
+    wire  [31:0] frames_in$q;
+    reg  frames_in$clock;
+    reg  [31:0] frames_out$d;
+    wire  [31:0] frames_out$q;
+    reg  frames_out$clock;
+    reg  [31:0] hazards$d;
+    wire  [31:0] hazards$q;
+    reg  hazards$clock;
+    reg  [31:0] view$control;
+    reg  [31:0] view$base;
+    reg  [31:0] view$last_index;
+    reg  [31:0] view$floats;
+    reg  [31:0] view$job_id;
+    reg  [31:0] view$filter_word;
+    reg  [31:0] view$to_mac;
+    reg  [31:0] view$macs;
+    reg  [31:0] view$from_mac;
+    reg  [31:0] view$from_address;
+    reg  [31:0] view$to_address;
+    reg  [31:0] view$ports;
+    reg  [31:0] view$result;
+    wire  [32:0] view$filter;
+    wire  [97:0] view$job;
+    wire  [223:0] view$template;
+    // Local signals
+    reg  [5:0] word;
+    reg  low;
+    // Sub module instances
+    iswitch_accel$registers$words$0 words$0(
+        .d(words$0$d),
+        .q(words$0$q),
+        .clock(words$0$clock)
+    );
+    iswitch_accel$registers$words$1 words$1(
+        .d(words$1$d),
+        .q(words$1$q),
+        .clock(words$1$clock)
+    );
+    iswitch_accel$registers$words$2 words$2(
+        .d(words$2$d),
+        .q(words$2$q),
+        .clock(words$2$clock)
+    );
+    iswitch_accel$registers$words$3 words$3(
+        .d(words$3$d),
+        .q(words$3$q),
+        .clock(words$3$clock)
+    );
+    iswitch_accel$registers$words$4 words$4(
+        .d(words$4$d),
+        .q(words$4$q),
+        .clock(words$4$clock)
+    );
+    iswitch_accel$registers$words$5 words$5(
+        .d(words$5$d),
+        .q(words$5$q),
+        .clock(words$5$clock)
+    );
+    iswitch_accel$registers$words$6 words$6(
+        .d(words$6$d),
+        .q(words$6$q),
+        .clock(words$6$clock)
+    );
+    iswitch_accel$registers$words$7 words$7(
+        .d(words$7$d),
+        .q(words$7$q),
+        .clock(words$7$clock)
+    );
+    iswitch_accel$registers$words$8 words$8(
+        .d(words$8$d),
+        .q(words$8$q),
+        .clock(words$8$clock)
+    );
+    iswitch_accel$registers$words$9 words$9(
+        .d(words$9$d),
+        .q(words$9$q),
+        .clock(words$9$clock)
+    );
+    iswitch_accel$registers$words$10 words$10(
+        .d(words$10$d),
+        .q(words$10$q),
+        .clock(words$10$clock)
+    );
+    iswitch_accel$registers$words$11 words$11(
+        .d(words$11$d),
+        .q(words$11$q),
+        .clock(words$11$clock)
+    );
+    iswitch_accel$registers$words$12 words$12(
+        .d(words$12$d),
+        .q(words$12$q),
+        .clock(words$12$clock)
+    );
+    iswitch_accel$registers$words$13 words$13(
+        .d(words$13$d),
+        .q(words$13$q),
+        .clock(words$13$clock)
+    );
+    iswitch_accel$registers$words$14 words$14(
+        .d(words$14$d),
+        .q(words$14$q),
+        .clock(words$14$clock)
+    );
+    iswitch_accel$registers$words$15 words$15(
+        .d(words$15$d),
+        .q(words$15$q),
+        .clock(words$15$clock)
+    );
+    iswitch_accel$registers$words$16 words$16(
+        .d(words$16$d),
+        .q(words$16$q),
+        .clock(words$16$clock)
+    );
+    iswitch_accel$registers$copy copy(
+        .clock(copy$clock),
+        .write_address(copy$write_address),
+        .write_data(copy$write_data),
+        .write_enable(copy$write_enable),
+        .read_address(copy$read_address),
+        .read_data(copy$read_data)
+    );
+    iswitch_accel$registers$sweeping sweeping(
+        .d(sweeping$d),
+        .q(sweeping$q),
+        .clock(sweeping$clock)
+    );
+    iswitch_accel$registers$at at(
+        .d(at$d),
+        .q(at$q),
+        .clock(at$clock)
+    );
+    iswitch_accel$registers$frames_in frames_in(
+        .d(frames_in$d),
+        .q(frames_in$q),
+        .clock(frames_in$clock)
+    );
+    iswitch_accel$registers$frames_out frames_out(
+        .d(frames_out$d),
+        .q(frames_out$q),
+        .clock(frames_out$clock)
+    );
+    iswitch_accel$registers$hazards hazards(
+        .d(hazards$d),
+        .q(hazards$q),
+        .clock(hazards$clock)
+    );
+    iswitch_accel$registers$view view(
+        .control(view$control),
+        .base(view$base),
+        .last_index(view$last_index),
+        .floats(view$floats),
+        .job_id(view$job_id),
+        .filter_word(view$filter_word),
+        .to_mac(view$to_mac),
+        .macs(view$macs),
+        .from_mac(view$from_mac),
+        .from_address(view$from_address),
+        .to_address(view$to_address),
+        .ports(view$ports),
+        .result(view$result),
+        .filter(view$filter),
+        .job(view$job),
+        .template(view$template)
+    );
+    // Update code
+    always @(*) begin
+        sweeping$clock = clock;
+        at$clock = clock;
+        frames_in$clock = clock;
+        frames_out$clock = clock;
+        hazards$clock = clock;
+        sweeping$d = sweeping$q;
+        at$d = at$q;
+        frames_in$d = frames_in$q;
+        frames_out$d = frames_out$q;
+        hazards$d = hazards$q;
+        copy$clock = clock;
+        word = write_word[(32'h0)+:(6)];
+        low = write & ~|write_word[(32'h6)+:(4)];
+        words$0$clock = clock;
+        words$0$d = words$0$q;
+        if (low & (word == 8)) begin
+            words$0$d = write_data;
+        end
+        if (reset) begin
+            words$0$d = 32'h0;
+        end
+        words$1$clock = clock;
+        words$1$d = words$1$q;
+        if (low & (word == 9)) begin
+            words$1$d = write_data;
+        end
+        if (reset) begin
+            words$1$d = 32'h0;
+        end
+        words$2$clock = clock;
+        words$2$d = words$2$q;
+        if (low & (word == 10)) begin
+            words$2$d = write_data;
+        end
+        if (reset) begin
+            words$2$d = 32'h0;
+        end
+        words$3$clock = clock;
+        words$3$d = words$3$q;
+        if (low & (word == 11)) begin
+            words$3$d = write_data;
+        end
+        if (reset) begin
+            words$3$d = 32'h0;
+        end
+        words$4$clock = clock;
+        words$4$d = words$4$q;
+        if (low & (word == 12)) begin
+            words$4$d = write_data;
+        end
+        if (reset) begin
+            words$4$d = 32'h0;
+        end
+        words$5$clock = clock;
+        words$5$d = words$5$q;
+        if (low & (word == 13)) begin
+            words$5$d = write_data;
+        end
+        if (reset) begin
+            words$5$d = 32'h0;
+        end
+        words$6$clock = clock;
+        words$6$d = words$6$q;
+        if (low & (word == 14)) begin
+            words$6$d = write_data;
+        end
+        if (reset) begin
+            words$6$d = 32'h0;
+        end
+        words$7$clock = clock;
+        words$7$d = words$7$q;
+        if (low & (word == 15)) begin
+            words$7$d = write_data;
+        end
+        if (reset) begin
+            words$7$d = 32'h0;
+        end
+        words$8$clock = clock;
+        words$8$d = words$8$q;
+        if (low & (word == 16)) begin
+            words$8$d = write_data;
+        end
+        if (reset) begin
+            words$8$d = 32'h0;
+        end
+        words$9$clock = clock;
+        words$9$d = words$9$q;
+        if (low & (word == 17)) begin
+            words$9$d = write_data;
+        end
+        if (reset) begin
+            words$9$d = 32'h0;
+        end
+        words$10$clock = clock;
+        words$10$d = words$10$q;
+        if (low & (word == 18)) begin
+            words$10$d = write_data;
+        end
+        if (reset) begin
+            words$10$d = 32'h0;
+        end
+        words$11$clock = clock;
+        words$11$d = words$11$q;
+        if (low & (word == 19)) begin
+            words$11$d = write_data;
+        end
+        if (reset) begin
+            words$11$d = 32'h0;
+        end
+        words$12$clock = clock;
+        words$12$d = words$12$q;
+        if (low & (word == 20)) begin
+            words$12$d = write_data;
+        end
+        if (reset) begin
+            words$12$d = 32'h0;
+        end
+        words$13$clock = clock;
+        words$13$d = words$13$q;
+        if (low & (word == 21)) begin
+            words$13$d = write_data;
+        end
+        if (reset) begin
+            words$13$d = 32'h0;
+        end
+        words$14$clock = clock;
+        words$14$d = words$14$q;
+        if (low & (word == 22)) begin
+            words$14$d = write_data;
+        end
+        if (reset) begin
+            words$14$d = 32'h0;
+        end
+        words$15$clock = clock;
+        words$15$d = words$15$q;
+        if (low & (word == 23)) begin
+            words$15$d = write_data;
+        end
+        if (reset) begin
+            words$15$d = 32'h0;
+        end
+        words$16$clock = clock;
+        words$16$d = words$16$q;
+        if (low & (word == 24)) begin
+            words$16$d = write_data;
+        end
+        if (reset) begin
+            words$16$d = 32'h0;
+        end
+        clears_counters = low & (word == 32'h2) & write_data[32'h0];
+        clears_sums = low & (word == 32'h2) & write_data[32'h4];
+        sets_control = low & (word == 32'h8);
+        sets_threshold = low & (word == 32'h9);
+        starts_finish = low & (word == 32'h11);
+        sets_member = low & (word[(32'h4)+:(2)] == 32'h2);
+        copy$write_address = word;
+        copy$write_data = write_data;
+        copy$write_enable = low;
+        if (sweeping$q) begin
+            copy$write_address = at$q;
+            copy$write_data = 32'h0;
+            copy$write_enable = 1'b1;
+            at$d = at$q + 32'h1;
+            if (&at$q) begin
+                sweeping$d = 1'b0;
+            end
+        end
+        copy$read_address = read_word[(32'h0)+:(6)];
+        read_data = copy$read_data;
+        if (read_word == 32'h0) begin
+            read_data = 32'h575369;
+        end
+        if (read_word == 32'h1) begin
+            read_data = 32'h1;
+        end
+        if (read_word == 32'h3) begin
+            read_data = ~copy$read_data;
+        end
+        if (read_word == 32'h5) begin
+            read_data = frames_in$q;
+        end
+        if (read_word == 32'h6) begin
+            read_data = frames_out$q;
+        end
+        if (read_word == 32'h7) begin
+            read_data = status;
+        end
+        if (read_word == 32'h19) begin
+            read_data = hazards$q;
+        end
+        if (read_word[32'h6]) begin
+            read_data = counter;
+        end
+        if (frame_in) begin
+            frames_in$d = frames_in$q + 32'h1;
+        end
+        if (frame_out) begin
+            frames_out$d = frames_out$q + 32'h1;
+        end
+        if (hazard) begin
+            hazards$d = hazards$q + 32'h1;
+        end
+        if (reset) begin
+            sweeping$d = 1'b1;
+            at$d = 32'h0;
+        end
+        if (reset | clears_counters) begin
+            frames_in$d = 32'h0;
+            frames_out$d = 32'h0;
+            hazards$d = 32'h0;
+        end
+        view$control = words$0$q;
+        view$base = words$2$q;
+        view$last_index = words$3$q;
+        view$floats = words$4$q;
+        view$job_id = words$5$q;
+        view$filter_word = words$6$q;
+        finish_round = words$7$q[(32'h0)+:(24)];
+        finish_first = words$8$q[(32'h0)+:(24)];
+        view$to_mac = words$10$q;
+        view$macs = words$11$q;
+        view$from_mac = words$12$q;
+        view$from_address = words$13$q;
+        view$to_address = words$14$q;
+        view$ports = words$15$q;
+        view$result = words$16$q;
+        filter = view$filter;
+        job = view$job;
+        template = view$template;
+    end
+endmodule // iswitch_accel$registers
+module iswitch_accel$registers$at(d,q,clock);
+    // Module arguments
+    input wire  [5:0] d;
+    output reg  [5:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 6'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$at
+module iswitch_accel$registers$copy(clock,write_address,write_data,write_enable,read_address,read_data);
+    // Module arguments
+    input wire  clock;
+    input wire  [5:0] write_address;
+    input wire  [31:0] write_data;
+    input wire  write_enable;
+    input wire  [5:0] read_address;
+    output reg  [31:0] read_data;
+    // Update code (custom)
+    (* ram_style = "distributed" *) reg [31:0] words[63:0];
+    integer i;
+    initial for (i = 0; i <= 63; i = i + 1) words[i] = 0;
+    always @(posedge clock) if (write_enable) words[write_address] <= write_data;
+    always @(*) read_data = words[read_address];
+endmodule // iswitch_accel$registers$copy
+module iswitch_accel$registers$frames_in(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$frames_in
+module iswitch_accel$registers$frames_out(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$frames_out
+module iswitch_accel$registers$hazards(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$hazards
+module iswitch_accel$registers$sweeping(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$sweeping
+module iswitch_accel$registers$view(control,base,last_index,floats,job_id,filter_word,to_mac,macs,from_mac,from_address,to_address,ports,result,filter,job,template);
+    // Module arguments
+    input wire  [31:0] control;
+    input wire  [31:0] base;
+    input wire  [31:0] last_index;
+    input wire  [31:0] floats;
+    input wire  [31:0] job_id;
+    input wire  [31:0] filter_word;
+    input wire  [31:0] to_mac;
+    input wire  [31:0] macs;
+    input wire  [31:0] from_mac;
+    input wire  [31:0] from_address;
+    input wire  [31:0] to_address;
+    input wire  [31:0] ports;
+    input wire  [31:0] result;
+    output reg  [32:0] filter;
+    output reg  [97:0] job;
+    output reg  [223:0] template;
+    // Update code
+    always @(*) begin
+        filter[(64'h0)+:(1)] = control[32'h0];
+        filter[(64'h1)+:(8)] = filter_word[(32'h0)+:(8)];
+        filter[(64'h9)+:(8)] = filter_word[(32'h8)+:(8)];
+        filter[(64'h11)+:(16)] = filter_word[(32'h10)+:(16)];
+        job[(64'h0)+:(24)] = base[(32'h0)+:(24)];
+        job[(64'h18)+:(24)] = last_index[(32'h0)+:(24)];
+        job[(64'h30)+:(9)] = floats[(32'h0)+:(9)];
+        job[(64'h39)+:(9)] = floats[(32'h10)+:(9)];
+        job[(64'h42)+:(32)] = job_id;
+        template[(64'h0)+:(16)] = to_mac[(32'h0)+:(16)];
+        template[(64'h10)+:(16)] = to_mac[(32'h10)+:(16)];
+        template[(64'h20)+:(16)] = macs[(32'h0)+:(16)];
+        template[(64'h30)+:(16)] = macs[(32'h10)+:(16)];
+        template[(64'h40)+:(16)] = from_mac[(32'h0)+:(16)];
+        template[(64'h50)+:(16)] = from_mac[(32'h10)+:(16)];
+        template[(64'h60)+:(16)] = from_address[(32'h0)+:(16)];
+        template[(64'h70)+:(16)] = from_address[(32'h10)+:(16)];
+        template[(64'h80)+:(16)] = to_address[(32'h0)+:(16)];
+        template[(64'h90)+:(16)] = to_address[(32'h10)+:(16)];
+        template[(64'ha0)+:(16)] = ports[(32'h0)+:(16)];
+        template[(64'hb0)+:(16)] = ports[(32'h10)+:(16)];
+        template[(64'hc0)+:(8)] = result[(32'h0)+:(8)];
+        template[(64'hc8)+:(8)] = result[(32'h8)+:(8)];
+        template[(64'hd0)+:(16)] = result[(32'h10)+:(16)];
+    end
+endmodule // iswitch_accel$registers$view
+module iswitch_accel$registers$words$0(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$words$0
+module iswitch_accel$registers$words$1(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$words$1
+module iswitch_accel$registers$words$10(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$words$10
+module iswitch_accel$registers$words$11(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$words$11
+module iswitch_accel$registers$words$12(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$words$12
+module iswitch_accel$registers$words$13(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$words$13
+module iswitch_accel$registers$words$14(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$words$14
+module iswitch_accel$registers$words$15(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$words$15
+module iswitch_accel$registers$words$16(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$words$16
+module iswitch_accel$registers$words$2(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$words$2
+module iswitch_accel$registers$words$3(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$words$3
+module iswitch_accel$registers$words$4(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$words$4
+module iswitch_accel$registers$words$5(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$words$5
+module iswitch_accel$registers$words$6(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$words$6
+module iswitch_accel$registers$words$7(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$words$7
+module iswitch_accel$registers$words$8(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$words$8
+module iswitch_accel$registers$words$9(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$words$9
+module iswitch_accel$reset(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$reset
