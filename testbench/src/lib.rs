@@ -8,6 +8,7 @@ pub mod core_load;
 pub mod faults;
 pub mod instructions;
 pub mod mutants;
+pub mod lockstep;
 pub mod netns;
 pub mod peers;
 pub mod process;

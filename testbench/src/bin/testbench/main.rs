@@ -4,6 +4,7 @@
 mod compare;
 mod core;
 mod instructions;
+mod lockstep;
 mod mutants;
 mod peers;
 mod scale;
@@ -40,6 +41,8 @@ enum Command {
     Core(core::Options),
     /// Count the instructions of the switch core for one packet; needs Valgrind
     Instructions(instructions::Options),
+    /// Run the accelerator's RTL beside the switch core, and compare every result
+    Lockstep(lockstep::Options),
 }
 
 fn main() -> ExitCode {
@@ -52,5 +55,6 @@ fn main() -> ExitCode {
         Command::Scaling(options) => scaling::run(&options),
         Command::Core(options) => core::run(&options),
         Command::Instructions(options) => instructions::run(&options),
+        Command::Lockstep(options) => lockstep::run(&options),
     }
 }

@@ -1,0 +1,60 @@
+//! The Verilog in the tree is what the crate writes.
+
+use std::fs;
+use std::path::Path;
+
+use hdl::accelerator::Build;
+use hdl::generate;
+
+#[test]
+fn the_verilog_in_the_tree_is_up_to_date() {
+    for build in Build::ALL {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("verilog").join(build.file_name());
+        let written = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        // Not assert_eq: nobody wants to see both files.
+        assert!(
+            written == generate::accelerator(build),
+            "{} is stale; run `cargo run --release -p hdl -- generate`",
+            path.display()
+        );
+    }
+}
+
+/// What rust-hdl simulates otherwise than its Verilog behaves, as far as the text shows it.
+#[test]
+fn no_dangerous_construct_is_in_the_verilog() {
+    for build in Build::ALL {
+        let text = generate::accelerator(build);
+        for (number, line) in text.lines().enumerate() {
+            assert!(!line.contains("] [(") && !line.contains("][("), "{}: a slice of a slice: {line}", number + 1);
+            for cast in casts(line) {
+                let is_plain = !cast.contains(['+', '-', '~', '*']) || cast.contains("+:");
+                assert!(is_plain, "{}: arithmetic inside a cast: {line}", number + 1);
+            }
+            let compares = ["==", "!=", " < ", " > ", ">="].iter().any(|operator| line.contains(operator));
+            let calculates = [" + ", " - "].iter().any(|operator| line.contains(operator));
+            let is_loop = line.contains("for (i = 0");
+            assert!(is_loop || !(compares && calculates), "{}: arithmetic beside a comparison: {line}", number + 1);
+        }
+    }
+}
+
+/// What stands before each mask of a cast, back to its opening bracket.
+fn casts(line: &str) -> impl Iterator<Item = &str> {
+    line.match_indices(" & ").filter_map(|(at, _)| {
+        let is_mask = line[at + 3..].split_once("'h").is_some_and(|(width, _)| width.parse::<u32>().is_ok());
+        if !is_mask {
+            return None;
+        }
+        let mut depth = 0;
+        let start = line[..at].char_indices().rev().find(|(_, c)| {
+            depth += match c {
+                ')' => 1,
+                '(' => -1,
+                _ => 0,
+            };
+            depth < 0
+        })?;
+        Some(&line[start.0 + 1..at])
+    })
+}

@@ -1,0 +1,68 @@
+//! `testbench lockstep`: the accelerator beside the switch core.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use hdl::accelerator::Build;
+use hdl::generate;
+use hdl::simulation::{RustDevice, Verilated};
+use indicatif::{ProgressBar, ProgressStyle};
+use iswitch_testbench::lockstep::{Outcome, run as run_lockstep};
+
+/// Who simulates the accelerator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Simulator {
+    /// rust-hdl: thousands of packets
+    Rust,
+    /// Verilator, from the generated Verilog: millions
+    Verilator,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Packets to send
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..))]
+    packets: u64,
+    /// Decides about everything that is random
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Who simulates the accelerator
+    #[arg(long, value_enum, default_value_t = Simulator::Rust)]
+    simulator: Simulator,
+    /// Which accelerator
+    #[arg(long, value_enum, default_value_t = Build::Slots128)]
+    build: Build,
+    /// Print the result as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(options: &Options) -> ExitCode {
+    match compare(options) {
+        Ok(outcome) if options.json => println!("{}", serde_json::json!(outcome)),
+        Ok(outcome) => println!("{outcome}"),
+        Err(error) => {
+            eprintln!("seed {}: {error:#}", options.seed);
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn compare(options: &Options) -> Result<Outcome> {
+    let bar = ProgressBar::new(options.packets);
+    bar.set_style(ProgressStyle::with_template("{bar:40} {pos}/{len} packets, {eta} left")?);
+    let progress = |outcome: &Outcome| bar.set_position(outcome.packets);
+    let Options { packets, seed, build, .. } = *options;
+    let outcome = match options.simulator {
+        Simulator::Rust => run_lockstep(&mut RustDevice::new(build), build, packets, seed, progress),
+        Simulator::Verilator => {
+            let directory = tempfile::tempdir()?;
+            let program = Verilated::build(&generate::accelerator(build), Path::new(directory.path()))?;
+            run_lockstep(&mut Verilated::start(&program)?, build, packets, seed, progress)
+        }
+    };
+    bar.finish_and_clear();
+    outcome
+}

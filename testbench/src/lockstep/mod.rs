@@ -1,0 +1,160 @@
+//! The accelerator in lock-step with the switch core: the same packets through both, every result compared.
+//!
+//! One seed decides everything. Jobs follow one another; of each the core says which results have to come, and what
+//! was dropped and why.
+
+mod oracle;
+mod stream;
+
+use std::fmt;
+
+use anyhow::{Context, Result, ensure};
+use hdl::accelerator::Build;
+use hdl::accelerator::records::event;
+use hdl::accelerator::registers::offset;
+use hdl::host::RESULT_PORTS;
+use hdl::simulation::{Command, Device, Frame, Pause};
+use iswitch_daemon::switch::DropReason;
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+use oracle::Oracle;
+use stream::Stream;
+
+const PAUSES: [Pause; 4] = [Pause::Percent(0), Pause::Percent(35), Pause::Percent(70), Pause::Fourth];
+
+/// What was compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Outcome {
+    /// Frames that went in.
+    pub packets: u64,
+    /// Results that came out, all as the core made them.
+    pub results: u64,
+    /// Frames that are not the accelerator's, all untouched and in order.
+    pub ordinary: u64,
+    /// Contributions that both dropped for the same reason.
+    pub dropped: u64,
+    /// Jobs, and resets of the board in the middle of a frame.
+    pub jobs: u64,
+    /// Resets of the board in the middle of a frame.
+    pub resets: u64,
+    /// Clock cycles of the simulated board.
+    pub cycles: u64,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { packets, results, ordinary, dropped, jobs, resets, cycles } = self;
+        write!(
+            f,
+            "{packets} packets, {jobs} jobs, {resets} resets, {cycles} cycles: {results} results, {dropped} drops \
+             and {ordinary} ordinary frames, no difference"
+        )
+    }
+}
+
+/// Sends packets until there were so many, and compares what comes out.
+///
+/// # Errors
+/// At the first difference, which names the seed of its job.
+pub fn run<D: Device>(
+    device: &mut D,
+    build: Build,
+    packets: u64,
+    seed: u64,
+    mut progress: impl FnMut(&Outcome),
+) -> Result<Outcome>
+where
+    D::Error: std::error::Error + Send + Sync + 'static,
+{
+    let mut outcome = Outcome::default();
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    while outcome.packets < packets {
+        let job_seed = random.random();
+        let limit = usize::try_from(packets - outcome.packets).unwrap_or(usize::MAX);
+        run_job(device, build, limit, job_seed, &mut outcome).with_context(|| format!("job {job_seed:#x}"))?;
+        progress(&outcome);
+    }
+    Ok(outcome)
+}
+
+fn run_job<D: Device>(
+    device: &mut D,
+    build: Build,
+    limit: usize,
+    seed: u64,
+    outcome: &mut Outcome,
+) -> Result<()>
+where
+    D::Error: std::error::Error + Send + Sync + 'static,
+{
+    let mut stream = Stream::new(build, seed);
+    let (source, sink) = (PAUSES[stream.below(4)], PAUSES[stream.below(4)]);
+    let mut commands = vec![Command::Pauses(source, sink)];
+    let writes = stream.setup().writes()?;
+    commands.extend(writes.into_iter().map(|(at, value)| Command::Write(at, value)));
+    commands.push(Command::Write(offset::RESET, 1));
+    let mut oracle = Oracle::new(stream.setup())?;
+    let frames = stream.frames(limit.min(stream::JOB_PACKETS), &mut oracle);
+    outcome.packets += frames.len() as u64;
+    let ordinary: Vec<_> = frames.iter().filter(|sent| !sent.is_data).map(|sent| sent.frame.clone()).collect();
+    commands.extend(frames.into_iter().map(|sent| Command::Send(sent.frame)));
+    let report = device.run(&commands)?;
+    compare(&report.frames, &oracle.results, &ordinary)?;
+    compare_counters(device, &oracle)?;
+    outcome.jobs += 1;
+    outcome.results += oracle.results.len() as u64;
+    outcome.ordinary += ordinary.len() as u64;
+    outcome.dropped += oracle.dropped();
+    outcome.cycles += report.cycles;
+    if stream.below(4) == 0 {
+        let (frame, beats) = stream.half_a_frame();
+        let report = device.run(&[Command::Reset(frame, beats)])?;
+        ensure!(report.frames.is_empty(), "a reset board gave {} frames", report.frames.len());
+        outcome.resets += 1;
+    }
+    Ok(())
+}
+
+fn compare(got: &[Frame], results: &[Vec<u8>], ordinary: &[Frame]) -> Result<()> {
+    let (sums, others): (Vec<_>, Vec<_>) = got.iter().partition(|frame| frame.destination == RESULT_PORTS);
+    for (at, (got, expected)) in sums.iter().zip(results).enumerate() {
+        if got.bytes != *expected {
+            let byte = got.bytes.iter().zip(expected).position(|(a, b)| a != b);
+            let (len, expected_len) = (got.bytes.len(), expected.len());
+            anyhow::bail!("result {at} differs at byte {byte:?}; {len} bytes, expected {expected_len}");
+        }
+    }
+    ensure!(sums.len() == results.len(), "{} results, expected {}", sums.len(), results.len());
+    ensure!(others.iter().copied().eq(ordinary), "ordinary frames differ: {} of {}", others.len(), ordinary.len());
+    Ok(())
+}
+
+/// The reasons of both sides. What the core keeps results of longer than the accelerator is late there and stale here.
+fn compare_counters<D: Device>(device: &mut D, oracle: &Oracle) -> Result<()>
+where
+    D::Error: std::error::Error + Send + Sync + 'static,
+{
+    let counters = oracle.counters();
+    let drops = |reasons: &[DropReason]| reasons.iter().map(|reason| counters.drops(*reason)).sum::<u64>();
+    let expected: [(&[u64], u64); 9] = [
+        (&[event::SUMMED, event::COMPLETED], counters.contributions),
+        (&[event::COMPLETED], counters.results),
+        (&[event::UNKNOWN_MEMBER], drops(&[DropReason::UnknownMember, DropReason::RateLimited])),
+        (&[event::SEG_OUT_OF_RANGE], drops(&[DropReason::SegOutOfRange])),
+        (&[event::LENGTH_MISMATCH], drops(&[DropReason::LengthMismatch])),
+        (&[event::BAD_WEIGHT], drops(&[DropReason::BadWeight])),
+        (&[event::DUPLICATE], drops(&[DropReason::Duplicate])),
+        (&[event::LATE, event::STALE_ROUND], drops(&[DropReason::Late, DropReason::StaleRound])),
+        (&[event::EARLY_ROUND], drops(&[DropReason::EarlyRound])),
+    ];
+    for (codes, expected) in expected {
+        let mut got = 0;
+        for code in codes {
+            got += u64::from(device.read(offset::COUNTERS + 4 * *code as u16)?);
+        }
+        let names: Vec<_> = codes.iter().map(|code| event::NAMES[*code as usize]).collect();
+        ensure!(got == expected, "counter {}: {got}, expected {expected}", names.join(" + "));
+    }
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! The switch core, as the judge of what the accelerator has to do.
+
+use std::net::SocketAddrV4;
+
+use anyhow::{Result, ensure};
+use hdl::host::{JobSetup, result_frame};
+use iswitch_daemon::switch::{Config, Counters, Endpoint, NonFinite, PortId, Switch};
+use iswitch_protocol::Instant;
+use iswitch_protocol::limits::ROUND_BITS;
+use iswitch_protocol::wire::{Class, ControlBody, ControlRepr, JoinRepr};
+
+/// A core with a job that is complete.
+pub(super) struct Oracle {
+    switch: Switch,
+    now_ns: u64,
+    job: u32,
+    /// Frames with the results, in order.
+    pub(super) results: Vec<Vec<u8>>,
+}
+
+fn endpoint(peer: SocketAddrV4) -> Endpoint {
+    Endpoint {
+        port: PortId(0),
+        peer,
+        local: hdl::host::RESULT_ADDRESSES.source,
+        peer_mac: [0; 6],
+        local_mac: [0; 6],
+    }
+}
+
+impl Oracle {
+    pub(super) fn new(setup: &JobSetup) -> Result<Self> {
+        let boot = u64::from(setup.base.get()) << (u64::BITS - ROUND_BITS) | 1;
+        let config = Config {
+            boot,
+            lease_ms: u32::MAX,
+            slow_ms: u32::MAX,
+            memory_bytes: 4 << 20,
+            non_finite: NonFinite::Sum,
+            ..Config::default()
+        };
+        let switch = Switch::new(config);
+        let mut oracle = Self { switch, now_ns: 1, job: setup.id, results: Vec::new() };
+        let workers = setup.members.len() as u16;
+        for (number, member) in setup.members.iter().enumerate() {
+            let layout = &setup.layout;
+            let join = JoinRepr {
+                instance: number as u32 + 1,
+                ..JoinRepr::worker(layout.gradient_len(), layout.segment_floats(), workers)
+            };
+            oracle.control(member.address, 1, ControlBody::Join(join));
+        }
+        let job = oracle.switch.jobs().next();
+        ensure!(job.is_some(), "the core has admitted the job");
+        ensure!(oracle.dropped() == 0, "the core has refused a member");
+        Ok(oracle)
+    }
+
+    /// Lets the core take in a control packet, and returns the packet.
+    pub(super) fn control(&mut self, from: SocketAddrV4, request: u32, body: ControlBody<'_>) -> Vec<u8> {
+        let repr = ControlRepr { job: self.job, request, body };
+        let mut bytes = vec![0; repr.buffer_len()];
+        repr.emit(&mut bytes);
+        self.take_in(from, Class::Control, &bytes);
+        bytes
+    }
+
+    /// Lets the core take in a contribution.
+    pub(super) fn data(&mut self, from: SocketAddrV4, payload: &[u8]) {
+        self.take_in(from, Class::Data, payload);
+    }
+
+    fn take_in(&mut self, from: SocketAddrV4, class: Class, payload: &[u8]) {
+        self.now_ns += 1_000_000;
+        let now = Instant::from_nanos(self.now_ns);
+        self.switch.handle_datagrams(now, &endpoint(from), class, payload, payload.len());
+        while let Some(transmit) = self.switch.poll_transmit() {
+            // What goes to one member alone is an answer, which the accelerator leaves to the host.
+            if transmit.class == Class::Data && transmit.recipients().count() > 1 {
+                self.results.extend(transmit.payload.chunks(transmit.stride).map(result_frame));
+            }
+        }
+        while self.switch.poll_event().is_some() {}
+    }
+
+    pub(super) fn counters(&self) -> &Counters {
+        self.switch.counters()
+    }
+
+    pub(super) fn dropped(&self) -> u64 {
+        self.switch.counters().dropped()
+    }
+}

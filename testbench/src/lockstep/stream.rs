@@ -1,0 +1,197 @@
+//! Random packets of a random job: those that a round needs, and among them all that should change nothing.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use hdl::accelerator::Build;
+use hdl::accelerator::records::{MAX_FLOATS, MEMBERS};
+use hdl::host::{JobSetup, Member, contribution, member_frame};
+use hdl::simulation::Frame;
+use iswitch_protocol::wire::{Class, ControlBody};
+use iswitch_protocol::{Round, Seg, SegmentIndex, VectorLayout};
+use rand::seq::SliceRandom as _;
+use rand::{Rng as _, RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+use super::oracle::Oracle;
+
+/// Packets of a job at most.
+pub(super) const JOB_PACKETS: usize = 400;
+
+/// A frame, and whether it is the accelerator's alone.
+pub(super) struct Sent {
+    pub(super) frame: Frame,
+    pub(super) is_data: bool,
+}
+
+/// A job and what its members send.
+pub(super) struct Stream {
+    random: ChaCha8Rng,
+    setup: JobSetup,
+    round: Round,
+    requests: u32,
+}
+
+impl Stream {
+    pub(super) fn new(build: Build, seed: u64) -> Self {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let segment_floats = random.random_range(1..=MAX_FLOATS);
+        // One job in eight fills the buffer.
+        let most = if random.random_range(0..8) == 0 { build.slots() } else { 12 };
+        let segments = random.random_range(1..=most);
+        let last = u32::from(random.random_range(1..=segment_floats));
+        let gradient_len = (segments - 1) * u32::from(segment_floats) + last;
+        let layout = VectorLayout::new(gradient_len, segment_floats).expect("the sizes are in range");
+        let workers = random.random_range(2..=MEMBERS);
+        // Rounds wrap in some jobs.
+        let base = match random.random_range(0..4) {
+            0 => Round::new(u32::MAX).minus(random.random_range(0..4)),
+            _ => Round::new(random.random()),
+        };
+        let members = (0..workers).map(|number| Member {
+            address: SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 10 + number as u8), random.random_range(1024..=65535)),
+            is_switch: false,
+        });
+        let members = members.collect();
+        let setup = JobSetup { id: 5, layout, base, threshold: workers as u8, members };
+        Self { random, setup, round: base, requests: 1 }
+    }
+
+    pub(super) fn setup(&self) -> &JobSetup {
+        &self.setup
+    }
+
+    /// A number below `end`.
+    pub(super) fn below(&mut self, end: usize) -> usize {
+        self.random.random_range(0..end)
+    }
+
+    /// A full frame, and after how many of its beats the board is reset.
+    pub(super) fn half_a_frame(&mut self) -> (Frame, u8) {
+        let round = self.round;
+        let payload = self.contribution(0, round, usize::from(MAX_FLOATS), 1);
+        (self.frame(0, Class::Data, &payload), self.random.random_range(1..48))
+    }
+
+    /// So many frames, each of which the core has taken in.
+    pub(super) fn frames(&mut self, count: usize, oracle: &mut Oracle) -> Vec<Sent> {
+        let mut sent = Vec::with_capacity(count);
+        while sent.len() < count {
+            let segments = self.setup.layout.segment_count();
+            let workers = self.setup.members.len();
+            let mut pairs: Vec<_> = (0..segments).flat_map(|index| (0..workers).map(move |w| (w, index))).collect();
+            if self.random.random() {
+                pairs.shuffle(&mut self.random);
+            }
+            for (worker, index) in pairs {
+                if self.random.random_range(0..6) == 0 {
+                    let disturbance = self.disturb(oracle);
+                    sent.push(disturbance);
+                }
+                let contributed = self.contribute(worker, index, self.round, oracle);
+                sent.push(contributed);
+                if sent.len() >= count {
+                    break;
+                }
+            }
+            self.round = self.round.next();
+        }
+        sent.truncate(count);
+        sent
+    }
+
+    fn contribute(&mut self, worker: usize, index: u32, round: Round, oracle: &mut Oracle) -> Sent {
+        let index = SegmentIndex::new(index).expect("the vector has it");
+        let len = self.setup.layout.range(index).len();
+        let weight = self.weight();
+        let payload = self.contribution(index.get(), round, len, weight);
+        self.data(worker, &payload, oracle)
+    }
+
+    /// One, which zero stands for as well.
+    fn weight(&self) -> u16 {
+        u16::from(self.requests % 2 == 1)
+    }
+
+    /// A packet that a round does not need.
+    fn disturb(&mut self, oracle: &mut Oracle) -> Sent {
+        let workers = self.setup.members.len();
+        let worker = self.below(workers);
+        let segments = self.setup.layout.segment_count();
+        let index = self.random.random_range(0..segments);
+        let len = self.setup.layout.range(SegmentIndex::new(index).expect("in range")).len();
+        let round = match self.below(4) {
+            0 => self.round.minus(self.random.random_range(1..6)),
+            1 => self.round.plus(self.random.random_range(1..6)),
+            _ => self.round,
+        };
+        match self.below(8) {
+            0 => {
+                self.requests += 1;
+                let threshold = self.random.random_range(1..=self.setup.members.len() as u16);
+                let from = self.setup.members[worker].address;
+                let bytes = oracle.control(from, self.requests, ControlBody::SetH { threshold });
+                Sent { frame: self.frame(worker, Class::Control, &bytes), is_data: false }
+            }
+            1 => self.ordinary(),
+            2 => {
+                let payload = self.contribution(index + segments, round, len, 1);
+                self.data(worker, &payload, oracle)
+            }
+            3 => {
+                let payload = self.contribution(index, round, len % usize::from(MAX_FLOATS) + 1, 1);
+                self.data(worker, &payload, oracle)
+            }
+            4 => {
+                let weight = self.random.random_range(2..=u16::MAX);
+                let payload = self.contribution(index, round, len, weight);
+                self.data(worker, &payload, oracle)
+            }
+            5 => self.stranger(index, round, len, oracle),
+            _ => {
+                let payload = self.contribution(index, round, len, 1);
+                self.data(worker, &payload, oracle)
+            }
+        }
+    }
+
+    fn ordinary(&mut self) -> Sent {
+        let mut bytes = vec![0; self.random.random_range(60..=1514)];
+        self.random.fill_bytes(&mut bytes);
+        // Never an IPv4 packet.
+        bytes[12] = 0x86;
+        let source = 1 << (2 * self.below(4));
+        Sent { frame: Frame { bytes, source, destination: 0 }, is_data: false }
+    }
+
+    fn stranger(&mut self, index: u32, round: Round, len: usize, oracle: &mut Oracle) -> Sent {
+        let payload = self.contribution(index, round, len, 1);
+        let from = SocketAddrV4::new(Ipv4Addr::new(10, 0, 9, 9), 4000);
+        oracle.data(from, &payload);
+        let frame = Frame { bytes: member_frame(from, Class::Data, &payload), source: 1, destination: 0 };
+        Sent { frame, is_data: true }
+    }
+
+    fn data(&mut self, worker: usize, payload: &[u8], oracle: &mut Oracle) -> Sent {
+        oracle.data(self.setup.members[worker].address, payload);
+        Sent { frame: self.frame(worker, Class::Data, payload), is_data: true }
+    }
+
+    fn frame(&self, worker: usize, class: Class, payload: &[u8]) -> Frame {
+        let bytes = member_frame(self.setup.members[worker].address, class, payload);
+        Frame { bytes, source: 1 << (2 * (worker % 4)), destination: 0 }
+    }
+
+    fn contribution(&mut self, index: u32, round: Round, len: usize, weight: u16) -> Vec<u8> {
+        let index = SegmentIndex::new(index).expect("24 bits");
+        let floats: Vec<_> = (0..len).map(|_| self.float()).collect();
+        let mut payload = contribution(Seg { index, round, contributions: 1 }, &floats);
+        payload[6..8].copy_from_slice(&weight.to_le_bytes());
+        payload
+    }
+
+    /// Any float; every other one of ordinary size.
+    fn float(&mut self) -> u32 {
+        let bits: u32 = self.random.random();
+        if bits & 1 == 0 { bits } else { bits & 0x87ff_ffff | 0x3800_0000 }
+    }
+}
