@@ -10505,8 +10505,13 @@ module iswitch_accel$datapath$bursts(clock,reset,data_in,push,data_out,valid,pop
             read_at$d = read_at$q + 32'h1;
         end
         count$d = next_count;
-        filled$d = |next_count;
-        has_room$d = next_count <= limit;
+        if (pop) begin
+            filled$d = count$q != 32'h1;
+        end
+        if (push) begin
+            filled$d = 1'b1;
+        end
+        has_room$d = count$q < limit;
         if (reset) begin
             write_at$d = 32'h0;
             read_at$d = 32'h0;
@@ -10800,8 +10805,10 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
     localparam CounterState$Idle = 0;
     localparam CounterState$Read = 1;
     localparam CounterState$Compare = 2;
-    localparam CounterState$Decide = 3;
-    localparam CounterState$Clear = 4;
+    localparam CounterState$Weigh = 3;
+    localparam CounterState$Judge = 4;
+    localparam CounterState$Decide = 5;
+    localparam CounterState$Clear = 6;
     // Stub signals
     reg  [2:0] state$d;
     wire  [2:0] state$q;
@@ -10936,8 +10943,8 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
                         else begin
                             decision_push = 1'b1;
                             event_valid = 1'b1;
+                            control = header[(64'h1)+:(1)];
                             if (header[(64'h1)+:(1)]) begin
-                                control = 1'b1;
                                 event_code = 32'h1;
                             end
                         end
@@ -10948,6 +10955,14 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
                     state$d = CounterState$Compare;
                 end
             CounterState$Compare:
+                begin
+                    state$d = CounterState$Weigh;
+                end
+            CounterState$Weigh:
+                begin
+                    state$d = CounterState$Judge;
+                end
+            CounterState$Judge:
                 begin
                     state$d = CounterState$Decide;
                 end
@@ -11116,6 +11131,7 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
     reg  slots$write;
     reg  [7:0] slots$write_slot;
     reg  [71:0] slots$write_entry;
+    reg  verdict$clock;
     reg  [86:0] verdict$key;
     reg  [71:0] verdict$entry;
     reg  [4:0] verdict$relation;
@@ -11192,6 +11208,7 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
         .write_entry(slots$write_entry)
     );
     iswitch_accel$datapath$counter$lookup$verdict verdict(
+        .clock(verdict$clock),
         .key(verdict$key),
         .entry(verdict$entry),
         .relation(verdict$relation),
@@ -11230,6 +11247,7 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
         addresses$clock = clock;
         rounds$clock = clock;
         slots$clock = clock;
+        verdict$clock = clock;
         limits$job = job;
         limits$index = key[(64'h0)+:(24)];
         limits$udp_len = key[(64'h40)+:(16)];
@@ -11959,6 +11977,12 @@ module iswitch_accel$datapath$counter$lookup$slots(clock,is_packed,job,slot,inde
     reg  words$write_enable;
     reg  [7:0] words$read_address;
     wire  [71:0] words$read_data;
+    reg  at_base$d;
+    wire  at_base$q;
+    reg  at_base$clock;
+    reg  below_base$d;
+    wire  below_base$q;
+    reg  below_base$clock;
     reg  [71:0] held_entry$d;
     wire  [71:0] held_entry$q;
     reg  held_entry$clock;
@@ -11993,6 +12017,16 @@ module iswitch_accel$datapath$counter$lookup$slots(clock,is_packed,job,slot,inde
         .read_address(words$read_address),
         .read_data(words$read_data)
     );
+    iswitch_accel$datapath$counter$lookup$slots$at_base at_base(
+        .d(at_base$d),
+        .q(at_base$q),
+        .clock(at_base$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$slots$below_base below_base(
+        .d(below_base$d),
+        .q(below_base$q),
+        .clock(below_base$clock)
+    );
     iswitch_accel$datapath$counter$lookup$slots$held_entry held_entry(
         .d(held_entry$d),
         .q(held_entry$q),
@@ -12010,9 +12044,13 @@ module iswitch_accel$datapath$counter$lookup$slots(clock,is_packed,job,slot,inde
     );
     // Update code
     always @(*) begin
+        at_base$clock = clock;
+        below_base$clock = clock;
         held_entry$clock = clock;
         held$clock = clock;
         held_wraps$clock = clock;
+        at_base$d = at_base$q;
+        below_base$d = below_base$q;
         held_entry$d = held_entry$q;
         held$d = held$q;
         held_wraps$d = held_wraps$q;
@@ -12042,8 +12080,10 @@ module iswitch_accel$datapath$counter$lookup$slots(clock,is_packed,job,slot,inde
         held$d[(64'h0)+:(1)] = same_round & same_tag;
         held$d[(64'h1)+:(1)] = distance[32'h17] | (same_round & (tag < old_tag));
         held$d[(64'h2)+:(1)] = next_in_round | next_round;
-        held$d[(64'h3)+:(1)] = ~|since_base & first_tag;
-        held$d[(64'h4)+:(1)] = since_base[32'h17];
+        at_base$d = ~|since_base & first_tag;
+        below_base$d = since_base[32'h17];
+        held$d[(64'h3)+:(1)] = at_base$q;
+        held$d[(64'h4)+:(1)] = below_base$q;
         held_entry$d = found;
         successor = ((index) & 25'h1ffffff) + slots;
         last_index = ((job[(64'h18)+:(24)]) & 25'h1ffffff);
@@ -12053,6 +12093,32 @@ module iswitch_accel$datapath$counter$lookup$slots(clock,is_packed,job,slot,inde
         wraps = held_wraps$q;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$slots
+module iswitch_accel$datapath$counter$lookup$slots$at_base(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$slots$at_base
+module iswitch_accel$datapath$counter$lookup$slots$below_base(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$slots$below_base
 module iswitch_accel$datapath$counter$lookup$slots$held(d,q,clock);
     // Module arguments
     input wire  [4:0] d;
@@ -12112,8 +12178,9 @@ module iswitch_accel$datapath$counter$lookup$slots$words(clock,write_address,wri
        if (write_enable) words[write_address] <= write_data;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$slots$words
-module iswitch_accel$datapath$counter$lookup$verdict(key,entry,relation,halted,out_of_range,wrong_length,has_place,needed,participants,switches,accept,first,last,event_code,members,total);
+module iswitch_accel$datapath$counter$lookup$verdict(clock,key,entry,relation,halted,out_of_range,wrong_length,has_place,needed,participants,switches,accept,first,last,event_code,members,total);
     // Module arguments
+    input wire  clock;
     input wire  [86:0] key;
     input wire  [71:0] entry;
     input wire  [4:0] relation;
@@ -12133,26 +12200,81 @@ module iswitch_accel$datapath$counter$lookup$verdict(key,entry,relation,halted,o
     // Stub signals
     reg  [7:0] count$bits;
     wire  [3:0] count$count;
+    reg  [6:0] weighed$d;
+    wire  [6:0] weighed$q;
+    reg  weighed$clock;
+    reg  [7:0] held_members$d;
+    wire  [7:0] held_members$q;
+    reg  held_members$clock;
+    reg  [15:0] held_total$d;
+    wire  [15:0] held_total$q;
+    reg  held_total$clock;
+    reg  fails$d;
+    wire  fails$q;
+    reg  fails$clock;
+    reg  [3:0] code$d;
+    wire  [3:0] code$q;
+    reg  code$clock;
+    reg  is_last$d;
+    wire  is_last$q;
+    reg  is_last$clock;
     // Local signals
     reg  [7:0] own;
     reg  [7:0] wide_count;
     reg  [16:0] old_total;
     reg  [16:0] new_total;
-    reg  bad_weight;
     reg  empty;
     reg  enough;
-    reg  may_begin;
-    reg  takes_part;
-    reg  fails;
-    reg  [3:0] code;
     reg  closes;
     // Sub module instances
     iswitch_accel$datapath$counter$lookup$verdict$count count(
         .bits(count$bits),
         .count(count$count)
     );
+    iswitch_accel$datapath$counter$lookup$verdict$weighed weighed(
+        .d(weighed$d),
+        .q(weighed$q),
+        .clock(weighed$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$verdict$held_members held_members(
+        .d(held_members$d),
+        .q(held_members$q),
+        .clock(held_members$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$verdict$held_total held_total(
+        .d(held_total$d),
+        .q(held_total$q),
+        .clock(held_total$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$verdict$fails fails(
+        .d(fails$d),
+        .q(fails$q),
+        .clock(fails$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$verdict$code code(
+        .d(code$d),
+        .q(code$q),
+        .clock(code$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$verdict$is_last is_last(
+        .d(is_last$d),
+        .q(is_last$q),
+        .clock(is_last$clock)
+    );
     // Update code
     always @(*) begin
+        weighed$clock = clock;
+        held_members$clock = clock;
+        held_total$clock = clock;
+        fails$clock = clock;
+        code$clock = clock;
+        is_last$clock = clock;
+        weighed$d = weighed$q;
+        held_members$d = held_members$q;
+        held_total$d = held_total$q;
+        fails$d = fails$q;
+        code$d = code$q;
+        is_last$d = is_last$q;
         own = 32'h0;
         if ((key[(64'h50)+:(3)] == 0) & ~key[(64'h55)+:(1)]) begin
             own = (64'h1 << 0);
@@ -12179,74 +12301,97 @@ module iswitch_accel$datapath$counter$lookup$verdict(key,entry,relation,halted,o
             own = (64'h1 << 7);
         end
         empty = ~entry[(64'h0)+:(1)] & ~entry[(64'h1)+:(1)];
-        may_begin = ((entry[(64'h1)+:(1)] & relation[(64'h2)+:(1)]) | (empty & relation[(64'h3)+:(1)])) & has_place;
-        takes_part = |(participants & own);
-        members = own;
+        weighed$d[(64'h0)+:(1)] = ((entry[(64'h1)+:(1)] & relation[(64'h2)+:(1)]) | (empty & relation[(64'h3)+:(1)])) & has_place;
+        weighed$d[(64'h1)+:(1)] = |(participants & own);
+        held_members$d = own;
         old_total = 32'h0;
         if (entry[(64'h0)+:(1)]) begin
-            members = own | entry[(64'h2c)+:(8)];
+            held_members$d = own | entry[(64'h2c)+:(8)];
             old_total = ((entry[(64'h34)+:(16)]) & 17'h1ffff);
         end
         new_total = old_total + ((key[(64'h30)+:(16)]) & 17'h1ffff);
-        total = new_total[(32'h0)+:(16)];
-        count$bits = members & participants;
+        held_total$d = new_total[(32'h0)+:(16)];
+        weighed$d[(64'h2)+:(1)] = entry[(64'h0)+:(1)] & |(entry[(64'h2c)+:(8)] & own);
+        weighed$d[(64'h3)+:(1)] = new_total > 32'hfffe;
+        if (~|(switches & own) & (key[(64'h30)+:(16)] != 32'h1)) begin
+            weighed$d[(64'h3)+:(1)] = 1'b1;
+        end
+        weighed$d[(64'h5)+:(1)] = entry[(64'h1)+:(1)] & relation[(64'h0)+:(1)];
+        weighed$d[(64'h4)+:(1)] = (~empty & relation[(64'h1)+:(1)]) | (empty & relation[(64'h4)+:(1)]);
+        weighed$d[(64'h6)+:(1)] = entry[(64'h0)+:(1)] & relation[(64'h0)+:(1)];
+        count$bits = held_members$q & participants;
         wide_count = ((count$count) & 8'hff);
         enough = (wide_count >= needed) & |wide_count;
-        bad_weight = (~|(switches & own) & (key[(64'h30)+:(16)] != 32'h1)) | (new_total > 32'hfffe);
-        fails = 1'b1;
-        code = 32'he;
+        fails$d = 1'b1;
+        code$d = 32'he;
         if (~key[(64'h53)+:(1)]) begin
-            code = 32'h5;
+            code$d = 32'h5;
         end
         else if (key[(64'h54)+:(1)]) begin
-            code = 32'h6;
+            code$d = 32'h6;
         end
         else if (halted) begin
-            code = 32'h7;
+            code$d = 32'h7;
         end
         else if (out_of_range) begin
-            code = 32'h8;
+            code$d = 32'h8;
         end
         else if (wrong_length) begin
-            code = 32'h9;
+            code$d = 32'h9;
         end
-        else if (entry[(64'h1)+:(1)] & relation[(64'h0)+:(1)]) begin
-            code = 32'hc;
+        else if (weighed$q[(64'h5)+:(1)]) begin
+            code$d = 32'hc;
         end
-        else if ((~empty & relation[(64'h1)+:(1)]) | (empty & relation[(64'h4)+:(1)])) begin
-            code = 32'hd;
+        else if (weighed$q[(64'h4)+:(1)]) begin
+            code$d = 32'hd;
         end
-        else if ((entry[(64'h0)+:(1)] & relation[(64'h0)+:(1)]) | may_begin) begin
-            code = 32'h2;
-            fails = 1'b0;
-            if (~takes_part) begin
-                code = 32'hf;
-                fails = 1'b1;
+        else if (weighed$q[(64'h6)+:(1)] | weighed$q[(64'h0)+:(1)]) begin
+            code$d = 32'h2;
+            fails$d = 1'b0;
+            if (~weighed$q[(64'h1)+:(1)]) begin
+                code$d = 32'hf;
+                fails$d = 1'b1;
             end
-            else if (entry[(64'h0)+:(1)] & |(entry[(64'h2c)+:(8)] & own)) begin
-                code = 32'hb;
-                fails = 1'b1;
+            else if (weighed$q[(64'h2)+:(1)]) begin
+                code$d = 32'hb;
+                fails$d = 1'b1;
             end
-            else if (bad_weight) begin
-                code = 32'ha;
-                fails = 1'b1;
+            else if (weighed$q[(64'h3)+:(1)]) begin
+                code$d = 32'ha;
+                fails$d = 1'b1;
             end
             else if (enough) begin
-                code = 32'h3;
+                code$d = 32'h3;
             end
         end
-        closes = entry[(64'h0)+:(1)] & relation[(64'h0)+:(1)] & ~out_of_range & (enough | ~key[(64'h56)+:(1)]);
-        event_code = code;
-        accept = ~fails;
-        last = enough;
-        first = ~entry[(64'h0)+:(1)];
+        is_last$d = enough;
+        closes = weighed$q[(64'h6)+:(1)] & ~out_of_range & (enough | ~key[(64'h56)+:(1)]);
         if (key[(64'h55)+:(1)]) begin
-            event_code = 32'h4;
-            accept = closes;
-            last = 1'b1;
+            code$d = 32'h4;
+            fails$d = ~closes;
+            is_last$d = 1'b1;
         end
+        event_code = code$q;
+        accept = ~fails$q;
+        last = is_last$q;
+        first = ~weighed$q[(64'h6)+:(1)];
+        members = held_members$q;
+        total = held_total$q;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$verdict
+module iswitch_accel$datapath$counter$lookup$verdict$code(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$verdict$code
 module iswitch_accel$datapath$counter$lookup$verdict$count(bits,count);
     // Module arguments
     input wire  [7:0] bits;
@@ -12293,6 +12438,71 @@ module iswitch_accel$datapath$counter$lookup$verdict$count(bits,count);
         count = low + high;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$verdict$count
+module iswitch_accel$datapath$counter$lookup$verdict$fails(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$verdict$fails
+module iswitch_accel$datapath$counter$lookup$verdict$held_members(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$verdict$held_members
+module iswitch_accel$datapath$counter$lookup$verdict$held_total(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$verdict$held_total
+module iswitch_accel$datapath$counter$lookup$verdict$is_last(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$verdict$is_last
+module iswitch_accel$datapath$counter$lookup$verdict$weighed(d,q,clock);
+    // Module arguments
+    input wire  [6:0] d;
+    output reg  [6:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 7'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$verdict$weighed
 module iswitch_accel$datapath$counter$state(d,q,clock);
     // Module arguments
     input wire  [2:0] d;
@@ -12302,8 +12512,10 @@ module iswitch_accel$datapath$counter$state(d,q,clock);
     localparam CounterState$Idle = 0;
     localparam CounterState$Read = 1;
     localparam CounterState$Compare = 2;
-    localparam CounterState$Decide = 3;
-    localparam CounterState$Clear = 4;
+    localparam CounterState$Weigh = 3;
+    localparam CounterState$Judge = 4;
+    localparam CounterState$Decide = 5;
+    localparam CounterState$Clear = 6;
     // Update code (custom)
     initial begin
        q = 64'h0;
@@ -12429,8 +12641,13 @@ module iswitch_accel$datapath$decisions(clock,reset,data_in,push,data_out,valid,
             read_at$d = read_at$q + 32'h1;
         end
         count$d = next_count;
-        filled$d = |next_count;
-        has_room$d = next_count <= limit;
+        if (pop) begin
+            filled$d = count$q != 32'h1;
+        end
+        if (push) begin
+            filled$d = 1'b1;
+        end
+        has_room$d = count$q < limit;
         if (reset) begin
             write_at$d = 32'h0;
             read_at$d = 32'h0;
@@ -12584,6 +12801,9 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
     wire  [2:0] member_table$member;
     wire  [7:0] member_table$members;
     wire  [7:0] member_table$switches;
+    reg  open$d;
+    wire  open$q;
+    reg  open$clock;
     // Local signals
     reg  accept;
     // Sub module instances
@@ -12641,8 +12861,15 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
         .members(member_table$members),
         .switches(member_table$switches)
     );
+    iswitch_accel$datapath$ingress$open open(
+        .d(open$d),
+        .q(open$q),
+        .clock(open$clock)
+    );
     // Update code
     always @(*) begin
+        open$clock = clock;
+        open$d = open$q;
         beats$clock = clock;
         headers$clock = clock;
         capture$clock = clock;
@@ -12653,8 +12880,9 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
         capture$reset = reset;
         classifier$reset = reset;
         member_table$reset = reset;
-        ready = beats$room & headers$room;
-        accept = valid & beats$room & headers$room;
+        open$d = beats$room & headers$room & ~reset;
+        ready = open$q;
+        accept = valid & open$q;
         beats$data_in = flit;
         beats$push = accept;
         beats$pop = pop;
@@ -12694,7 +12922,7 @@ module iswitch_accel$datapath$ingress$beats(clock,reset,data_in,push,data_out,va
     input wire  pop;
     output reg  room;
     // Constant declarations
-    localparam  limit = 8'h1e;
+    localparam  limit = 8'h1a;
     // Stub signals
     reg  ram$clock;
     reg  [4:0] ram$write_address;
@@ -12787,8 +13015,13 @@ module iswitch_accel$datapath$ingress$beats(clock,reset,data_in,push,data_out,va
             read_at$d = read_at$q + 32'h1;
         end
         count$d = next_count;
-        filled$d = |next_count;
-        has_room$d = next_count <= limit;
+        if (pop) begin
+            filled$d = count$q != 32'h1;
+        end
+        if (push) begin
+            filled$d = 1'b1;
+        end
+        has_room$d = count$q < limit;
         if (reset) begin
             write_at$d = 32'h0;
             read_at$d = 32'h0;
@@ -13203,7 +13436,7 @@ module iswitch_accel$datapath$ingress$headers(clock,reset,data_in,push,data_out,
     input wire  pop;
     output reg  room;
     // Constant declarations
-    localparam  limit = 8'ha;
+    localparam  limit = 8'h8;
     // Stub signals
     reg  ram$clock;
     reg  [3:0] ram$write_address;
@@ -13296,8 +13529,13 @@ module iswitch_accel$datapath$ingress$headers(clock,reset,data_in,push,data_out,
             read_at$d = read_at$q + 32'h1;
         end
         count$d = next_count;
-        filled$d = |next_count;
-        has_room$d = next_count <= limit;
+        if (pop) begin
+            filled$d = count$q != 32'h1;
+        end
+        if (push) begin
+            filled$d = 1'b1;
+        end
+        has_room$d = count$q < limit;
         if (reset) begin
             write_at$d = 32'h0;
             read_at$d = 32'h0;
@@ -14328,6 +14566,19 @@ module iswitch_accel$datapath$ingress$member_table$valid(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$ingress$member_table$valid
+module iswitch_accel$datapath$ingress$open(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$open
 module iswitch_accel$datapath$leaving(clock,reset,data_in,push,data_out,valid,pop,room);
     // Module arguments
     input wire  clock;
@@ -14432,8 +14683,13 @@ module iswitch_accel$datapath$leaving(clock,reset,data_in,push,data_out,valid,po
             read_at$d = read_at$q + 32'h1;
         end
         count$d = next_count;
-        filled$d = |next_count;
-        has_room$d = next_count <= limit;
+        if (pop) begin
+            filled$d = count$q != 32'h1;
+        end
+        if (push) begin
+            filled$d = 1'b1;
+        end
+        has_room$d = count$q < limit;
         if (reset) begin
             write_at$d = 32'h0;
             read_at$d = 32'h0;
@@ -14537,71 +14793,64 @@ module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary
     output reg  push;
     input wire  room;
     // Enums
-    localparam MergeState$Free = 0;
-    localparam MergeState$Ordinary = 1;
-    localparam MergeState$Result = 2;
+    localparam MergeState$Ordinary = 0;
+    localparam MergeState$Result = 1;
     // Stub signals
-    reg  [1:0] state$d;
-    wire  [1:0] state$q;
+    reg  state$d;
+    wire  state$q;
     reg  state$clock;
-    reg  results_turn$d;
-    wire  results_turn$q;
-    reg  results_turn$clock;
+    reg  inside$d;
+    wire  inside$q;
+    reg  inside$clock;
     // Local signals
-    reg  takes_result;
-    reg  takes_ordinary;
     reg  moves;
+    reg  ends;
     // Sub module instances
     iswitch_accel$datapath$merge$state state(
         .d(state$d),
         .q(state$q),
         .clock(state$clock)
     );
-    iswitch_accel$datapath$merge$results_turn results_turn(
-        .d(results_turn$d),
-        .q(results_turn$q),
-        .clock(results_turn$clock)
+    iswitch_accel$datapath$merge$inside inside(
+        .d(inside$d),
+        .q(inside$q),
+        .clock(inside$clock)
     );
     // Update code
     always @(*) begin
         state$clock = clock;
-        results_turn$clock = clock;
+        inside$clock = clock;
         state$d = state$q;
-        results_turn$d = results_turn$q;
-        takes_result = result_valid & (results_turn$q | ~ordinary_valid);
-        takes_ordinary = ordinary_valid & ~takes_result;
-        if (state$q == MergeState$Ordinary) begin
-            takes_result = 1'b0;
-            takes_ordinary = ordinary_valid;
-        end
-        if (state$q == MergeState$Result) begin
-            takes_result = result_valid;
-            takes_ordinary = 1'b0;
-        end
-        result_ready = takes_result & room;
-        ordinary_ready = takes_ordinary & room;
-        moves = result_ready | ordinary_ready;
+        inside$d = inside$q;
+        ordinary_ready = room;
+        result_ready = 1'b0;
+        moves = room & ordinary_valid;
         flit = ordinary;
-        if (takes_result) begin
+        ends = ordinary[(64'h1a0)+:(1)];
+        if (state$q == MergeState$Result) begin
+            ordinary_ready = 1'b0;
+            result_ready = room;
+            moves = room & result_valid;
             flit = result;
+            ends = result[(64'h1a0)+:(1)];
         end
         push = moves;
         if (moves) begin
+            inside$d = ~ends;
+        end
+        if ((moves & ends) | (~moves & ~inside$q)) begin
             state$d = MergeState$Ordinary;
-            if (takes_result) begin
+            if ((state$q == MergeState$Ordinary) & result_valid) begin
                 state$d = MergeState$Result;
-            end
-            if (flit[(64'h1a0)+:(1)]) begin
-                state$d = MergeState$Free;
-                results_turn$d = ~takes_result;
             end
         end
         if (reset) begin
-            state$d = MergeState$Free;
+            state$d = MergeState$Ordinary;
+            inside$d = 1'b0;
         end
     end
 endmodule // iswitch_accel$datapath$merge
-module iswitch_accel$datapath$merge$results_turn(d,q,clock);
+module iswitch_accel$datapath$merge$inside(d,q,clock);
     // Module arguments
     input wire  d;
     output reg  q;
@@ -14613,16 +14862,15 @@ module iswitch_accel$datapath$merge$results_turn(d,q,clock);
     always @(posedge clock) begin
        q <= d;
     end
-endmodule // iswitch_accel$datapath$merge$results_turn
+endmodule // iswitch_accel$datapath$merge$inside
 module iswitch_accel$datapath$merge$state(d,q,clock);
     // Module arguments
-    input wire  [1:0] d;
-    output reg  [1:0] q;
+    input wire  d;
+    output reg  q;
     input wire  clock;
     // Enums
-    localparam MergeState$Free = 0;
-    localparam MergeState$Ordinary = 1;
-    localparam MergeState$Result = 2;
+    localparam MergeState$Ordinary = 0;
+    localparam MergeState$Result = 1;
     // Update code (custom)
     initial begin
        q = 64'h0;
@@ -15493,8 +15741,13 @@ module iswitch_accel$datapath$results(clock,reset,data_in,push,data_out,valid,po
             read_at$d = read_at$q + 32'h1;
         end
         count$d = next_count;
-        filled$d = |next_count;
-        has_room$d = next_count <= limit;
+        if (pop) begin
+            filled$d = count$q != 32'h1;
+        end
+        if (push) begin
+            filled$d = 1'b1;
+        end
+        has_room$d = count$q < limit;
         if (reset) begin
             write_at$d = 32'h0;
             read_at$d = 32'h0;
@@ -15643,6 +15896,9 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
     reg  [13:0] made_address$d;
     wire  [13:0] made_address$q;
     reg  made_address$clock;
+    reg  ends$d;
+    wire  ends$q;
+    reg  ends$clock;
     // Local signals
     reg  held_up;
     reg  take;
@@ -15650,7 +15906,6 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
     reg  forces;
     reg  finished;
     reg  emit;
-    reg  ends;
     reg  begins;
     // Sub module instances
     iswitch_accel$datapath$separator$slicer slicer(
@@ -15722,6 +15977,11 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
         .q(made_address$q),
         .clock(made_address$clock)
     );
+    iswitch_accel$datapath$separator$ends ends(
+        .d(ends$d),
+        .q(ends$q),
+        .clock(ends$clock)
+    );
     // Update code
     always @(*) begin
         busy$clock = clock;
@@ -15732,6 +15992,7 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
         address$clock = clock;
         left$clock = clock;
         flush$clock = clock;
+        ends$clock = clock;
         busy$d = busy$q;
         current$d = current$q;
         beat$d = beat$q;
@@ -15740,6 +16001,7 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
         address$d = address$q;
         left$d = left$q;
         flush$d = flush$q;
+        ends$d = ends$q;
         made$clock = clock;
         made_first$clock = clock;
         made_last$clock = clock;
@@ -15749,15 +16011,14 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
         made_last$d = made_last$q;
         made_address$d = made_address$q;
         slicer$clock = clock;
-        ends = ~|left$q;
-        held_up = flush$q & ~ends;
+        held_up = flush$q & ~ends$q;
         bypass_valid = busy$q & current$q[(64'h0)+:(1)] & flit_valid;
         sums = busy$q & ~current$q[(64'h0)+:(1)] & ~current$q[(64'h1)+:(1)] & ~current$q[(64'h2)+:(1)] & flit_valid & burst_room & ~held_up;
         forces = busy$q & current$q[(64'h2)+:(1)] & burst_room & ~flush$q;
         take = sums | (bypass_valid & bypass_ready) | (busy$q & current$q[(64'h1)+:(1)] & flit_valid);
         flit_pop = take;
         emit = active$q & (flush$q | (sums & beat$q[32'h1]) | forces);
-        finished = (take & flit[(64'h1a0)+:(1)]) | (forces & active$q & ends);
+        finished = (take & flit[(64'h1a0)+:(1)]) | (forces & active$q & ends$q);
         decision_pop = decision_valid & (~busy$q | finished);
         if (take & ~beat$q[32'h1]) begin
             beat$d = beat$q + 32'h1;
@@ -15773,7 +16034,8 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
         if (emit) begin
             left$d = left$q - 32'h1;
             address$d = address$q + 32'h1;
-            if (ends) begin
+            ends$d = left$q == 32'h1;
+            if (ends$q) begin
                 active$d = 1'b0;
                 flush$d = 1'b0;
             end
@@ -15784,9 +16046,10 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
             segment$d = current$q;
             address$d = current$q[(64'h5)+:(14)];
             left$d = current$q[(64'h13)+:(6)];
+            ends$d = current$q[(64'h13)+:(6)] == 32'h0;
         end
         if (sums & flit[(64'h1a0)+:(1)]) begin
-            flush$d = begins | (active$q & ~ends);
+            flush$d = begins | (active$q & ~ends$q);
         end
         if (reset) begin
             busy$d = 1'b0;
@@ -15796,7 +16059,7 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
         end
         slicer$data = flit[(64'h0)+:(256)];
         slicer$take = sums;
-        slicer$cut = ends;
+        slicer$cut = ends$q;
         slicer$tail = segment$q[(64'h19)+:(3)];
         slicer$blank = segment$q[(64'h2)+:(1)];
         made$d = emit & ~reset;
@@ -15875,6 +16138,19 @@ module iswitch_accel$datapath$separator$current(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$separator$current
+module iswitch_accel$datapath$separator$ends(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$ends
 module iswitch_accel$datapath$separator$flush(d,q,clock);
     // Module arguments
     input wire  d;
@@ -16232,8 +16508,13 @@ module iswitch_accel$datapath$sums(clock,reset,data_in,push,data_out,valid,pop,r
             read_at$d = read_at$q + 32'h1;
         end
         count$d = next_count;
-        filled$d = |next_count;
-        has_room$d = next_count <= limit;
+        if (pop) begin
+            filled$d = count$q != 32'h1;
+        end
+        if (push) begin
+            filled$d = 1'b1;
+        end
+        has_room$d = count$q < limit;
         if (reset) begin
             write_at$d = 32'h0;
             read_at$d = 32'h0;

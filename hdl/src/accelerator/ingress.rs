@@ -30,25 +30,29 @@ pub struct Ingress {
     pub oldest: Signal<Out, Flit>,
     pub oldest_valid: Signal<Out, Bit>,
     pub pop: Signal<In, Bit>,
-    beats: Fifo<Flit, 5, 2>,
-    headers: Fifo<Header, 4, 6>,
+    beats: Fifo<Flit, 5, 6>,
+    headers: Fifo<Header, 4, 8>,
     capture: HeaderCapture,
     classifier: Classifier,
     member_table: MemberTable,
+    /// There is room for what comes until both queues are looked at again.
+    open: DFF<Bit>,
     accept: Signal<Local, Bit>,
 }
 
 impl Logic for Ingress {
     #[hdl_gen]
     fn update(&mut self) {
+        dff_setup!(self, clock, open);
         clock!(self, clock, beats, headers, capture, classifier, member_table);
         self.beats.reset.next = self.reset.val();
         self.headers.reset.next = self.reset.val();
         self.capture.reset.next = self.reset.val();
         self.classifier.reset.next = self.reset.val();
         self.member_table.reset.next = self.reset.val();
-        self.ready.next = self.beats.room.val() & self.headers.room.val();
-        self.accept.next = self.valid.val() & self.beats.room.val() & self.headers.room.val();
+        self.open.d.next = self.beats.room.val() & self.headers.room.val() & !self.reset.val();
+        self.ready.next = self.open.q.val();
+        self.accept.next = self.valid.val() & self.open.q.val();
         self.beats.data_in.next = self.flit.val();
         self.beats.push.next = self.accept.val();
         self.beats.pop.next = self.pop.val();

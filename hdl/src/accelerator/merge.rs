@@ -7,7 +7,7 @@ use crate::axis::Flit;
 /// Who has the output.
 #[derive(Copy, Clone, PartialEq, Debug, LogicState)]
 pub enum MergeState {
-    Free,
+    /// An ordinary packet, or nobody.
     Ordinary,
     Result,
 }
@@ -27,47 +27,42 @@ pub struct Merge {
     pub push: Signal<Out, Bit>,
     pub room: Signal<In, Bit>,
     state: DFF<MergeState>,
-    /// The last packet was ordinary.
-    results_turn: DFF<Bit>,
-    takes_result: Signal<Local, Bit>,
-    takes_ordinary: Signal<Local, Bit>,
+    /// In the middle of a packet.
+    inside: DFF<Bit>,
     moves: Signal<Local, Bit>,
+    ends: Signal<Local, Bit>,
 }
 
 impl Logic for Merge {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, state, results_turn);
-        self.takes_result.next = self.result_valid.val() & (self.results_turn.q.val() | !self.ordinary_valid.val());
-        self.takes_ordinary.next = self.ordinary_valid.val() & !self.takes_result.val();
-        if self.state.q.val() == MergeState::Ordinary {
-            self.takes_result.next = false;
-            self.takes_ordinary.next = self.ordinary_valid.val();
-        }
-        if self.state.q.val() == MergeState::Result {
-            self.takes_result.next = self.result_valid.val();
-            self.takes_ordinary.next = false;
-        }
-        self.result_ready.next = self.takes_result.val() & self.room.val();
-        self.ordinary_ready.next = self.takes_ordinary.val() & self.room.val();
-        self.moves.next = self.result_ready.val() | self.ordinary_ready.val();
+        dff_setup!(self, clock, state, inside);
+        self.ordinary_ready.next = self.room.val();
+        self.result_ready.next = false;
+        self.moves.next = self.room.val() & self.ordinary_valid.val();
         self.flit.next = self.ordinary.val();
-        if self.takes_result.val() {
+        self.ends.next = self.ordinary.val().last;
+        if self.state.q.val() == MergeState::Result {
+            self.ordinary_ready.next = false;
+            self.result_ready.next = self.room.val();
+            self.moves.next = self.room.val() & self.result_valid.val();
             self.flit.next = self.result.val();
+            self.ends.next = self.result.val().last;
         }
         self.push.next = self.moves.val();
         if self.moves.val() {
+            self.inside.d.next = !self.ends.val();
+        }
+        // A result that waits is next; after it an ordinary packet, if there is one.
+        if (self.moves.val() & self.ends.val()) | (!self.moves.val() & !self.inside.q.val()) {
             self.state.d.next = MergeState::Ordinary;
-            if self.takes_result.val() {
+            if (self.state.q.val() == MergeState::Ordinary) & self.result_valid.val() {
                 self.state.d.next = MergeState::Result;
-            }
-            if self.flit.val().last {
-                self.state.d.next = MergeState::Free;
-                self.results_turn.d.next = !self.takes_result.val();
             }
         }
         if self.reset.val() {
-            self.state.d.next = MergeState::Free;
+            self.state.d.next = MergeState::Ordinary;
+            self.inside.d.next = false;
         }
     }
 }

@@ -86,17 +86,14 @@ impl Logic for OutputModule {
             }
             OutputState::Head => {
                 if self.moves.val() {
-                    self.out.d.next.data = self.header.head.val();
-                    self.carried.d.next = self.header.tail.val();
-                    self.out_valid.d.next = true;
-                    self.state.d.next = OutputState::Body;
+                    self.out.d.next.data = self.header.head.val(); self.carried.d.next = self.header.tail.val();
+                    self.out_valid.d.next = true; self.state.d.next = OutputState::Body;
                 }
             }
             OutputState::Body => {
                 if self.moves.val() & self.sum_valid.val() {
                     self.sum_pop.next = true;
-                    self.out.d.next.data = self.joined.beat.val();
-                    self.carried.d.next = self.view.halves.val();
+                    self.out.d.next.data = self.joined.beat.val(); self.carried.d.next = self.view.halves.val();
                     self.out_valid.d.next = true;
                     self.left.d.next = self.left.q.val() - 1;
                     if !self.left.q.val().any() {
@@ -107,10 +104,8 @@ impl Logic for OutputModule {
             }
             OutputState::Tail => {
                 if self.moves.val() {
-                    self.out.d.next.data = self.joined.beat.val();
-                    self.out_valid.d.next = true;
-                    self.ends.next = true;
-                    self.state.d.next = OutputState::Idle;
+                    self.out.d.next.data = self.joined.beat.val(); self.out_valid.d.next = true;
+                    self.ends.next = true; self.state.d.next = OutputState::Idle;
                 }
             }
             _ => { self.state.d.next = OutputState::Idle; }

@@ -6,12 +6,14 @@ use super::records::{Decision, Header, Job, Key, ResultInfo};
 use super::seg_decoder::SegDecoder;
 use super::seg_lookup::SegLookup;
 
-/// A frame that is not data takes one cycle, a contribution four.
+/// A frame that is not data takes one cycle, a contribution six.
 #[derive(Copy, Clone, PartialEq, Debug, LogicState)]
 pub enum CounterState {
     Idle,
     Read,
     Compare,
+    Weigh,
+    Judge,
     Decide,
     Clear,
 }
@@ -102,15 +104,15 @@ impl Logic for SegCounter {
                     } else {
                         self.decision_push.next = true;
                         self.event_valid.next = true;
-                        if self.header.val().control {
-                            self.control.next = true;
-                            self.event_code.next = 1.into();
-                        }
+                        self.control.next = self.header.val().control;
+                        if self.header.val().control { self.event_code.next = 1.into(); }
                     }
                 }
             }
             CounterState::Read => { self.state.d.next = CounterState::Compare; }
-            CounterState::Compare => { self.state.d.next = CounterState::Decide; }
+            CounterState::Compare => { self.state.d.next = CounterState::Weigh; }
+            CounterState::Weigh => { self.state.d.next = CounterState::Judge; }
+            CounterState::Judge => { self.state.d.next = CounterState::Decide; }
             CounterState::Decide => {
                 self.state.d.next = CounterState::Idle;
                 self.lookup.commit.next = true;

@@ -9,7 +9,7 @@ use super::seg_decoder::SegLimits;
 use super::slot_table::SlotTable;
 use super::verdict::Verdict;
 
-/// Three cycles after `key` the decision is there; `commit` writes it into the tables.
+/// Five cycles after `key` the decision is there; `commit` writes it into the tables.
 #[derive(LogicBlock, Default)]
 pub struct SegLookup {
     pub clock: Signal<In, Clock>,
@@ -40,7 +40,7 @@ pub struct SegLookup {
 impl Logic for SegLookup {
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, limits, addresses, rounds, slots);
+        clock!(self, clock, limits, addresses, rounds, slots, verdict);
         self.limits.job.next = self.job.val();
         self.limits.index.next = self.key.val().index;
         self.limits.udp_len.next = self.key.val().udp_len;

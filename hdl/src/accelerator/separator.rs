@@ -45,7 +45,8 @@ pub struct Separator {
     forces: Signal<Local, Bit>,
     finished: Signal<Local, Bit>,
     emit: Signal<Local, Bit>,
-    ends: Signal<Local, Bit>,
+    /// The next burst is the segment's last.
+    ends: DFF<Bit>,
     begins: Signal<Local, Bit>,
 }
 
@@ -53,12 +54,11 @@ impl Logic for Separator {
     #[hdl_gen]
     #[rustfmt::skip] // one line for each step
     fn update(&mut self) {
-        dff_setup!(self, clock, busy, current, beat, active, segment, address, left, flush);
+        dff_setup!(self, clock, busy, current, beat, active, segment, address, left, flush, ends);
         dff_setup!(self, clock, made, made_first, made_last, made_address);
         clock!(self, clock, slicer);
-        self.ends.next = !self.left.q.val().any();
         // A frame that ended too early is filled up; until then the next one waits.
-        self.held_up.next = self.flush.q.val() & !self.ends.val();
+        self.held_up.next = self.flush.q.val() & !self.ends.q.val();
         self.bypass_valid.next = self.busy.q.val() & self.current.q.val().bypass & self.flit_valid.val();
         self.sums.next = self.busy.q.val()
             & !self.current.q.val().bypass & !self.current.q.val().drop & !self.current.q.val().forced
@@ -70,7 +70,7 @@ impl Logic for Separator {
         self.emit.next = self.active.q.val()
             & (self.flush.q.val() | (self.sums.val() & self.beat.q.val().get_bit(1)) | self.forces.val());
         self.finished.next = (self.take.val() & self.flit.val().last)
-            | (self.forces.val() & self.active.q.val() & self.ends.val());
+            | (self.forces.val() & self.active.q.val() & self.ends.q.val());
         self.decision_pop.next = self.decision_valid.val() & (!self.busy.q.val() | self.finished.val());
         if self.take.val() & !self.beat.q.val().get_bit(1) { self.beat.d.next = self.beat.q.val() + 1; }
         if self.finished.val() { self.busy.d.next = false; self.beat.d.next = 0.into(); }
@@ -79,7 +79,8 @@ impl Logic for Separator {
         if self.emit.val() {
             self.left.d.next = self.left.q.val() - 1;
             self.address.d.next = self.address.q.val() + 1;
-            if self.ends.val() { self.active.d.next = false; self.flush.d.next = false; }
+            self.ends.d.next = self.left.q.val() == 1;
+            if self.ends.q.val() { self.active.d.next = false; self.flush.d.next = false; }
         }
         self.begins.next = (self.sums.val() & self.beat.q.val().get_bit(0)) | (self.forces.val() & !self.active.q.val());
         if self.begins.val() {
@@ -87,9 +88,10 @@ impl Logic for Separator {
             self.segment.d.next = self.current.q.val();
             self.address.d.next = self.current.q.val().address;
             self.left.d.next = self.current.q.val().more;
+            self.ends.d.next = self.current.q.val().more == 0;
         }
         if self.sums.val() & self.flit.val().last {
-            self.flush.d.next = self.begins.val() | (self.active.q.val() & !self.ends.val());
+            self.flush.d.next = self.begins.val() | (self.active.q.val() & !self.ends.q.val());
         }
         if self.reset.val() {
             self.busy.d.next = false; self.active.d.next = false; self.flush.d.next = false; self.beat.d.next = 0.into();
@@ -97,7 +99,7 @@ impl Logic for Separator {
 
         self.slicer.data.next = self.flit.val().data;
         self.slicer.take.next = self.sums.val();
-        self.slicer.cut.next = self.ends.val();
+        self.slicer.cut.next = self.ends.q.val();
         self.slicer.tail.next = self.segment.q.val().tail;
         self.slicer.blank.next = self.segment.q.val().forced;
         self.made.d.next = self.emit.val() & !self.reset.val();

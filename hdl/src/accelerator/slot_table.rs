@@ -51,6 +51,8 @@ pub struct SlotTable {
     successor: Signal<Local, Bits<25>>,
     slots: Signal<Local, Bits<25>>,
     last_index: Signal<Local, Bits<25>>,
+    at_base: DFF<Bit>,
+    below_base: DFF<Bit>,
     held_entry: DFF<Entry>,
     held: DFF<Relation>,
     held_wraps: DFF<Bit>,
@@ -59,7 +61,7 @@ pub struct SlotTable {
 impl Logic for SlotTable {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, held_entry, held, held_wraps);
+        dff_setup!(self, clock, at_base, below_base, held_entry, held, held_wraps);
         self.words.clock.next = self.clock.val();
         self.words.read_address.next = self.slot.val();
         self.words.write_address.next = self.write_slot.val();
@@ -89,8 +91,10 @@ impl Logic for SlotTable {
         self.held.d.next.earlier = self.distance.val().get_bit(23)
             | (self.same_round.val() & (self.tag.val() < self.old_tag.val()));
         self.held.d.next.follows = self.next_in_round.val() | self.next_round.val();
-        self.held.d.next.begins = !self.since_base.val().any() & self.first_tag.val();
-        self.held.d.next.before_base = self.since_base.val().get_bit(23);
+        self.at_base.d.next = !self.since_base.val().any() & self.first_tag.val();
+        self.below_base.d.next = self.since_base.val().get_bit(23);
+        self.held.d.next.begins = self.at_base.q.val();
+        self.held.d.next.before_base = self.below_base.q.val();
         self.held_entry.d.next = self.found.val();
         self.successor.next = bit_cast::<25, 24>(self.index.val()) + self.slots.val();
         self.last_index.next = bit_cast::<25, 24>(self.job.val().last_index);

@@ -5,9 +5,10 @@ use rust_hdl::prelude::*;
 use super::records::{Entry, Key};
 use super::slot_table::Relation;
 
-/// Wires and comparisons, no state.
+/// Two stages, each with its registers: what holds about the contribution, then which rule decides.
 #[derive(LogicBlock, Default)]
 pub struct Verdict {
+    pub clock: Signal<In, Clock>,
     pub key: Signal<In, Key>,
     pub entry: Signal<In, Entry>,
     pub relation: Signal<In, Relation>,
@@ -33,84 +34,95 @@ pub struct Verdict {
     wide_count: Signal<Local, Bits<8>>,
     old_total: Signal<Local, Bits<17>>,
     new_total: Signal<Local, Bits<17>>,
-    bad_weight: Signal<Local, Bit>,
     empty: Signal<Local, Bit>,
     enough: Signal<Local, Bit>,
-    may_begin: Signal<Local, Bit>,
-    takes_part: Signal<Local, Bit>,
-    fails: Signal<Local, Bit>,
-    code: Signal<Local, Bits<4>>,
+    weighed: DFF<Weighed>,
+    held_members: DFF<Bits<8>>,
+    held_total: DFF<Bits<16>>,
+    fails: DFF<Bit>,
+    code: DFF<Bits<4>>,
+    is_last: DFF<Bit>,
     closes: Signal<Local, Bit>,
+}
+
+/// What holds about a contribution.
+#[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
+pub struct Weighed {
+    pub may_begin: Bit,
+    pub takes_part: Bit,
+    pub repeated: Bit,
+    pub bad_weight: Bit,
+    pub over: Bit,
+    pub late: Bit,
+    pub open: Bit,
 }
 
 impl Logic for Verdict {
     #[hdl_gen]
     #[rustfmt::skip] // a line each rule
     fn update(&mut self) {
+        dff_setup!(self, clock, weighed, held_members, held_total, fails, code, is_last);
         self.own.next = 0.into();
         for i in 0..8 {
-            if (self.key.val().member == i) & !self.key.val().forced {
-                self.own.next = (1_u64 << i).to_bits();
-            }
+            if (self.key.val().member == i) & !self.key.val().forced { self.own.next = (1_u64 << i).to_bits(); }
         }
         self.empty.next = !self.entry.val().open & !self.entry.val().done;
-        self.may_begin.next = ((self.entry.val().done & self.relation.val().follows)
-            | (self.empty.val() & self.relation.val().begins))
-            & self.has_place.val();
-        self.takes_part.next = (self.participants.val() & self.own.val()).any();
+        self.weighed.d.next.may_begin = ((self.entry.val().done & self.relation.val().follows)
+            | (self.empty.val() & self.relation.val().begins)) & self.has_place.val();
+        self.weighed.d.next.takes_part = (self.participants.val() & self.own.val()).any();
         // A sum so far counts only if the packet is for the segment that the slot has open.
-        self.members.next = self.own.val();
+        self.held_members.d.next = self.own.val();
         self.old_total.next = 0.into();
         if self.entry.val().open {
-            self.members.next = self.own.val() | self.entry.val().members;
+            self.held_members.d.next = self.own.val() | self.entry.val().members;
             self.old_total.next = bit_cast::<17, 16>(self.entry.val().total);
         }
         self.new_total.next = self.old_total.val() + bit_cast::<17, 16>(self.key.val().weight);
-        self.total.next = self.new_total.val().get_bits::<16>(0);
-        self.count.bits.next = self.members.val() & self.participants.val();
+        self.held_total.d.next = self.new_total.val().get_bits::<16>(0);
+        self.weighed.d.next.repeated = self.entry.val().open & (self.entry.val().members & self.own.val()).any();
+        self.weighed.d.next.bad_weight = self.new_total.val() > 0xfffe;
+        if !(self.switches.val() & self.own.val()).any() & (self.key.val().weight != 1) {
+            self.weighed.d.next.bad_weight = true;
+        }
+        self.weighed.d.next.late = self.entry.val().done & self.relation.val().same;
+        self.weighed.d.next.over = (!self.empty.val() & self.relation.val().earlier)
+            | (self.empty.val() & self.relation.val().before_base);
+        self.weighed.d.next.open = self.entry.val().open & self.relation.val().same;
+
+        self.count.bits.next = self.held_members.q.val() & self.participants.val();
         self.wide_count.next = bit_cast::<8, 4>(self.count.count.val());
         self.enough.next = (self.wide_count.val() >= self.needed.val()) & self.wide_count.val().any();
-        self.bad_weight.next = (!(self.switches.val() & self.own.val()).any() & (self.key.val().weight != 1))
-            | (self.new_total.val() > 0xfffe);
-        self.fails.next = true;
-        self.code.next = 14.into();
-        if !self.key.val().known { self.code.next = 5.into(); }
-        else if self.key.val().malformed { self.code.next = 6.into(); }
-        else if self.halted.val() { self.code.next = 7.into(); }
-        else if self.out_of_range.val() { self.code.next = 8.into(); }
-        else if self.wrong_length.val() { self.code.next = 9.into(); }
-        else if self.entry.val().done & self.relation.val().same { self.code.next = 12.into(); }
-        else if (!self.empty.val() & self.relation.val().earlier)
-            | (self.empty.val() & self.relation.val().before_base)
-        { self.code.next = 13.into(); }
-        else if (self.entry.val().open & self.relation.val().same) | self.may_begin.val() {
-            self.code.next = 2.into();
-            self.fails.next = false;
-            if !self.takes_part.val() {
-                self.code.next = 15.into(); self.fails.next = true;
-            } else if self.entry.val().open & (self.entry.val().members & self.own.val()).any() {
-                self.code.next = 11.into();
-                self.fails.next = true;
-            } else if self.bad_weight.val() {
-                self.code.next = 10.into();
-                self.fails.next = true;
-            } else if self.enough.val() {
-                self.code.next = 3.into();
-            }
+        self.fails.d.next = true;
+        self.code.d.next = 14.into();
+        if !self.key.val().known { self.code.d.next = 5.into(); }
+        else if self.key.val().malformed { self.code.d.next = 6.into(); }
+        else if self.halted.val() { self.code.d.next = 7.into(); }
+        else if self.out_of_range.val() { self.code.d.next = 8.into(); }
+        else if self.wrong_length.val() { self.code.d.next = 9.into(); }
+        else if self.weighed.q.val().late { self.code.d.next = 12.into(); }
+        else if self.weighed.q.val().over { self.code.d.next = 13.into(); }
+        else if self.weighed.q.val().open | self.weighed.q.val().may_begin {
+            self.code.d.next = 2.into();
+            self.fails.d.next = false;
+            if !self.weighed.q.val().takes_part { self.code.d.next = 15.into(); self.fails.d.next = true; }
+            else if self.weighed.q.val().repeated { self.code.d.next = 11.into(); self.fails.d.next = true; }
+            else if self.weighed.q.val().bad_weight { self.code.d.next = 10.into(); self.fails.d.next = true; }
+            else if self.enough.val() { self.code.d.next = 3.into(); }
         }
-        self.closes.next = self.entry.val().open
-            & self.relation.val().same
-            & !self.out_of_range.val()
+        self.is_last.d.next = self.enough.val();
+        self.closes.next = self.weighed.q.val().open & !self.out_of_range.val()
             & (self.enough.val() | !self.key.val().only_complete);
-        self.event_code.next = self.code.val();
-        self.accept.next = !self.fails.val();
-        self.last.next = self.enough.val();
-        self.first.next = !self.entry.val().open;
         if self.key.val().forced {
-            self.event_code.next = 4.into();
-            self.accept.next = self.closes.val();
-            self.last.next = true;
+            self.code.d.next = 4.into();
+            self.fails.d.next = !self.closes.val();
+            self.is_last.d.next = true;
         }
+        self.event_code.next = self.code.q.val();
+        self.accept.next = !self.fails.q.val();
+        self.last.next = self.is_last.q.val();
+        self.first.next = !self.weighed.q.val().open;
+        self.members.next = self.held_members.q.val();
+        self.total.next = self.held_total.q.val();
     }
 }
 

@@ -4,8 +4,8 @@ use rust_hdl::prelude::*;
 
 use super::LutRam;
 
-/// Shows its oldest word before it is taken. 2^N deep; `room` is a register that falls while at least MARGIN places
-/// are left: as many words as may still be under way when the sender sees it.
+/// Shows its oldest word before it is taken. 2^N deep; `room` falls while at least MARGIN - 1 places are left: a
+/// cycle after the word that caused it, so that a sender which pushes at once needs two.
 #[derive(LogicBlock)]
 pub struct Fifo<D: Synth, const N: usize, const MARGIN: usize> {
     pub clock: Signal<In, Clock>,
@@ -24,7 +24,7 @@ pub struct Fifo<D: Synth, const N: usize, const MARGIN: usize> {
     filled: DFF<Bit>,
     has_room: DFF<Bit>,
     next_count: Signal<Local, Bits<8>>,
-    /// Most words with which there is room.
+    /// Words with which there is no room.
     limit: Constant<Bits<8>>,
 }
 
@@ -77,8 +77,14 @@ impl<D: Synth, const N: usize, const MARGIN: usize> Logic for Fifo<D, N, MARGIN>
             self.read_at.d.next = self.read_at.q.val() + 1;
         }
         self.count.d.next = self.next_count.val();
-        self.filled.d.next = self.next_count.val().any();
-        self.has_room.d.next = self.next_count.val() <= self.limit.val();
+        // From registers only, so that push and pop may come late.
+        if self.pop.val() {
+            self.filled.d.next = self.count.q.val() != 1;
+        }
+        if self.push.val() {
+            self.filled.d.next = true;
+        }
+        self.has_room.d.next = self.count.q.val() < self.limit.val();
         if self.reset.val() {
             self.write_at.d.next = 0.into();
             self.read_at.d.next = 0.into();

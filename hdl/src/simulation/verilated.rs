@@ -54,8 +54,8 @@ impl Verilated {
         let output = Process::new("verilator")
             .current_dir(directory)
             .args(["--cc", "--exe", "--build", "-O3", "--x-assign", "fast", "--noassert"])
-            .args(["-Wno-fatal", "-CFLAGS", "-O2 -std=c++17", "--top-module", "iswitch_accel"])
-            .args(["--Mdir", "build", "-o", "device"])
+            .args(["-Wno-fatal", "-CFLAGS", "-std=c++17", "--top-module", "iswitch_accel"])
+            .args(["-MAKEFLAGS", "OPT_FAST=-O2", "--Mdir", "build", "-o", "device"])
             .args(LINT_WAIVERS)
             .args(["iswitch_accel.v", "device.cpp"])
             .output()?;

@@ -90,10 +90,10 @@ where
 {
     let mut stream = Stream::new(build, seed);
     let (source, sink) = (PAUSES[stream.below(4)], PAUSES[stream.below(4)]);
-    let mut commands = vec![Command::Pauses(source, sink)];
+    // First: it takes the counters sixteen cycles.
+    let mut commands = vec![Command::Pauses(source, sink), Command::Write(offset::RESET, 1)];
     let writes = stream.setup().writes()?;
     commands.extend(writes.into_iter().map(|(at, value)| Command::Write(at, value)));
-    commands.push(Command::Write(offset::RESET, 1));
     let mut oracle = Oracle::new(stream.setup())?;
     let frames = stream.frames(limit.min(stream::JOB_PACKETS), &mut oracle);
     outcome.packets += frames.len() as u64;
