@@ -14799,9 +14799,9 @@ module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary
     reg  state$d;
     wire  state$q;
     reg  state$clock;
-    reg  inside$d;
-    wire  inside$q;
-    reg  inside$clock;
+    reg  midway$d;
+    wire  midway$q;
+    reg  midway$clock;
     // Local signals
     reg  moves;
     reg  ends;
@@ -14811,17 +14811,17 @@ module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary
         .q(state$q),
         .clock(state$clock)
     );
-    iswitch_accel$datapath$merge$inside inside(
-        .d(inside$d),
-        .q(inside$q),
-        .clock(inside$clock)
+    iswitch_accel$datapath$merge$midway midway(
+        .d(midway$d),
+        .q(midway$q),
+        .clock(midway$clock)
     );
     // Update code
     always @(*) begin
         state$clock = clock;
-        inside$clock = clock;
+        midway$clock = clock;
         state$d = state$q;
-        inside$d = inside$q;
+        midway$d = midway$q;
         ordinary_ready = room;
         result_ready = 1'b0;
         moves = room & ordinary_valid;
@@ -14836,9 +14836,9 @@ module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary
         end
         push = moves;
         if (moves) begin
-            inside$d = ~ends;
+            midway$d = ~ends;
         end
-        if ((moves & ends) | (~moves & ~inside$q)) begin
+        if ((moves & ends) | (~moves & ~midway$q)) begin
             state$d = MergeState$Ordinary;
             if ((state$q == MergeState$Ordinary) & result_valid) begin
                 state$d = MergeState$Result;
@@ -14846,11 +14846,11 @@ module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary
         end
         if (reset) begin
             state$d = MergeState$Ordinary;
-            inside$d = 1'b0;
+            midway$d = 1'b0;
         end
     end
 endmodule // iswitch_accel$datapath$merge
-module iswitch_accel$datapath$merge$inside(d,q,clock);
+module iswitch_accel$datapath$merge$midway(d,q,clock);
     // Module arguments
     input wire  d;
     output reg  q;
@@ -14862,7 +14862,7 @@ module iswitch_accel$datapath$merge$inside(d,q,clock);
     always @(posedge clock) begin
        q <= d;
     end
-endmodule // iswitch_accel$datapath$merge$inside
+endmodule // iswitch_accel$datapath$merge$midway
 module iswitch_accel$datapath$merge$state(d,q,clock);
     // Module arguments
     input wire  d;

@@ -28,7 +28,7 @@ pub struct Merge {
     pub room: Signal<In, Bit>,
     state: DFF<MergeState>,
     /// In the middle of a packet.
-    inside: DFF<Bit>,
+    midway: DFF<Bit>,
     moves: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
 }
@@ -36,7 +36,7 @@ pub struct Merge {
 impl Logic for Merge {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, state, inside);
+        dff_setup!(self, clock, state, midway);
         self.ordinary_ready.next = self.room.val();
         self.result_ready.next = false;
         self.moves.next = self.room.val() & self.ordinary_valid.val();
@@ -51,10 +51,10 @@ impl Logic for Merge {
         }
         self.push.next = self.moves.val();
         if self.moves.val() {
-            self.inside.d.next = !self.ends.val();
+            self.midway.d.next = !self.ends.val();
         }
         // A result that waits is next; after it an ordinary packet, if there is one.
-        if (self.moves.val() & self.ends.val()) | (!self.moves.val() & !self.inside.q.val()) {
+        if (self.moves.val() & self.ends.val()) | (!self.moves.val() & !self.midway.q.val()) {
             self.state.d.next = MergeState::Ordinary;
             if (self.state.q.val() == MergeState::Ordinary) & self.result_valid.val() {
                 self.state.d.next = MergeState::Result;
@@ -62,7 +62,7 @@ impl Logic for Merge {
         }
         if self.reset.val() {
             self.state.d.next = MergeState::Ordinary;
-            self.inside.d.next = false;
+            self.midway.d.next = false;
         }
     }
 }

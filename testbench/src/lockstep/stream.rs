@@ -83,19 +83,18 @@ impl Stream {
                 pairs.shuffle(&mut self.random);
             }
             for (worker, index) in pairs {
-                if self.random.random_range(0..6) == 0 {
+                if sent.len() < count && self.random.random_range(0..6) == 0 {
                     let disturbance = self.disturb(oracle);
                     sent.push(disturbance);
                 }
-                let contributed = self.contribute(worker, index, self.round, oracle);
-                sent.push(contributed);
-                if sent.len() >= count {
-                    break;
+                // The core takes in what is sent, and nothing else.
+                if sent.len() < count {
+                    let contributed = self.contribute(worker, index, self.round, oracle);
+                    sent.push(contributed);
                 }
             }
             self.round = self.round.next();
         }
-        sent.truncate(count);
         sent
     }
 
