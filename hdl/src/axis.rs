@@ -91,8 +91,8 @@ impl Halves {
     /// The 16 halves in order.
     pub fn to_array(self) -> [Bits<16>; 16] {
         [
-            self.h0, self.h1, self.h2, self.h3, self.h4, self.h5, self.h6, self.h7, self.h8, self.h9, self.h10,
-            self.h11, self.h12, self.h13, self.h14, self.h15,
+            self.h0, self.h1, self.h2, self.h3, self.h4, self.h5, self.h6, self.h7, self.h8, self.h9,
+            self.h10, self.h11, self.h12, self.h13, self.h14, self.h15,
         ]
     }
 

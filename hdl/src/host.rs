@@ -77,10 +77,7 @@ impl JobSetup {
             (offset::LAST_INDEX, last),
             (offset::FLOATS, u32::from(self.layout.segment_floats()) | last_floats << 16),
             (offset::JOB, self.id),
-            (
-                offset::FILTER,
-                u32::from(DEFAULT_DATA_TOS) | u32::from(DEFAULT_CONTROL_TOS) << 8 | port << 16,
-            ),
+            (offset::FILTER, u32::from(DEFAULT_DATA_TOS) | u32::from(DEFAULT_CONTROL_TOS) << 8 | port << 16),
         ];
         writes.extend(template_writes());
         for row in 0..MEMBERS {
@@ -121,7 +118,8 @@ fn template_writes() -> [(u16, u32); 7] {
 }
 
 fn result_headers(payload_len: usize) -> Vec<u8> {
-    let mut headers = Classifier::default().emit_headers(Class::Data, &RESULT_ADDRESSES, payload_len).to_vec();
+    let mut headers =
+        Classifier::default().emit_headers(Class::Data, &RESULT_ADDRESSES, payload_len).to_vec();
     // No UDP checksum: the header leaves before the sums are known.
     let at = headers.len() - UDP_HEADER_LEN_BYTES + 6;
     headers[at..at + 2].fill(0);

@@ -30,8 +30,8 @@ fn main() -> ExitCode {
     let Command::Generate { directory } = Cli::parse().command;
     for build in Build::ALL {
         let path = directory.join(build.file_name());
-        let written = fs::create_dir_all(&directory)
-            .and_then(|()| fs::write(&path, generate::accelerator(build)));
+        let written =
+            fs::create_dir_all(&directory).and_then(|()| fs::write(&path, generate::accelerator(build)));
         if let Err(error) = written {
             eprintln!("{}: {error}", path.display());
             return ExitCode::FAILURE;

@@ -26,7 +26,11 @@ fn no_dangerous_construct_is_in_the_verilog() {
     for build in Build::ALL {
         let text = generate::accelerator(build);
         for (number, line) in text.lines().enumerate() {
-            assert!(!line.contains("] [(") && !line.contains("][("), "{}: a slice of a slice: {line}", number + 1);
+            assert!(
+                !line.contains("] [(") && !line.contains("][("),
+                "{}: a slice of a slice: {line}",
+                number + 1
+            );
             for cast in casts(line) {
                 let is_plain = !cast.contains(['+', '-', '~', '*']) || cast.contains("+:");
                 assert!(is_plain, "{}: arithmetic inside a cast: {line}", number + 1);
@@ -34,7 +38,11 @@ fn no_dangerous_construct_is_in_the_verilog() {
             let compares = ["==", "!=", " < ", " > ", ">="].iter().any(|operator| line.contains(operator));
             let calculates = [" + ", " - "].iter().any(|operator| line.contains(operator));
             let is_loop = line.contains("for (i = 0");
-            assert!(is_loop || !(compares && calculates), "{}: arithmetic beside a comparison: {line}", number + 1);
+            assert!(
+                is_loop || !(compares && calculates),
+                "{}: arithmetic beside a comparison: {line}",
+                number + 1
+            );
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod faults;
 pub mod instructions;
 pub mod mutants;
 pub mod lockstep;
+pub mod mutants;
 pub mod netns;
 pub mod peers;
 pub mod process;

@@ -46,7 +46,8 @@ impl Logic for AxiLite {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clock, writes, word, data, answers, asked, reading, shown, shows);
-        self.accepts.next = self.AWVALID.val() & self.WVALID.val() & !self.answers.q.val() & !self.reset.val();
+        self.accepts.next =
+            self.AWVALID.val() & self.WVALID.val() & !self.answers.q.val() & !self.reset.val();
         self.AWREADY.next = self.accepts.val();
         self.WREADY.next = self.accepts.val();
         self.writes.d.next = self.accepts.val();

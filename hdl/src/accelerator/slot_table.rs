@@ -85,11 +85,10 @@ impl Logic for SlotTable {
         self.same_round.next = !self.distance.val().any();
         self.same_tag.next = self.tag.val() == self.old_tag.val();
         self.next_in_round.next = self.same_round.val() & (self.tag.val() == self.next_tag.val());
-        self.next_round.next =
-            (self.distance.val() == 1) & self.first_tag.val() & self.found.val().wraps;
+        self.next_round.next = (self.distance.val() == 1) & self.first_tag.val() & self.found.val().wraps;
         self.held.d.next.same = self.same_round.val() & self.same_tag.val();
-        self.held.d.next.earlier = self.distance.val().get_bit(23)
-            | (self.same_round.val() & (self.tag.val() < self.old_tag.val()));
+        self.held.d.next.earlier =
+            self.distance.val().get_bit(23) | (self.same_round.val() & (self.tag.val() < self.old_tag.val()));
         self.held.d.next.follows = self.next_in_round.val() | self.next_round.val();
         self.at_base.d.next = !self.since_base.val().any() & self.first_tag.val();
         self.below_base.d.next = self.since_base.val().get_bit(23);

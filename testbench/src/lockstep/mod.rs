@@ -72,7 +72,8 @@ where
     while outcome.packets < packets {
         let job_seed = random.random();
         let limit = usize::try_from(packets - outcome.packets).unwrap_or(usize::MAX);
-        run_job(device, build, limit, job_seed, &mut outcome).with_context(|| format!("job {job_seed:#x}"))?;
+        run_job(device, build, limit, job_seed, &mut outcome)
+            .with_context(|| format!("job {job_seed:#x}"))?;
         progress(&outcome);
     }
     Ok(outcome)
@@ -97,7 +98,8 @@ where
     let mut oracle = Oracle::new(stream.setup())?;
     let frames = stream.frames(limit.min(stream::JOB_PACKETS), &mut oracle);
     outcome.packets += frames.len() as u64;
-    let ordinary: Vec<_> = frames.iter().filter(|sent| !sent.is_data).map(|sent| sent.frame.clone()).collect();
+    let ordinary: Vec<_> =
+        frames.iter().filter(|sent| !sent.is_data).map(|sent| sent.frame.clone()).collect();
     commands.extend(frames.into_iter().map(|sent| Command::Send(sent.frame)));
     let report = device.run(&commands)?;
     compare(&report.frames, &oracle.results, &ordinary)?;
@@ -126,7 +128,12 @@ fn compare(got: &[Frame], results: &[Vec<u8>], ordinary: &[Frame]) -> Result<()>
         }
     }
     ensure!(sums.len() == results.len(), "{} results, expected {}", sums.len(), results.len());
-    ensure!(others.iter().copied().eq(ordinary), "ordinary frames differ: {} of {}", others.len(), ordinary.len());
+    ensure!(
+        others.iter().copied().eq(ordinary),
+        "ordinary frames differ: {} of {}",
+        others.len(),
+        ordinary.len()
+    );
     Ok(())
 }
 

@@ -48,7 +48,10 @@ impl Stream {
             _ => Round::new(random.random()),
         };
         let members = (0..workers).map(|number| Member {
-            address: SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 10 + number as u8), random.random_range(1024..=65535)),
+            address: SocketAddrV4::new(
+                Ipv4Addr::new(10, 0, 0, 10 + number as u8),
+                random.random_range(1024..=65535),
+            ),
             is_switch: false,
         });
         let members = members.collect();
@@ -78,7 +81,8 @@ impl Stream {
         while sent.len() < count {
             let segments = self.setup.layout.segment_count();
             let workers = self.setup.members.len();
-            let mut pairs: Vec<_> = (0..segments).flat_map(|index| (0..workers).map(move |w| (w, index))).collect();
+            let mut pairs: Vec<_> =
+                (0..segments).flat_map(|index| (0..workers).map(move |w| (w, index))).collect();
             if self.random.random() {
                 pairs.shuffle(&mut self.random);
             }
