@@ -3,11 +3,11 @@
 //! Round to nearest even, subnormals in and out, infinities, every NaN as 0x7FC00000 (D-5). Stages: compare, swap,
 //! align, add, count leading zeros, normalise, round.
 
-mod align;
+pub mod align;
 mod model;
-mod normalise;
-mod round;
-mod unpack;
+pub mod normalise;
+pub mod round;
+pub mod unpack;
 
 use align::AlignAdd;
 pub use model::add;
