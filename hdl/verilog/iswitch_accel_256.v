@@ -118,6 +118,9 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
     reg  reset$clock;
     // Local signals
     reg  [31:0] flags;
+    reg  [31:0] halted;
+    reg  [31:0] clearing;
+    reg  [31:0] finishing;
     // Sub module instances
     iswitch_accel$datapath datapath(
         .clock(datapath$clock),
@@ -257,10 +260,19 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
         registers$read_word = axi$read_word;
         axi$read_data = registers$read_data;
         flags = ((datapath$threshold) & 32'hffffffff);
-        registers$status = flags;
+        halted = 32'h0;
+        clearing = 32'h0;
+        finishing = 32'h0;
         if (datapath$halted) begin
-            registers$status = flags | 32'h100;
+            halted = 32'h100;
         end
+        if (datapath$clearing) begin
+            clearing = 32'h200;
+        end
+        if (datapath$finishing) begin
+            finishing = 32'h400;
+        end
+        registers$status = flags | halted | clearing | finishing;
         registers$counter = counters$value;
         counters$selected = axi$read_word[(32'h0)+:(4)];
         counters$event_code = datapath$event_code;

@@ -93,6 +93,9 @@ pub struct IswitchAccel {
     reset: DFF<Bit>,
     is_packed: Constant<Bit>,
     flags: Signal<Local, Bits<32>>,
+    halted: Signal<Local, Bits<32>>,
+    clearing: Signal<Local, Bits<32>>,
+    finishing: Signal<Local, Bits<32>>,
 }
 
 impl IswitchAccel {
@@ -144,6 +147,9 @@ impl IswitchAccel {
             reset: DFF::default(),
             is_packed: Constant::new(build == Build::Slots256),
             flags: Signal::default(),
+            halted: Signal::default(),
+            clearing: Signal::default(),
+            finishing: Signal::default(),
         }
     }
 }
@@ -186,8 +192,11 @@ impl Logic for IswitchAccel {
         self.registers.read_word.next = self.axi.read_word.val();
         self.axi.read_data.next = self.registers.read_data.val();
         self.flags.next = bit_cast::<32, 8>(self.datapath.threshold.val());
-        self.registers.status.next = self.flags.val();
-        if self.datapath.halted.val() { self.registers.status.next = self.flags.val() | 0x100; }
+        self.halted.next = 0.into(); self.clearing.next = 0.into(); self.finishing.next = 0.into();
+        if self.datapath.halted.val() { self.halted.next = 0x100.into(); }
+        if self.datapath.clearing.val() { self.clearing.next = 0x200.into(); }
+        if self.datapath.finishing.val() { self.finishing.next = 0x400.into(); }
+        self.registers.status.next = self.flags.val() | self.halted.val() | self.clearing.val() | self.finishing.val();
         self.registers.counter.next = self.counters.value.val();
         self.counters.selected.next = self.axi.read_word.val().get_bits::<4>(0);
         self.counters.event_code.next = self.datapath.event_code.val();

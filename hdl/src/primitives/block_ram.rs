@@ -1,5 +1,10 @@
 //! A memory in block RAM.
 
+#![expect(
+    clippy::used_underscore_binding,
+    reason = "rust-hdl takes every other field for a part of the circuit"
+)]
+
 use rust_hdl::prelude::*;
 
 /// Up to 2^N words; one port writes, one reads at the clock. Who reads a word while it is written gets the old one.

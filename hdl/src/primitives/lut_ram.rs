@@ -1,5 +1,10 @@
 //! A memory in LUTs.
 
+#![expect(
+    clippy::used_underscore_binding,
+    reason = "rust-hdl takes every other field for a part of the circuit"
+)]
+
 use rust_hdl::prelude::*;
 
 /// 2^N words, written at the clock, read without one.

@@ -68,8 +68,8 @@ pub trait Device {
 }
 
 /// Cycles without any transfer after which a device counts as drained: more than a sweep of all slots takes.
-pub const DRAIN_CYCLES: u32 = 600;
+pub(super) const DRAIN_CYCLES: u32 = 600;
 /// Cycles for which the board is held in reset.
-pub const RESET_CYCLES: u32 = 4;
+pub(super) const RESET_CYCLES: u32 = 4;
 /// Cycles after a reset until all memories are clear.
-pub const WAKE_CYCLES: u32 = 300;
+pub(super) const WAKE_CYCLES: u32 = 300;

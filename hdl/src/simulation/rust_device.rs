@@ -16,7 +16,8 @@ const MOST_ITERATIONS: usize = 200;
 
 /// A simulated board.
 pub struct RustDevice {
-    top: IswitchAccel,
+    /// Too large for the stack of a test.
+    top: Box<IswitchAccel>,
     rng: ChaCha8Rng,
     source: Pause,
     sink: Pause,
@@ -45,7 +46,7 @@ impl RustDevice {
     /// A board after reset.
     pub fn new(build: Build) -> Self {
         let mut device = Self {
-            top: IswitchAccel::new(build),
+            top: Box::new(IswitchAccel::new(build)),
             rng: ChaCha8Rng::seed_from_u64(1),
             source: Pause::Percent(0),
             sink: Pause::Percent(0),
@@ -69,7 +70,7 @@ impl RustDevice {
     }
 
     fn settle(&mut self) {
-        assert!(simulate(&mut self.top, MOST_ITERATIONS), "the logic settles");
+        assert!(simulate(self.top.as_mut(), MOST_ITERATIONS), "the logic settles");
     }
 
     fn reset(&mut self) {
@@ -171,7 +172,8 @@ impl RustDevice {
         }
     }
 
-    fn write(&mut self, offset: u16, value: u32) {
+    /// Sets a register, and does not wait for what that begins.
+    pub fn write(&mut self, offset: u16, value: u32) {
         self.top.S_AXI_AWADDR.next = u64::from(offset).into();
         self.top.S_AXI_WDATA.next = u64::from(value).into();
         self.top.S_AXI_AWVALID.next = true;
