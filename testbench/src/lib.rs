@@ -7,7 +7,6 @@ pub mod cluster;
 pub mod core_load;
 pub mod faults;
 pub mod instructions;
-pub mod mutants;
 pub mod lockstep;
 pub mod mutants;
 pub mod netns;

@@ -2,7 +2,8 @@
 
 use rust_hdl::prelude::*;
 
-/// Slot of a segment, and the address of its first burst two cycles later: 128 slots of 64 bursts, or packed, 256 of 46.
+/// Slot of a segment, and the address of its first burst two cycles later: 128 slots of 64 bursts, or packed, 256 of
+/// 46.
 #[derive(LogicBlock, Default)]
 pub struct AddressGenerator {
     pub clock: Signal<In, Clock>,

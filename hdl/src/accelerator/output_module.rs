@@ -74,7 +74,7 @@ impl Logic for OutputModule {
                     self.info_pop.next = true;
                     self.held_info.d.next = self.info.val();
                     self.left.d.next = self.before_last.val().get_bits::<6>(3);
-                    // The last burst has 4 to 8 floats: 16 bytes or more, of which 14 go into the beat of the one before.
+                    // The last burst has 4 to 8 floats: 16 bytes or more, 14 of which go into the beat before.
                     self.spills.d.next = self.before_last.val().get_bit(2)
                         | (self.before_last.val().get_bit(1) & self.before_last.val().get_bit(0));
                     self.state.d.next = OutputState::Prepare;

@@ -53,7 +53,8 @@ impl Logic for ResultHeader {
         self.ip_swap.half.next = self.ip_len.q.val();
         self.udp_swap.half.next = self.udp_len.q.val();
         // A one's-complement sum is the same in either byte order.
-        self.sum.next = bit_cast::<17, 16>(self.template.val().checksum) + bit_cast::<17, 16>(self.ip_swap.swapped.val());
+        self.sum.next = bit_cast::<17, 16>(self.template.val().checksum)
+            + bit_cast::<17, 16>(self.ip_swap.swapped.val());
         self.raw_sum.d.next = self.sum.val();
         self.low_sum.next = self.raw_sum.q.val().get_bits::<16>(0);
         self.carry.next = bit_cast::<16, 1>(self.raw_sum.q.val().get_bits::<1>(16));

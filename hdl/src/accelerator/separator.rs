@@ -63,7 +63,8 @@ impl Logic for Separator {
         self.sums.next = self.busy.q.val()
             & !self.current.q.val().bypass & !self.current.q.val().drop & !self.current.q.val().forced
             & self.flit_valid.val() & self.burst_room.val() & !self.held_up.val();
-        self.forces.next = self.busy.q.val() & self.current.q.val().forced & self.burst_room.val() & !self.flush.q.val();
+        self.forces.next = self.busy.q.val() & self.current.q.val().forced
+            & self.burst_room.val() & !self.flush.q.val();
         self.take.next = self.sums.val() | (self.bypass_valid.val() & self.bypass_ready.val())
             | (self.busy.q.val() & self.current.q.val().drop & self.flit_valid.val());
         self.flit_pop.next = self.take.val();
@@ -82,7 +83,8 @@ impl Logic for Separator {
             self.ends.d.next = self.left.q.val() == 1;
             if self.ends.q.val() { self.active.d.next = false; self.flush.d.next = false; }
         }
-        self.begins.next = (self.sums.val() & self.beat.q.val().get_bit(0)) | (self.forces.val() & !self.active.q.val());
+        self.begins.next = (self.sums.val() & self.beat.q.val().get_bit(0))
+            | (self.forces.val() & !self.active.q.val());
         if self.begins.val() {
             self.active.d.next = true;
             self.segment.d.next = self.current.q.val();
@@ -94,7 +96,10 @@ impl Logic for Separator {
             self.flush.d.next = self.begins.val() | (self.active.q.val() & !self.ends.q.val());
         }
         if self.reset.val() {
-            self.busy.d.next = false; self.active.d.next = false; self.flush.d.next = false; self.beat.d.next = 0.into();
+            self.busy.d.next = false;
+            self.active.d.next = false;
+            self.flush.d.next = false;
+            self.beat.d.next = 0.into();
         }
 
         self.slicer.data.next = self.flit.val().data;

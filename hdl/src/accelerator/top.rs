@@ -201,8 +201,10 @@ impl Logic for IswitchAccel {
         self.counters.selected.next = self.axi.read_word.val().get_bits::<4>(0);
         self.counters.event_code.next = self.datapath.event_code.val();
         self.counters.event_valid.next = self.datapath.event_valid.val();
-        self.registers.frame_in.next = self.s_axis_tvalid.val() & self.datapath.ready_in.val() & self.s_axis_tlast.val();
-        self.registers.frame_out.next = self.datapath.valid_out.val() & self.m_axis_tready.val() & self.datapath.flit_out.val().last;
+        self.registers.frame_in.next = self.s_axis_tvalid.val()
+            & self.datapath.ready_in.val() & self.s_axis_tlast.val();
+        self.registers.frame_out.next = self.datapath.valid_out.val()
+            & self.m_axis_tready.val() & self.datapath.flit_out.val().last;
         self.registers.hazard.next = self.datapath.hazard.val();
         self.datapath.filter.next = self.registers.filter.val();
         self.datapath.job.next = self.registers.job.val();
