@@ -16,3 +16,4 @@ pub mod generate;
 pub mod host;
 pub mod primitives;
 pub mod simulation;
+pub mod walkthrough;

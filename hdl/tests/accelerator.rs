@@ -7,7 +7,7 @@ use hdl::accelerator::records::event;
 use hdl::accelerator::registers::{ID, offset};
 use hdl::adder::add;
 use hdl::host::{JobSetup, Member, RESULT_PORTS, contribution, member_frame, result_frame};
-use hdl::simulation::{Command, Device, Frame, RustDevice};
+use hdl::simulation::{Command, Device, Frame, Pause, RustDevice};
 use iswitch_protocol::wire::Class;
 use iswitch_protocol::{Round, Seg, SegmentIndex, VectorLayout};
 
@@ -96,6 +96,28 @@ fn ordinary_frames_pass_untouched() {
     let Ok(report) = device.run(&commands);
     assert_eq!(report.frames, frames);
     assert_eq!(counter(&mut device, event::ORDINARY), frames.len() as u32);
+}
+
+/// A result that began as soon as it was decided about held the output, and waited for sums that waited for the output
+/// behind an ordinary frame.
+#[test]
+fn a_result_does_not_wait_for_itself() {
+    let setup = setup(1, 366);
+    let mut device = configured(Build::Slots128, &setup);
+    let ordinary = Frame { bytes: vec![0x86; 1514], source: 1, destination: 0 };
+    let mut commands = vec![Command::Pauses(Pause::Percent(0), Pause::Percent(70))];
+    for round in 0..8 {
+        for number in 0..4 {
+            let payload = contribution(seg(0, BASE.plus(round), 1), &floats(1, u32::from(number)));
+            if number == 3 {
+                commands.push(Command::Send(ordinary.clone()));
+            }
+            commands.push(send(number, &payload));
+        }
+    }
+    let Ok(report) = device.run(&commands);
+    let ordinary_count = report.frames.iter().filter(|frame| **frame == ordinary).count();
+    assert_eq!((ordinary_count, report.frames.len()), (8, 16));
 }
 
 #[test]

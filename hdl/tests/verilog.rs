@@ -66,3 +66,22 @@ fn casts(line: &str) -> impl Iterator<Item = &str> {
         Some(&line[start.0 + 1..at])
     })
 }
+
+/// The register map that users read is the one that the hardware has.
+#[test]
+fn the_readme_has_every_register() {
+    let source = include_str!("../src/accelerator/registers.rs");
+    let readme = include_str!("../README.md");
+    let constants = source.lines().filter_map(|line| line.trim().strip_prefix("pub const "));
+    let registers: Vec<_> = constants
+        .filter_map(|line| line.split_once(": u16 = "))
+        .map(|(name, value)| format!("| {} | {name} |", value.trim_end_matches(';')))
+        .collect();
+    assert!(registers.len() > 20, "the map is in another place");
+    for register in registers {
+        assert!(readme.contains(&register), "hdl/README.md has no row {register}");
+    }
+    for name in hdl::accelerator::records::event::NAMES {
+        assert!(readme.contains(name), "hdl/README.md does not name the counter {name}");
+    }
+}

@@ -15072,7 +15072,7 @@ module iswitch_accel$datapath$output_module(clock,reset,template,info,info_valid
                 end
             OutputState$Head:
                 begin
-                    if (moves) begin
+                    if (moves & sum_valid) begin
                         out$d[(64'h0)+:(256)] = header$head;
                         carried$d = header$tail;
                         out_valid$d = 1'b1;

@@ -2,8 +2,9 @@
 
 mod device;
 mod rust_device;
+mod trace;
 mod verilated;
 
 pub use device::{Command, Device, Frame, Pause, Report};
-pub use rust_device::RustDevice;
+pub use rust_device::{Passage, Passages, RustDevice};
 pub use verilated::{Verilated, VerilatedError};

@@ -2,12 +2,14 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::io::{self, Write};
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use rust_hdl::prelude::*;
 
 use super::device::{Command, DRAIN_CYCLES, Device, Frame, Pause, RESET_CYCLES, Report, WAKE_CYCLES};
+use super::trace::Trace;
 use crate::accelerator::{Build, IswitchAccel};
 use crate::axis::{BEAT_LEN_BYTES, Halves, Tuser};
 
@@ -32,6 +34,28 @@ pub struct RustDevice {
     started: Option<u64>,
     ended: u64,
     report: Report,
+    entering: Option<u64>,
+    leaving: Option<u64>,
+    passages: Passages,
+    trace: Option<Trace>,
+}
+
+/// The first and the last cycle of a frame on one side of the board, from the start of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Passage {
+    /// Its first beat.
+    pub first_cycle: u64,
+    /// Its last beat.
+    pub last_cycle: u64,
+}
+
+/// When each frame went in and came out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Passages {
+    /// In the order in which they were sent.
+    pub entered: Vec<Passage>,
+    /// In the order in which they came out.
+    pub left: Vec<Passage>,
 }
 
 #[derive(Clone, Copy)]
@@ -59,6 +83,10 @@ impl RustDevice {
             started: None,
             ended: 0,
             report: Report::default(),
+            entering: None,
+            leaving: None,
+            passages: Passages::default(),
+            trace: None,
         };
         device.reset();
         device
@@ -69,14 +97,37 @@ impl RustDevice {
         &self.top
     }
 
+    /// When the frames of the last run went in and came out.
+    pub fn passages(&self) -> &Passages {
+        &self.passages
+    }
+
+    /// Writes every change of every signal as a Value Change Dump from now on, in picoseconds at 200 MHz.
+    pub fn trace(&mut self, to: impl Write + 'static) -> io::Result<()> {
+        self.trace = Some(Trace::begin(Box::new(to), self.top.as_ref())?);
+        Ok(())
+    }
+
+    /// Ends what [`Self::trace`] began.
+    ///
+    /// # Errors
+    /// If something could not be written.
+    pub fn end_trace(&mut self) -> io::Result<()> {
+        self.trace.take().map_or(Ok(()), Trace::end)
+    }
+
     fn settle(&mut self) {
         assert!(simulate(self.top.as_mut(), MOST_ITERATIONS), "the logic settles");
+        if let Some(trace) = &mut self.trace {
+            trace.half_cycle(self.top.as_ref());
+        }
     }
 
     fn reset(&mut self) {
         self.beats.clear();
         self.offered = false;
         self.arriving.clear();
+        (self.entering, self.leaving) = (None, None);
         self.top.axis_resetn.next = false;
         (0..RESET_CYCLES).for_each(|_| self.step(false));
         self.top.axis_resetn.next = true;
@@ -108,13 +159,10 @@ impl RustDevice {
         self.top.axis_aclk.next = Clock { clk: false };
         self.settle();
         self.idle += 1;
-        if beat.is_some() && self.top.s_axis_tready.val() {
-            self.beats.pop_front();
-            self.offered = false;
-            self.idle = 0;
-            self.report.beats += 1;
-            self.started.get_or_insert(self.cycle);
-            self.ended = self.cycle;
+        if let Some(beat) = beat
+            && self.top.s_axis_tready.val()
+        {
+            self.take_input(beat.last);
         }
         if open && !sink_pauses && self.top.m_axis_tvalid.val() {
             self.take_output();
@@ -123,9 +171,26 @@ impl RustDevice {
         self.settle();
     }
 
+    fn take_input(&mut self, last: bool) {
+        self.beats.pop_front();
+        self.offered = false;
+        self.idle = 0;
+        self.report.beats += 1;
+        let started = *self.started.get_or_insert(self.cycle);
+        self.ended = self.cycle;
+        let now = self.cycle - started;
+        let first_cycle = *self.entering.get_or_insert(now);
+        if last {
+            self.entering = None;
+            self.passages.entered.push(Passage { first_cycle, last_cycle: now });
+        }
+    }
+
     fn take_output(&mut self) {
         self.idle = 0;
         self.ended = self.cycle;
+        let now = self.cycle - self.started.unwrap_or(self.cycle);
+        let first_cycle = *self.leaving.get_or_insert(now);
         let keep = self.top.m_axis_tkeep.val().to_u32();
         assert_eq!(keep & keep.wrapping_add(1), 0, "bytes from the first on");
         let user = self.top.m_axis_tuser.val();
@@ -138,6 +203,8 @@ impl RustDevice {
             let (source, destination) = self.arriving_ports;
             let bytes = std::mem::take(&mut self.arriving);
             self.report.frames.push(Frame { bytes, source, destination });
+            self.leaving = None;
+            self.passages.left.push(Passage { first_cycle, last_cycle: now });
         } else {
             assert_eq!(keep, u32::MAX, "only the last beat is short");
         }
@@ -210,6 +277,7 @@ impl Device for RustDevice {
 
     fn run(&mut self, commands: &[Command]) -> Result<Report, Self::Error> {
         self.report = Report::default();
+        self.passages = Passages::default();
         self.started = None;
         commands.iter().for_each(|command| self.do_command(command));
         self.drain();

@@ -1,0 +1,216 @@
+//! One segment on its way through the accelerator: what `simulate` shows.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::{Path, PathBuf};
+
+use iswitch_protocol::wire::Class;
+use iswitch_protocol::{Round, Seg, SegmentIndex, VectorLayout};
+use rand::{Rng as _, RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use rust_hdl::prelude::vcd_to_svg;
+
+use crate::accelerator::Build;
+use crate::accelerator::records::{MAX_FLOATS, MEMBERS};
+use crate::adder::add;
+use crate::host::{JobSetup, Member, SetupError, contribution, member_frame, result_frame};
+use crate::simulation::{Command, Device as _, Frame, Passage, RustDevice};
+
+/// What the pictures show, from the input to the output.
+const SHOWN: [&str; 14] = [
+    "uut.axis_aclk",
+    "uut.s_axis_tvalid",
+    "uut.s_axis_tready",
+    "uut.s_axis_tlast",
+    "uut.datapath.counter.state.q",
+    "uut.datapath.decisions.push",
+    "uut.datapath.separator.burst_push",
+    "uut.datapath.bursts.pop",
+    "uut.datapath.hazard",
+    "uut.datapath.accumulator.sum_push",
+    "uut.datapath.output_module.state.q",
+    "uut.m_axis_tvalid",
+    "uut.m_axis_tready",
+    "uut.m_axis_tlast",
+];
+const CYCLE_PS: u64 = 5_000;
+const ORDINARY_LEN_BYTES: usize = 96;
+
+/// What is sent.
+#[derive(Clone, Debug)]
+pub struct Walkthrough {
+    /// Which accelerator.
+    pub build: Build,
+    /// Members that contribute, 1 to 8.
+    pub workers: u8,
+    /// Floats in the segment, 1 to 366.
+    pub floats: u16,
+    /// Decides about the floats.
+    pub seed: u64,
+    /// Where the waveforms go: a Value Change Dump, and a picture of the streams and the stages between them.
+    pub vcd: Option<PathBuf>,
+    /// Needs `vcd`.
+    pub svg: Option<PathBuf>,
+}
+
+/// When what went in and came out.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Sight {
+    /// One for each worker.
+    pub contributions: Vec<Passage>,
+    /// A frame of somebody else, sent right before the last contribution.
+    pub ordinary_in: Passage,
+    /// The same frame at the output.
+    pub ordinary_out: Passage,
+    /// The sum.
+    pub result: Passage,
+    /// Cycles from the last beat of the last contribution to the last beat of the result.
+    pub latency_cycles: u64,
+}
+
+/// Why nothing was shown.
+#[derive(Debug, thiserror::Error)]
+pub enum WalkthroughError {
+    /// No job.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The waveforms cannot be written.
+    #[error("{}: {source}", path.display())]
+    Write {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The picture cannot be drawn.
+    #[error("{}: {reason}", path.display())]
+    Draw {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The simulated board is wrong.
+    #[error("the board gave {0:?}, expected the ordinary frame and the sum of the contributions")]
+    Wrong(Vec<Frame>),
+}
+
+impl Walkthrough {
+    /// Sends one contribution of each worker, all right behind each other and an ordinary frame before the last, and
+    /// compares what comes out with the sum that [`add`] makes.
+    ///
+    /// # Errors
+    /// If files cannot be written, or if something else came out.
+    ///
+    /// # Panics
+    /// If workers or floats are out of range.
+    pub fn run(&self) -> Result<Sight, WalkthroughError> {
+        assert!(
+            (1..=MEMBERS).contains(&usize::from(self.workers)) && (1..=MAX_FLOATS).contains(&self.floats)
+        );
+        let (commands, expected) = self.frames();
+        let mut device = RustDevice::new(self.build);
+        let writes = self.setup().writes()?;
+        let configure: Vec<_> = writes.into_iter().map(|(at, value)| Command::Write(at, value)).collect();
+        let Ok(_) = device.run(&configure);
+        if let Some(path) = &self.vcd {
+            let begun = File::create(path).and_then(|file| device.trace(file));
+            begun.map_err(|source| WalkthroughError::Write { path: path.clone(), source })?;
+        }
+        let Ok(report) = device.run(&commands);
+        if let Some(path) = &self.vcd {
+            device.end_trace().map_err(|source| WalkthroughError::Write { path: path.clone(), source })?;
+        }
+        let bytes: Vec<_> = report.frames.iter().map(|frame| &frame.bytes).collect();
+        if bytes != expected.iter().collect::<Vec<_>>() {
+            return Err(WalkthroughError::Wrong(report.frames));
+        }
+        let sight = Self::sight(&device);
+        if let (Some(vcd), Some(svg)) = (&self.vcd, &self.svg) {
+            draw(vcd, svg, sight.result.last_cycle + 4)?;
+        }
+        Ok(sight)
+    }
+
+    fn sight(device: &RustDevice) -> Sight {
+        let passages = device.passages();
+        let mut contributions = passages.entered.clone();
+        let ordinary_in = contributions.remove(contributions.len() - 2);
+        let last = contributions[contributions.len() - 1].last_cycle;
+        let (ordinary_out, result) = (passages.left[0], passages.left[1]);
+        Sight { contributions, ordinary_in, ordinary_out, result, latency_cycles: result.last_cycle - last }
+    }
+
+    fn setup(&self) -> JobSetup {
+        let floats = self.floats;
+        JobSetup {
+            id: 1,
+            layout: VectorLayout::new(u32::from(floats), floats).expect("floats are in range"),
+            base: Round::new(0),
+            threshold: self.workers,
+            members: (0..self.workers)
+                .map(|number| Member { address: address(number), is_switch: false })
+                .collect(),
+        }
+    }
+
+    /// What goes in, and what has to come out.
+    fn frames(&self) -> (Vec<Command>, [Vec<u8>; 2]) {
+        let mut random = ChaCha8Rng::seed_from_u64(self.seed);
+        let seg = |contributions| Seg {
+            index: SegmentIndex::new(0).expect("there is a first segment"),
+            round: Round::new(0),
+            contributions,
+        };
+        let mut sum = vec![0; usize::from(self.floats)];
+        let mut commands = Vec::new();
+        for number in 0..self.workers {
+            let floats: Vec<_> = sum.iter().map(|_| random.random_range(-1.0_f32..1.0).to_bits()).collect();
+            sum = sum.iter().zip(&floats).map(|(a, b)| add(*a, *b)).collect();
+            let bytes = member_frame(address(number), Class::Data, &contribution(seg(1), &floats));
+            commands.push(Command::Send(Frame { bytes, source: 1 << (2 * (number % 4)), destination: 0 }));
+        }
+        let mut ordinary = vec![0; ORDINARY_LEN_BYTES];
+        random.fill_bytes(&mut ordinary);
+        // IPv6.
+        ordinary[12..14].copy_from_slice(&[0x86, 0xdd]);
+        let frame = Frame { bytes: ordinary.clone(), source: 1, destination: 0 };
+        commands.insert(commands.len() - 1, Command::Send(frame));
+        (commands, [ordinary, result_frame(&contribution(seg(u16::from(self.workers)), &sum))])
+    }
+}
+
+fn address(number: u8) -> SocketAddrV4 {
+    SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 10 + number), 4000)
+}
+
+fn draw(vcd: &Path, svg: &Path, cycles: u64) -> Result<(), WalkthroughError> {
+    let failed = |reason: String| WalkthroughError::Draw { path: svg.to_owned(), reason };
+    let (Some(from), Some(to)) = (vcd.to_str(), svg.to_str()) else {
+        return Err(failed("the path is not UTF-8".to_owned()));
+    };
+    vcd_to_svg(from, to, &SHOWN, 0, cycles * CYCLE_PS).map_err(|error| failed(format!("{error:#}")))
+}
+
+impl fmt::Display for Sight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:<28}{:>12}{:>12}", "", "first cycle", "last cycle")?;
+        let mut line = |name: &str, passage: &Passage| {
+            writeln!(f, "{name:<28}{:>12}{:>12}", passage.first_cycle, passage.last_cycle)
+        };
+        for (number, passage) in self.contributions.iter().enumerate() {
+            line(&format!("contribution {number} goes in"), passage)?;
+        }
+        line("ordinary frame goes in", &self.ordinary_in)?;
+        line("ordinary frame comes out", &self.ordinary_out)?;
+        line("result comes out", &self.result)?;
+        let cycles = self.latency_cycles;
+        write!(
+            f,
+            "last beat in to last beat out: {cycles} cycles, {} ns at 200 MHz",
+            cycles * CYCLE_PS / 1000
+        )
+    }
+}

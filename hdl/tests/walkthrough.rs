@@ -1,0 +1,48 @@
+//! `simulate`: what it says of a segment, and the waveforms that it writes.
+
+use std::fs;
+
+use hdl::accelerator::Build;
+use hdl::walkthrough::{Walkthrough, WalkthroughError};
+
+fn walkthrough(workers: u8, floats: u16) -> Walkthrough {
+    Walkthrough { build: Build::Slots128, workers, floats, seed: 1, vcd: None, svg: None }
+}
+
+#[test]
+fn frames_of_the_full_mtu_pass_without_a_gap() {
+    let sight = walkthrough(4, 366).run().unwrap();
+    let ends: Vec<_> = sight.contributions.iter().map(|passage| passage.last_cycle).collect();
+    // 1,514 bytes are 48 beats; the ordinary frame of 96 bytes three.
+    assert_eq!(ends, [47, 95, 143, 194]);
+    assert_eq!(sight.result.last_cycle - sight.result.first_cycle, 47);
+    assert!(sight.ordinary_out.last_cycle < sight.result.first_cycle);
+    assert_eq!(sight.latency_cycles, sight.result.last_cycle - 194);
+}
+
+#[test]
+fn one_worker_with_one_float_is_answered() {
+    let sight = walkthrough(1, 1).run().unwrap();
+    assert_eq!(sight.contributions.len(), 1);
+    assert!(sight.result.first_cycle > sight.ordinary_out.last_cycle);
+}
+
+#[test]
+fn the_waveforms_show_the_result() {
+    let directory = tempfile::tempdir().unwrap();
+    let (vcd, svg) = (directory.path().join("a.vcd"), directory.path().join("a.svg"));
+    let shown = Walkthrough { vcd: Some(vcd.clone()), svg: Some(svg.clone()), ..walkthrough(2, 8) };
+    shown.run().unwrap();
+    let (vcd, svg) = (fs::read_to_string(vcd).unwrap(), fs::read_to_string(svg).unwrap());
+    assert!(vcd.contains("$timescale 1 ps $end") && vcd.contains("m_axis_tlast"));
+    assert!(svg.contains("uut.m_axis_tvalid") && svg.contains("</svg>"));
+}
+
+#[test]
+fn a_trace_that_cannot_be_written_names_its_file() {
+    let path = "/dev/full/a.vcd".into();
+    let error = Walkthrough { vcd: Some(path), ..walkthrough(1, 1) }.run().unwrap_err();
+    assert!(matches!(error, WalkthroughError::Write { .. }) && error.to_string().contains("/dev/full"));
+    let error = Walkthrough { vcd: Some("/dev/full".into()), ..walkthrough(1, 1) }.run().unwrap_err();
+    assert!(error.to_string().contains("No space left"), "{error}");
+}
