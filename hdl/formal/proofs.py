@@ -1,0 +1,140 @@
+"""What is proved of which module, and the faults that the proofs must find. Paths are below `iswitch_accel`."""
+
+from dataclasses import dataclass, field
+
+QUEUES = {
+    path: f"datapath/{path}"
+    for path in ("ingress/beats", "ingress/headers", "decisions", "results", "bursts", "sums", "leaving")
+}
+
+
+@dataclass(frozen=True)
+class Proof:
+    """One run of SymbiYosys. `mode`: `prove` is k-induction with k = `depth`, for all time; `bmc` looks at the first
+    `depth` cycles after power-up; `cover` wants to see each of the covered states within `depth` cycles."""
+
+    name: str
+    says: str
+    top: str
+    depth: int
+    mode: str = "prove"
+    # Path of a module: the files with its properties.
+    properties: dict = field(default_factory=dict)
+    # Paths of modules whose outputs may be anything.
+    cut: tuple = ()
+    # The rule for the senders and receivers of queues: assumed of any, or asserted of those that are there.
+    rule: str = "assume"
+    # A fault: path of a module, pattern, replacement. The proof must fail.
+    fault: tuple = None
+
+
+def queue(path, name):
+    """The same properties of each queue by itself."""
+    top = QUEUES[path]
+    return Proof(
+        name, f"queue {path}: bounds, order, valid and data stable; any sender within the margin", top, 3,
+        properties={top: ("fifo.v",)}, cut=(f"{top}/ram",),
+    )
+
+
+def queues_in(top, name, says, depth, paths, cut):
+    """Queues with the senders and receivers that they have."""
+    rams = tuple(f"{QUEUES[path]}/ram" for path in paths)
+    return Proof(
+        name, says, top, depth, properties={QUEUES[path]: ("fifo.v",) for path in paths}, cut=(*cut, *rams),
+        rule="assert",
+    )
+
+
+SCOREBOARD = "datapath/accumulator/scoreboard"
+LOOP = tuple(f"datapath/accumulator/{part}" for part in ("adders", "buffer", "first_zero", "write_zero"))
+PARTS = ("ingress", "control", "walker", "counter", "decisions", "results", "separator", "bursts", "accumulator",
+         "sums", "output_module", "merge", "leaving")
+
+
+def all_but(*kept):
+    """The parts of the datapath that are cut off."""
+    return tuple(f"datapath/{part}" for part in PARTS if part not in kept)
+
+
+def proof(name, says, top, depth, *files, **more):
+    """A proof with properties in one module."""
+    return Proof(name, says, top, depth, properties={top: files}, **more)
+
+
+COUNTER = "datapath/counter"
+STEP = {
+    COUNTER: ("seg_counter.v",),
+    f"{COUNTER}/lookup": ("seg_lookup.v",),
+    f"{COUNTER}/lookup/slots": ("slot_table.v",),
+}
+WORDS = (f"{COUNTER}/lookup/slots/words",)
+SUMS = queues_in(
+    "datapath", "credit", "the sums queue never overflows: the scoreboard's credit suffices", 14, ("sums",),
+    (*all_but("accumulator", "sums", "output_module"), *LOOP),
+)
+
+PROOFS = [
+    proof("scoreboard", "no burst is issued while its address is in flight, nor without credit; bounded wait",
+          SCOREBOARD, 3, "scoreboard.v"),
+    proof("scoreboard-reached", "hazard then issue, one burst a cycle, wait for credit", SCOREBOARD, 24,
+          "scoreboard.v", mode="cover"),
+    *(queue(path, "queue-" + path.split("/")[-1]) for path in QUEUES),
+    proof("queue-reached", "full but for the margin, then empty", QUEUES["decisions"], 44, "fifo.v",
+          mode="cover", cut=(QUEUES["decisions"] + "/ram",)),
+    proof("memory-lut", "what is read is what was written", QUEUES["sums"] + "/ram", 2, "lut_ram.v"),
+    proof("memory-block", "what is read is what was written", WORDS[0], 2, "block_ram.v"),
+    SUMS,
+    queues_in("datapath/ingress", "ingress", "the queues of beats and headers: `tready` never lies", 8,
+              ("ingress/beats", "ingress/headers"), ("datapath/ingress/member_table",)),
+    queues_in("datapath", "decided", "the queues of decisions and results never overflow", 9,
+              ("decisions", "results"),
+              (*all_but("counter", "decisions", "results", "separator", "output_module"),
+               f"{COUNTER}/lookup", "datapath/separator/slicer", "datapath/output_module/header")),
+    queues_in("datapath", "bursts", "the burst queue never overflows", 9, ("bursts",),
+              (*all_but("separator", "bursts", "accumulator"), *LOOP)),
+    queues_in("datapath", "leaving", "the output queue never overflows; m_axis keeps to AXI-Stream", 4,
+              ("leaving",), all_but("merge", "leaving")),
+    Proof("seg-counter", "contributors, totals, H: kept by each step; one decision for each frame", COUNTER, 9,
+          properties=STEP, cut=WORDS),
+    Proof("seg-counter-reached", "completed, duplicate, finished by the host", COUNTER, 14, "cover",
+          properties=STEP, cut=WORDS),
+    proof("output", "results keep to AXI-Stream: stable, tkeep a run of ones, tlast by the length",
+          "datapath/output_module", 8, "output_module.v"),
+    proof("output-reached", "two results with pauses", "datapath/output_module", 32, "output_module.v",
+          mode="cover"),
+    proof("merge", "packets are not interleaved, lost or made up; a result waits for one packet",
+          "datapath/merge", 3, "merge.v", "merge_fair.v"),
+    proof("merge-reached", "a result between two ordinary packets", "datapath/merge", 12, "merge.v", mode="cover"),
+    proof("axi-lite", "one answer for each request, kept until it is taken", "axi", 5, "axi_lite.v"),
+    proof("axi-lite-reached", "a read after a write", "axi", 12, "axi_lite.v", mode="cover"),
+]
+
+
+def fault(name, says, proof_name, depth, path, old, new):
+    """A proof that must fail within so many cycles after power-up, because of a fault in a module."""
+    base = next(proof for proof in PROOFS if proof.name == proof_name)
+    return Proof("fault-" + name, says, base.top, depth, "bmc", base.properties, base.cut, base.rule,
+                 (path, old, new))
+
+
+FAULTS = [
+    fault("scoreboard-last", "the oldest entry is not looked at", "scoreboard", 16, SCOREBOARD,
+          r"if \(same\$8\$q\)", "if (1'b0)"),
+    fault("scoreboard-credit", "a burst is issued without credit", "scoreboard", 8, SCOREBOARD,
+          r"credit \| ~waiting_flags", "1'b1 | ~waiting_flags"),
+    fault("queue-margin", "a queue that keeps no place free", "queue-decisions", 24, QUEUES["decisions"],
+          r"limit = 8'h0c", "limit = 8'h10"),
+    fault("credit-margin", "the sums queue keeps one place free", "credit", 60, QUEUES["sums"],
+          r"limit = 8'h12", "limit = 8'h1f"),
+    fault("output-valid", "valid falls before the beat is taken", "output", 12, "datapath/output_module",
+          r"if \(moves\) begin\n( *)out_valid\$d = 1'b0", r"if (1'b1) begin\n\1out_valid$d = 1'b0"),
+    fault("output-spill", "the last beat of some lengths is missing", "output", 14, "datapath/output_module",
+          r"spills\$d = before_last\[32'h2\] \|", "spills$d = "),
+    fault("merge-midway", "a result may begin inside a packet", "merge", 8, "datapath/merge",
+          r"\(~moves & ~midway\$q\)", "(~moves)"),
+    fault("counter-duplicate", "a member may contribute twice", "seg-counter", 12, f"{COUNTER}/lookup/verdict",
+          r"weighed\$d\[\(64'h2\)\+:\(1\)\] = entry\[\(64'h0\)\+:\(1\)\] &", "weighed$d[(64'h2)+:(1)] = 1'b0 &"),
+    fault("counter-total", "a total that does not fit is summed", "seg-counter", 12, f"{COUNTER}/lookup/verdict",
+          r"new_total > 32'hfffe", "1'b0"),
+]

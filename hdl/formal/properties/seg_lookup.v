@@ -1,0 +1,66 @@
+// The Seg counter's step: what a slot holds is kept by each contribution, so it holds after all of them.
+
+// Names of internals, at the commit.
+wire f_accepted = commit && verdict$accept;
+wire [71:0] f_old = slots$entry;
+wire [71:0] f_new = slots$write_entry;
+wire f_writes = slots$write;
+wire [7:0] f_participants = rounds$participants;
+wire [7:0] f_needed = rounds$needed;
+
+// Records: `Entry`, `Key`, `Job`, `Decision` of records.rs.
+wire f_was_open = f_old[0];
+wire f_was_done = f_old[1];
+wire [16:0] f_old_tag = f_old[19:3];
+wire [23:0] f_old_round = f_old[43:20];
+wire [7:0] f_old_members = f_was_open ? f_old[51:44] : 8'h0;
+wire [15:0] f_old_total = f_was_open ? f_old[67:52] : 16'h0;
+wire [7:0] f_new_members = f_new[51:44];
+wire [15:0] f_new_total = f_new[67:52];
+wire [23:0] f_index = key[23:0];
+wire [23:0] f_round = key[47:24];
+wire [15:0] f_weight = key[63:48];
+wire [15:0] f_udp_len = key[79:64];
+wire [7:0] f_own = 8'h1 << key[82:80];
+wire f_forced = key[85];
+wire [23:0] f_last_index = job[47:24];
+wire [8:0] f_floats = f_index == f_last_index ? job[65:57] : job[56:48];
+wire [23:0] f_ahead = f_round - f_old_round;
+
+function [3:0] f_ones(input [7:0] bits);
+    f_ones = bits[0] + bits[1] + bits[2] + bits[3] + bits[4] + bits[5] + bits[6] + bits[7];
+endfunction
+// What an open slot holds: members, each a worker's gradient unless it is a switch, and a total that fits.
+function f_sound(input [71:0] slot_entry, input [7:0] which_are_switches);
+    f_sound = !(slot_entry[0] && slot_entry[1])
+        && (!slot_entry[0] || (slot_entry[51:44] != 0 && slot_entry[67:52] <= 16'hfffe
+            && ((slot_entry[51:44] & which_are_switches) != 0 || slot_entry[67:52] == f_ones(slot_entry[51:44]))));
+endfunction
+
+wire f_contributes = f_accepted && !f_forced;
+wire [3:0] f_count = f_ones(f_new_members & f_participants);
+always @(posedge clock) begin
+    assume (f_sound(f_old, switches));
+
+    stays_sound: assert (!f_writes || f_sound(f_new, switches));
+    only_participants: assert (!f_contributes || (f_own & f_participants) != 0);
+    only_known_and_well_formed: assert (!f_contributes || (key[83] && !key[84]));
+    each_member_once: assert (!f_contributes || (f_old_members & f_own) == 0);
+    adds_itself_to_the_members: assert (!f_contributes || f_new_members == (f_old_members | f_own));
+    adds_its_weight: assert (!f_contributes || f_new_total == f_old_total + f_weight);
+    a_worker_weighs_one: assert (!f_contributes || (f_own & switches) != 0 || f_weight == 1);
+    total_does_not_wrap: assert (!f_contributes || {1'b0, f_old_total} + f_weight <= 17'h0fffe);
+    count_in_range: assert (!f_contributes || f_count <= 8);
+    done_when_enough: assert (!f_contributes || f_new[1] == (f_count >= f_needed && f_count != 0));
+    open_or_done: assert (!f_accepted || f_new[0] == !f_new[1]);
+    only_the_segment_that_is_open: assert (!(f_accepted && f_was_open)
+        || (f_old_round == f_round && f_old_tag == f_index[23:7]));
+    never_an_older_round: assert (!(f_contributes && (f_was_open || f_was_done)) || f_ahead <= 1);
+    first_reads_as_zero: assert (!f_accepted || decision[3] == !f_was_open);
+    last_goes_out: assert (!f_accepted || decision[4] == f_new[1]);
+    only_indices_of_the_vector: assert (!f_accepted || f_index <= f_last_index);
+    only_the_right_length: assert (!f_contributes || f_udp_len == 16 + 4 * f_floats);
+    forced_adds_nothing: assert (!(f_accepted && f_forced)
+        || (f_was_open && f_new[1] && f_new_members == f_old_members && f_new_total == f_old_total));
+    refused_writes_nothing: assert (!commit || verdict$accept || !f_writes);
+end
