@@ -34,6 +34,15 @@ class Netlist:
         name = self.name(path)
         return {key: text for key, text in self.modules.items() if key == name or key.startswith(name + "$")}
 
+    def cut(self, path, cuts):
+        """The modules from that path on; of those at `cuts` nothing is left but what may come out of them."""
+        modules = self.below(path)
+        for name in map(self.name, cuts):
+            for inner in [key for key in modules if key.startswith(name + "$")]:
+                del modules[inner]
+            modules[name] = stub(modules[name])
+        return modules
+
     def limit_margin(self, path):
         """Places that a queue keeps free when it says that it has no room."""
         text = self.modules[self.name(path)]
@@ -57,6 +66,17 @@ def array(text, name):
     if found != set(range(len(found))) or not found:
         raise NetlistError(f"there is no array {name}")
     return [f"{name}${i}$q" for i in reversed(range(len(found)))]
+
+
+def stub(text):
+    """A module of that shape whose outputs may be anything at any time."""
+    head = text[:text.index(");\n") + 3]
+    ports = re.findall(r"^    (input wire|output reg)  (\[\d+:0\] )?([\w$]+);$", text, re.M)
+    lines = [f"    {kind}  {bits}{name};" for kind, bits, name in ports]
+    for kind, bits, name in ports:
+        if kind == "output reg":
+            lines += [f"    (* anyseq *) reg {bits}f_any_{name};", f"    always @(*) {name} = f_any_{name};"]
+    return head + "\n".join(lines) + "\n" + text[text.rindex("endmodule"):]
 
 
 def properties(file, text, tokens):

@@ -26,6 +26,8 @@ class Proof:
     rule: str = "assume"
     # A fault: path of a module, pattern, replacement. The proof must fail.
     fault: tuple = None
+    # Takes minutes: run only by its name or with --slow.
+    slow: bool = False
 
 
 def queue(path, name):
@@ -68,11 +70,22 @@ STEP = {
     f"{COUNTER}/lookup": ("seg_lookup.v",),
     f"{COUNTER}/lookup/slots": ("slot_table.v",),
 }
+OUTPUT = "datapath/output_module"
 WORDS = (f"{COUNTER}/lookup/slots/words",)
 SUMS = queues_in(
     "datapath", "credit", "the sums queue never overflows: the scoreboard's credit suffices", 14, ("sums",),
     (*all_but("accumulator", "sums", "output_module"), *LOOP),
 )
+
+BURSTS = queues_in(
+    "datapath", "bursts", "the burst queue never overflows", 9, ("bursts",),
+    (*all_but("separator", "bursts", "accumulator"), *LOOP),
+)
+INGRESS = queues_in(
+    "datapath/ingress", "ingress", "the queues of beats and headers: `tready` never lies", 8,
+    ("ingress/beats", "ingress/headers"), ("datapath/ingress/member_table",),
+)
+INGRESS.properties["datapath/ingress"] = ("ingress.v",)
 
 PROOFS = [
     proof("scoreboard", "no burst is issued while its address is in flight, nor without credit; bounded wait",
@@ -85,24 +98,23 @@ PROOFS = [
     proof("memory-lut", "what is read is what was written", QUEUES["sums"] + "/ram", 2, "lut_ram.v"),
     proof("memory-block", "what is read is what was written", WORDS[0], 2, "block_ram.v"),
     SUMS,
-    queues_in("datapath/ingress", "ingress", "the queues of beats and headers: `tready` never lies", 8,
-              ("ingress/beats", "ingress/headers"), ("datapath/ingress/member_table",)),
+    INGRESS,
     queues_in("datapath", "decided", "the queues of decisions and results never overflow", 9,
               ("decisions", "results"),
               (*all_but("counter", "decisions", "results", "separator", "output_module"),
                f"{COUNTER}/lookup", "datapath/separator/slicer", "datapath/output_module/header")),
-    queues_in("datapath", "bursts", "the burst queue never overflows", 9, ("bursts",),
-              (*all_but("separator", "bursts", "accumulator"), *LOOP)),
+    BURSTS,
     queues_in("datapath", "leaving", "the output queue never overflows; m_axis keeps to AXI-Stream", 4,
               ("leaving",), all_but("merge", "leaving")),
     Proof("seg-counter", "contributors, totals, H: kept by each step; one decision for each frame", COUNTER, 9,
           properties=STEP, cut=WORDS),
     Proof("seg-counter-reached", "completed, duplicate, finished by the host", COUNTER, 14, "cover",
           properties=STEP, cut=WORDS),
+    proof("result-header", "length and tkeep of a result", f"{OUTPUT}/header", 6, "result_header.v"),
     proof("output", "results keep to AXI-Stream: stable, tkeep a run of ones, tlast by the length",
-          "datapath/output_module", 8, "output_module.v"),
-    proof("output-reached", "two results with pauses", "datapath/output_module", 32, "output_module.v",
-          mode="cover"),
+          OUTPUT, 3, "output_module.v", cut=(f"{OUTPUT}/header",)),
+    proof("output-reached", "two results with pauses", OUTPUT, 32, "output_module.v", mode="cover",
+          cut=(f"{OUTPUT}/header",)),
     proof("merge", "packets are not interleaved, lost or made up; a result waits for one packet",
           "datapath/merge", 3, "merge.v", "merge_fair.v"),
     proof("merge-reached", "a result between two ordinary packets", "datapath/merge", 12, "merge.v", mode="cover"),
@@ -111,11 +123,11 @@ PROOFS = [
 ]
 
 
-def fault(name, says, proof_name, depth, path, old, new):
+def fault(name, says, proof_name, depth, path, old, new, slow=False):
     """A proof that must fail within so many cycles after power-up, because of a fault in a module."""
     base = next(proof for proof in PROOFS if proof.name == proof_name)
     return Proof("fault-" + name, says, base.top, depth, "bmc", base.properties, base.cut, base.rule,
-                 (path, old, new))
+                 (path, old, new), slow)
 
 
 FAULTS = [
@@ -124,15 +136,19 @@ FAULTS = [
     fault("scoreboard-credit", "a burst is issued without credit", "scoreboard", 8, SCOREBOARD,
           r"credit \| ~waiting_flags", "1'b1 | ~waiting_flags"),
     fault("queue-margin", "a queue that keeps no place free", "queue-decisions", 24, QUEUES["decisions"],
-          r"limit = 8'h0c", "limit = 8'h10"),
+          r"limit = 8'hc;", "limit = 8'h10;"),
     fault("credit-margin", "the sums queue keeps one place free", "credit", 60, QUEUES["sums"],
-          r"limit = 8'h12", "limit = 8'h1f"),
-    fault("output-valid", "valid falls before the beat is taken", "output", 12, "datapath/output_module",
+          r"limit = 8'h12;", "limit = 8'h1f;", slow=True),
+    fault("separator-room", "what is missing of a frame is filled up without room", "bursts", 46,
+          "datapath/separator", r"\(flush\$q & burst_room\)", "flush$q", slow=True),
+    fault("merge-room", "a result that waits for room loses its turn", "merge", 12, "datapath/merge",
+          r"\(room & ~moves & ~midway\$q\)", "(~moves & ~midway$q)"),
+    fault("output-valid", "valid falls before the beat is taken", "output", 12, OUTPUT,
           r"if \(moves\) begin\n( *)out_valid\$d = 1'b0", r"if (1'b1) begin\n\1out_valid$d = 1'b0"),
-    fault("output-spill", "the last beat of some lengths is missing", "output", 14, "datapath/output_module",
+    fault("output-spill", "the last beat of some lengths is missing", "output", 14, OUTPUT,
           r"spills\$d = before_last\[32'h2\] \|", "spills$d = "),
     fault("merge-midway", "a result may begin inside a packet", "merge", 8, "datapath/merge",
-          r"\(~moves & ~midway\$q\)", "(~moves)"),
+          r"\(room & ~moves & ~midway\$q\)", "(room & ~moves)"),
     fault("counter-duplicate", "a member may contribute twice", "seg-counter", 12, f"{COUNTER}/lookup/verdict",
           r"weighed\$d\[\(64'h2\)\+:\(1\)\] = entry\[\(64'h0\)\+:\(1\)\] &", "weighed$d[(64'h2)+:(1)] = 1'b0 &"),
     fault("counter-total", "a total that does not fit is summed", "seg-counter", 12, f"{COUNTER}/lookup/verdict",

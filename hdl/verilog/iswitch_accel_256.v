@@ -14850,7 +14850,7 @@ module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary
         if (moves) begin
             midway$d = ~ends;
         end
-        if ((moves & ends) | (~moves & ~midway$q)) begin
+        if ((moves & ends) | (room & ~moves & ~midway$q)) begin
             state$d = MergeState$Ordinary;
             if ((state$q == MergeState$Ordinary) & result_valid) begin
                 state$d = MergeState$Result;
@@ -16029,7 +16029,7 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
         forces = busy$q & current$q[(64'h2)+:(1)] & burst_room & ~flush$q;
         take = sums | (bypass_valid & bypass_ready) | (busy$q & current$q[(64'h1)+:(1)] & flit_valid);
         flit_pop = take;
-        emit = active$q & (flush$q | (sums & beat$q[32'h1]) | forces);
+        emit = active$q & ((flush$q & burst_room) | (sums & beat$q[32'h1]) | forces);
         finished = (take & flit[(64'h1a0)+:(1)]) | (forces & active$q & ends$q);
         decision_pop = decision_valid & (~busy$q | finished);
         if (take & ~beat$q[32'h1]) begin

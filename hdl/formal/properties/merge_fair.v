@@ -5,4 +5,5 @@ always @(posedge clock) begin
     else if (f_ordinary_moves && ordinary[416]) f_passed <= f_passed + 1;
     if (reset) f_passed <= 0;
     result_waits_for_one_packet: assert (f_passed <= 1);
+    assert (f_passed == 0 || f_on_result);
 end

@@ -10,6 +10,8 @@ wire [5:0] f_left = left$q;
 wire f_spills = spills$q;
 wire [15:0] f_header_len = header$frame_len;
 wire [31:0] f_header_keep = header$keep;
+wire f_preparing = state$q == OutputState$Prepare;
+wire [1:0] f_cycles = waited$q;
 wire f_has_info = state$q != OutputState$Idle;
 wire f_has_header = f_body || f_tail || state$q == OutputState$Head;
 
@@ -29,6 +31,9 @@ endfunction
 reg [5:0] f_beats = 0;
 reg [15:0] f_frame_len = 0;
 reg [6:0] f_taken = 0;
+reg [72:0] f_info = 0;
+reg [2:0] f_held = 0;
+wire [3:0] f_since = held_info$q == f_info ? f_held + 1 : 0;
 reg f_stalled = 0;
 reg [416:0] f_shown = 0;
 wire [5:0] f_expected = (f_len + 31) >> 5;
@@ -40,11 +45,15 @@ always @(posedge clock) begin
     if (sum_pop) f_taken <= f_taken + 1;
     f_stalled <= valid && !ready && !reset;
     f_shown <= flit;
+    f_info <= held_info$q;
+    f_held <= held_info$q != f_info ? 0 : f_held == 7 ? 7 : f_held + 1;
     if (reset) begin f_beats <= 0; f_taken <= 0; end
 end
 
 always @(posedge clock) begin
     // Segments have 1 to 366 floats.
+    // What result_header.v proves.
+    assume (f_since < 4 || (f_header_len == f_natural_len(f_floats) && f_header_keep == f_ones(f_header_len)));
     assume (!info_valid || (f_floats_in >= 1 && f_floats_in <= 366));
 
     valid_until_taken: assert (!f_stalled || valid);
@@ -65,7 +74,8 @@ always @(posedge clock) begin
     assert (!f_body || f_left + f_taken == f_bursts_less_1);
     assert (!f_tail || f_taken == f_bursts_less_1 + 1);
     assert (!f_tail || f_spills);
-    assert (!f_has_header || (f_header_len == f_natural_len(f_floats) && f_header_keep == f_ones(f_header_len)));
+    assert (!f_has_header || f_since >= 4);
+    assert (!f_preparing || f_since >= f_cycles);
     assert (!(f_body || f_tail) || f_beats + valid == 1 + f_taken);
     assert (!((f_body || f_tail) && valid) || (!f_last && f_len == f_header_len));
     assert (!((f_body || f_tail) && f_beats != 0) || f_frame_len == f_header_len);

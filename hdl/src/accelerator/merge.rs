@@ -53,8 +53,9 @@ impl Logic for Merge {
         if self.moves.val() {
             self.midway.d.next = !self.ends.val();
         }
-        // A result that waits is next; after it an ordinary packet, if there is one.
-        if (self.moves.val() & self.ends.val()) | (!self.moves.val() & !self.midway.q.val()) {
+        // A result that waits is next, until there is room; after it an ordinary packet, if there is one.
+        if (self.moves.val() & self.ends.val()) | (self.room.val() & !self.moves.val() & !self.midway.q.val())
+        {
             self.state.d.next = MergeState::Ordinary;
             if (self.state.q.val() == MergeState::Ordinary) & self.result_valid.val() {
                 self.state.d.next = MergeState::Result;

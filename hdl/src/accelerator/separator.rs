@@ -69,7 +69,8 @@ impl Logic for Separator {
             | (self.busy.q.val() & self.current.q.val().drop & self.flit_valid.val());
         self.flit_pop.next = self.take.val();
         self.emit.next = self.active.q.val()
-            & (self.flush.q.val() | (self.sums.val() & self.beat.q.val().get_bit(1)) | self.forces.val());
+            & ((self.flush.q.val() & self.burst_room.val()) | (self.sums.val() & self.beat.q.val().get_bit(1))
+                | self.forces.val());
         self.finished.next = (self.take.val() & self.flit.val().last)
             | (self.forces.val() & self.active.q.val() & self.ends.q.val());
         self.decision_pop.next = self.decision_valid.val() & (!self.busy.q.val() | self.finished.val());
