@@ -141,8 +141,6 @@ FAULTS = [
           r"limit = 8'hc;", "limit = 8'h10;"),
     fault("credit-margin", "the sums queue keeps one place free", "credit", 60, QUEUES["sums"],
           r"limit = 8'h12;", "limit = 8'h1f;", slow=True),
-    fault("separator-room", "what is missing of a frame is filled up without room", "bursts", 46,
-          "datapath/separator", r"\(flush\$q & burst_room\)", "flush$q", slow=True),
     fault("merge-room", "a result that waits for room loses its turn", "merge", 12, "datapath/merge",
           r"\(room & ~moves & ~midway\$q\)", "(~moves & ~midway$q)"),
     fault("output-valid", "valid falls before the beat is taken", "output", 12, OUTPUT,
