@@ -1,7 +1,5 @@
 // Drives the Verilated accelerator: commands on standard input, frames on standard output (see
 // src/simulation/verilated.rs for the format). The rules are those of src/simulation/rust_device.rs.
-#include <unistd.h>
-
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +13,10 @@
 namespace {
 
 constexpr unsigned kDrainCycles = 600, kResetCycles = 4, kWakeCycles = 300, kBeat = 32;
+constexpr unsigned kStallCycles = 20'000, kEndlessCycles = 1'000'000;
+
+// The codes of BoardError in src/simulation/device.rs.
+enum Failure : uint8_t { kStalled, kEndless, kKeepGap, kShortBeat };
 
 struct Beat {
     uint8_t data[kBeat];
@@ -29,7 +31,7 @@ std::deque<Beat> beats;
 std::vector<uint8_t> arriving;
 uint8_t arriving_source, arriving_destination, source_pause, sink_pause;
 bool offered;
-uint64_t cycle, started, ended, taken, state = 0x9E3779B97F4A7C15ull;
+uint64_t cycle, fed, started, ended, taken, state = 0x9E3779B97F4A7C15ull;
 unsigned idle;
 
 uint64_t random64() {
@@ -42,11 +44,6 @@ uint64_t random64() {
 bool pauses(uint8_t code) {
     if (code == 0) return false;
     return code == 255 ? cycle % 4 == 3 : random64() % 100 < code;
-}
-
-void fail(const char* what) {
-    std::fprintf(stderr, "device: %s\n", what);
-    std::exit(1);
 }
 
 void get(void* bytes, size_t count) {
@@ -65,11 +62,17 @@ void put(T value) {
     std::fwrite(&value, 1, sizeof value, stdout);
 }
 
+[[noreturn]] void fail(Failure failure) {
+    put<uint8_t>('X');
+    put<uint8_t>(failure);
+    std::exit(0);
+}
+
 void take_output() {
     idle = 0;
     ended = cycle;
     uint32_t keep = top.m_axis_tkeep;
-    if (keep & (keep + 1)) fail("tkeep has a gap");
+    if (keep & (keep + 1)) fail(kKeepGap);
     if (arriving.empty()) {
         arriving_source = top.m_axis_tuser[0] >> 16;
         arriving_destination = top.m_axis_tuser[0] >> 24;
@@ -78,7 +81,7 @@ void take_output() {
     std::memcpy(data, &top.m_axis_tdata, kBeat);
     arriving.insert(arriving.end(), data, data + __builtin_popcount(keep));
     if (!top.m_axis_tlast) {
-        if (keep != 0xffffffffu) fail("a beat before the last is short");
+        if (keep != 0xffffffffu) fail(kShortBeat);
         return;
     }
     put<uint8_t>('F');
@@ -108,6 +111,7 @@ void step(bool open) {
     bool accepted = offered && top.s_axis_tready;
     if (accepted) {
         idle = 0;
+        fed = cycle;
         taken++;
         if (!started) started = cycle;
         ended = cycle;
@@ -150,8 +154,15 @@ void queue_frame() {
     }
 }
 
+// A cycle of a loop that ends only when the board does something.
+void step_or_give_up() {
+    step(true);
+    if (idle >= kStallCycles) fail(kStalled);
+    if (cycle - fed >= kEndlessCycles) fail(kEndless);
+}
+
 void send_queued() {
-    while (!beats.empty()) step(true);
+    for (idle = 0, fed = cycle; !beats.empty();) step_or_give_up();
 }
 
 void write_register() {
@@ -167,9 +178,11 @@ void write_register() {
 void read_register() {
     top.S_AXI_ARADDR = get<uint16_t>();
     top.S_AXI_ARVALID = top.S_AXI_RREADY = 1;
+    idle = 0;
+    fed = cycle;
     step(true);
     top.S_AXI_ARVALID = 0;
-    while (!top.S_AXI_RVALID) step(true);
+    while (!top.S_AXI_RVALID) step_or_give_up();
     put<uint8_t>('V');
     put<uint32_t>(top.S_AXI_RDATA);
     step(true);
@@ -177,12 +190,13 @@ void read_register() {
 }
 
 void drain() {
-    for (idle = 0; idle < kDrainCycles;) step(true);
+    for (idle = 0, fed = cycle; idle < kDrainCycles;) step_or_give_up();
 }
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+    Verilated::commandArgs(argc, argv);
     reset();
     for (;;) {
         switch (get<uint8_t>()) {
@@ -220,7 +234,8 @@ int main() {
                 started = taken = 0;
                 break;
             default:
-                fail("unknown command");
+                std::fprintf(stderr, "device: unknown command\n");
+                return 1;
         }
     }
 }

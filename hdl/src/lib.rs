@@ -16,4 +16,6 @@ pub mod generate;
 pub mod host;
 pub mod primitives;
 pub mod simulation;
+pub mod verification;
+pub mod waivers;
 pub mod walkthrough;

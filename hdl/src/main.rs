@@ -1,4 +1,7 @@
-//! Writes the Verilog, and shows what it does.
+//! Writes the Verilog, shows what it does, and checks it.
+
+mod simulate;
+mod verify_adder;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +11,6 @@ use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand};
 use hdl::accelerator::Build;
 use hdl::generate;
-use hdl::walkthrough::Walkthrough;
 
 /// The iSwitch accelerator for a NetFPGA-SUME, as RTL.
 #[derive(Debug, Parser)]
@@ -27,39 +29,20 @@ enum Command {
         directory: PathBuf,
     },
     /// Send one segment of every worker through a simulated accelerator, and say when what comes out
-    Simulate(Simulate),
-}
-
-#[derive(Debug, clap::Args)]
-struct Simulate {
-    /// Which accelerator
-    #[arg(long, value_enum, default_value_t = Build::Slots128)]
-    build: Build,
-    /// Workers that contribute
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=8))]
-    workers: u8,
-    /// Floats in the segment
-    #[arg(long, default_value_t = 366, value_parser = clap::value_parser!(u16).range(1..=366))]
-    floats: u16,
-    /// Decides about the floats
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
-    /// Write every change of every signal into this file, as a Value Change Dump
-    #[arg(long)]
-    vcd: Option<PathBuf>,
-    /// Draw the streams and the stages between them into this file, as SVG
-    #[arg(long, requires = "vcd")]
-    svg: Option<PathBuf>,
-    /// Print the result as one line of JSON
-    #[arg(long)]
-    json: bool,
+    Simulate(simulate::Options),
+    /// Add random and corner pairs with the adder's Verilog, and compare each sum; needs Verilator
+    VerifyAdder(verify_adder::Options),
 }
 
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
-        Command::Generate { directory } => generate_all(&directory),
-        Command::Simulate(options) => simulate(options),
-    };
+    match Cli::parse().command {
+        Command::Generate { directory } => finish(generate_all(&directory)),
+        Command::Simulate(options) => finish(simulate::run(options)),
+        Command::VerifyAdder(options) => verify_adder::run(&options),
+    }
+}
+
+fn finish(done: Result<()>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -76,17 +59,6 @@ fn generate_all(directory: &Path) -> Result<()> {
             .and_then(|()| fs::write(&path, generate::accelerator(build)))
             .with_context(|| path.display().to_string())?;
         println!("{}", path.display());
-    }
-    Ok(())
-}
-
-fn simulate(options: Simulate) -> Result<()> {
-    let Simulate { build, workers, floats, seed, vcd, svg, json } = options;
-    let sight = Walkthrough { build, workers, floats, seed, vcd, svg }.run()?;
-    if json {
-        println!("{}", serde_json::json!(sight));
-    } else {
-        println!("{sight}");
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use crate::accelerator::Build;
 use crate::accelerator::records::{MAX_FLOATS, MEMBERS};
 use crate::adder::add;
 use crate::host::{JobSetup, Member, SetupError, contribution, member_frame, result_frame};
-use crate::simulation::{Command, Device as _, Frame, Passage, RustDevice};
+use crate::simulation::{BoardError, Command, Device as _, Frame, Passage, RustDevice};
 
 /// What the pictures show, from the input to the output.
 const SHOWN: [&str; 14] = [
@@ -76,6 +76,9 @@ pub enum WalkthroughError {
     /// No job.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// The simulated board fails.
+    #[error(transparent)]
+    Board(#[from] BoardError),
     /// The waveforms cannot be written.
     #[error("{}: {source}", path.display())]
     Write {
@@ -114,12 +117,12 @@ impl Walkthrough {
         let mut device = RustDevice::new(self.build);
         let writes = self.setup().writes()?;
         let configure: Vec<_> = writes.into_iter().map(|(at, value)| Command::Write(at, value)).collect();
-        let Ok(_) = device.run(&configure);
+        device.run(&configure)?;
         if let Some(path) = &self.vcd {
             let begun = File::create(path).and_then(|file| device.trace(file));
             begun.map_err(|source| WalkthroughError::Write { path: path.clone(), source })?;
         }
-        let Ok(report) = device.run(&commands);
+        let report = device.run(&commands)?;
         if let Some(path) = &self.vcd {
             device.end_trace().map_err(|source| WalkthroughError::Write { path: path.clone(), source })?;
         }

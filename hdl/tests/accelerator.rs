@@ -7,7 +7,7 @@ use hdl::accelerator::records::event;
 use hdl::accelerator::registers::{ID, offset};
 use hdl::adder::add;
 use hdl::host::{JobSetup, Member, RESULT_PORTS, contribution, member_frame, result_frame};
-use hdl::simulation::{Command, Device, Frame, Pause, RustDevice};
+use hdl::simulation::{BoardError, Command, Device, Frame, Pause, RustDevice};
 use iswitch_protocol::wire::Class;
 use iswitch_protocol::{Round, Seg, SegmentIndex, VectorLayout};
 
@@ -36,7 +36,7 @@ fn configured(build: Build, setup: &JobSetup) -> RustDevice {
 fn configure(device: &mut RustDevice, setup: &JobSetup) {
     let writes = setup.writes().unwrap();
     let commands: Vec<_> = writes.into_iter().map(|(at, value)| Command::Write(at, value)).collect();
-    let Ok(_) = device.run(&commands);
+    device.run(&commands).unwrap();
 }
 
 fn send(number: u8, payload: &[u8]) -> Command {
@@ -53,8 +53,7 @@ fn floats(len: usize, salt: u32) -> Vec<u32> {
 }
 
 fn read(device: &mut RustDevice, offset: u16) -> u32 {
-    let Ok(value) = device.read(offset);
-    value
+    device.read(offset).unwrap()
 }
 
 fn counter(device: &mut RustDevice, code: u64) -> u32 {
@@ -75,7 +74,7 @@ fn four_contributions_make_one_result() {
             sum = sum.iter().zip(&own).map(|(a, b)| add(*a, *b)).collect();
             commands.push(send(number, &contribution(seg(0, BASE, 1), &own)));
         }
-        let Ok(report) = device.run(&commands);
+        let report = device.run(&commands).unwrap();
         let expected = result_frame(&contribution(seg(0, BASE, 4), &sum));
         assert_eq!(report.frames.len(), 1, "{build:?}, {len} floats");
         assert_eq!(report.frames[0].destination, RESULT_PORTS);
@@ -93,7 +92,7 @@ fn ordinary_frames_pass_untouched() {
         .map(|len| Frame { bytes: (0..len).map(|i| i as u8).collect(), source: 4, destination: 0 })
         .collect();
     let commands: Vec<_> = frames.iter().cloned().map(Command::Send).collect();
-    let Ok(report) = device.run(&commands);
+    let report = device.run(&commands).unwrap();
     assert_eq!(report.frames, frames);
     assert_eq!(counter(&mut device, event::ORDINARY), frames.len() as u32);
 }
@@ -123,7 +122,7 @@ fn a_result_does_not_wait_for_itself() {
 #[test]
 fn registers_follow_the_convention() {
     let mut device = RustDevice::new(Build::Slots128);
-    let Ok(_) = device.run(&[Command::Write(offset::FLIP, 0x1234_5678), Command::Write(offset::DEBUG, 9)]);
+    device.run(&[Command::Write(offset::FLIP, 0x1234_5678), Command::Write(offset::DEBUG, 9)]).unwrap();
     assert_eq!(u64::from(read(&mut device, offset::ID)), ID);
     assert_eq!(read(&mut device, offset::FLIP), !0x1234_5678);
     assert_eq!(read(&mut device, offset::DEBUG), 9);
@@ -136,9 +135,19 @@ fn status_says_what_is_under_way() {
     configure(&mut device, &setup(366, 366));
     assert_eq!(read(&mut device, offset::STATUS), 4, "H");
     for (register, value, bit) in [(offset::RESET, 1 << 4, 9), (offset::FINISH_COUNT, 50, 10)] {
-        device.write(register, value);
+        device.write(register, value).unwrap();
         assert_eq!(read(&mut device, offset::STATUS), 1 << bit | 4, "register {register:#x}");
-        let Ok(_) = device.run(&[]);
+        device.run(&[]).unwrap();
         assert_eq!(read(&mut device, offset::STATUS), 4, "register {register:#x}");
     }
+}
+
+#[test]
+fn a_board_that_stands_still_is_an_error() {
+    let mut device = configured(Build::Slots128, &setup(366, 366));
+    let frame = Frame { bytes: vec![0; 1514], source: 1, destination: 0 };
+    let mut commands = vec![Command::Pauses(Pause::Percent(0), Pause::Percent(100))];
+    // More than all queues hold.
+    commands.extend(vec![Command::Send(frame); 4]);
+    assert_eq!(device.run(&commands), Err(BoardError::Stalled));
 }

@@ -13,6 +13,7 @@ pub mod netns;
 pub mod peers;
 pub mod process;
 pub mod requirements;
+pub mod rtl_mutants;
 pub mod scaling;
 pub mod scratch;
 pub mod simulation;

@@ -8,6 +8,7 @@ mod model;
 pub mod normalise;
 pub mod round;
 pub mod unpack;
+pub mod vectors;
 
 use align::AlignAdd;
 pub use model::add;

@@ -55,6 +55,33 @@ pub struct Report {
     pub beats: u64,
 }
 
+/// What no board may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BoardError {
+    /// It stands still with work left.
+    #[error("stalled: nothing went in or out for {STALL_CYCLES} cycles")]
+    Stalled,
+    /// It goes on without being given anything.
+    #[error("endless: frames come out {ENDLESS_CYCLES} cycles after the last beat that went in")]
+    Endless,
+    /// Bytes of a beat are not those from the first on.
+    #[error("tkeep has a gap")]
+    KeepGap,
+    /// A frame goes on after a beat that is not full.
+    #[error("a beat before the last is short")]
+    ShortBeat,
+    /// Its logic has a loop.
+    #[error("the logic does not settle")]
+    Unsettled,
+}
+
+impl BoardError {
+    /// The error with that code in the protocol of [`super::Verilated`].
+    pub(super) fn from_code(code: u8) -> Option<Self> {
+        [Self::Stalled, Self::Endless, Self::KeepGap, Self::ShortBeat].get(usize::from(code)).copied()
+    }
+}
+
 /// Something that simulates the top module.
 pub trait Device {
     /// Why it may fail.
@@ -73,3 +100,7 @@ pub(super) const DRAIN_CYCLES: u32 = 600;
 pub(super) const RESET_CYCLES: u32 = 4;
 /// Cycles after a reset until all memories are clear.
 pub(super) const WAKE_CYCLES: u32 = 300;
+/// Cycles without any transfer after which a device with work left has stalled: thirty times as long as a drain.
+pub(super) const STALL_CYCLES: u32 = 20_000;
+/// Cycles after the last beat that was taken until everything is out. To finish 1,024 segments takes a fifth of it.
+pub(super) const ENDLESS_CYCLES: u64 = 1_000_000;

@@ -4,7 +4,8 @@ mod device;
 mod rust_device;
 mod trace;
 mod verilated;
+pub mod verilator;
 
-pub use device::{Command, Device, Frame, Pause, Report};
+pub use device::{BoardError, Command, Device, Frame, Pause, Report};
 pub use rust_device::{Passage, Passages, RustDevice};
 pub use verilated::{Verilated, VerilatedError};

@@ -1,14 +1,16 @@
 //! The top module simulated by rust-hdl.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::io::{self, Write};
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use rust_hdl::prelude::*;
 
-use super::device::{Command, DRAIN_CYCLES, Device, Frame, Pause, RESET_CYCLES, Report, WAKE_CYCLES};
+use super::device::{
+    BoardError, Command, DRAIN_CYCLES, Device, ENDLESS_CYCLES, Frame, Pause, RESET_CYCLES, Report,
+    STALL_CYCLES, WAKE_CYCLES,
+};
 use super::trace::Trace;
 use crate::accelerator::{Build, IswitchAccel};
 use crate::axis::{BEAT_LEN_BYTES, Halves, Tuser};
@@ -31,6 +33,8 @@ pub struct RustDevice {
     arriving: Vec<u8>,
     arriving_ports: (u8, u8),
     idle: u32,
+    /// When the last beat was taken in.
+    fed: u64,
     started: Option<u64>,
     ended: u64,
     report: Report,
@@ -68,6 +72,9 @@ struct Beat {
 
 impl RustDevice {
     /// A board after reset.
+    ///
+    /// # Panics
+    /// If its logic has a loop.
     pub fn new(build: Build) -> Self {
         let mut device = Self {
             top: Box::new(IswitchAccel::new(build)),
@@ -80,6 +87,7 @@ impl RustDevice {
             arriving: Vec::new(),
             arriving_ports: (0, 0),
             idle: 0,
+            fed: 0,
             started: None,
             ended: 0,
             report: Report::default(),
@@ -88,7 +96,7 @@ impl RustDevice {
             passages: Passages::default(),
             trace: None,
         };
-        device.reset();
+        device.reset().expect("a board in reset only has to settle");
         device
     }
 
@@ -116,22 +124,25 @@ impl RustDevice {
         self.trace.take().map_or(Ok(()), Trace::end)
     }
 
-    fn settle(&mut self) {
-        assert!(simulate(self.top.as_mut(), MOST_ITERATIONS), "the logic settles");
+    fn settle(&mut self) -> Result<(), BoardError> {
+        if !simulate(self.top.as_mut(), MOST_ITERATIONS) {
+            return Err(BoardError::Unsettled);
+        }
         if let Some(trace) = &mut self.trace {
             trace.half_cycle(self.top.as_ref());
         }
+        Ok(())
     }
 
-    fn reset(&mut self) {
+    fn reset(&mut self) -> Result<(), BoardError> {
         self.beats.clear();
         self.offered = false;
         self.arriving.clear();
         (self.entering, self.leaving) = (None, None);
         self.top.axis_resetn.next = false;
-        (0..RESET_CYCLES).for_each(|_| self.step(false));
+        (0..RESET_CYCLES).try_for_each(|_| self.step(false))?;
         self.top.axis_resetn.next = true;
-        (0..WAKE_CYCLES).for_each(|_| self.step(false));
+        (0..WAKE_CYCLES).try_for_each(|_| self.step(false))
     }
 
     fn pauses(&mut self, pause: Pause) -> bool {
@@ -143,7 +154,7 @@ impl RustDevice {
     }
 
     /// One clock cycle; beats go in and out if `open`.
-    fn step(&mut self, open: bool) {
+    fn step(&mut self, open: bool) -> Result<(), BoardError> {
         self.cycle += 1;
         let (source_pauses, sink_pauses) = (self.pauses(self.source), self.pauses(self.sink));
         let beat = self.beats.front().copied().filter(|_| open && (self.offered || !source_pauses));
@@ -157,7 +168,7 @@ impl RustDevice {
         }
         self.top.m_axis_tready.next = open && !sink_pauses;
         self.top.axis_aclk.next = Clock { clk: false };
-        self.settle();
+        self.settle()?;
         self.idle += 1;
         if let Some(beat) = beat
             && self.top.s_axis_tready.val()
@@ -165,16 +176,17 @@ impl RustDevice {
             self.take_input(beat.last);
         }
         if open && !sink_pauses && self.top.m_axis_tvalid.val() {
-            self.take_output();
+            self.take_output()?;
         }
         self.top.axis_aclk.next = Clock { clk: true };
-        self.settle();
+        self.settle()
     }
 
     fn take_input(&mut self, last: bool) {
         self.beats.pop_front();
         self.offered = false;
         self.idle = 0;
+        self.fed = self.cycle;
         self.report.beats += 1;
         let started = *self.started.get_or_insert(self.cycle);
         self.ended = self.cycle;
@@ -186,13 +198,15 @@ impl RustDevice {
         }
     }
 
-    fn take_output(&mut self) {
+    fn take_output(&mut self) -> Result<(), BoardError> {
         self.idle = 0;
         self.ended = self.cycle;
         let now = self.cycle - self.started.unwrap_or(self.cycle);
         let first_cycle = *self.leaving.get_or_insert(now);
         let keep = self.top.m_axis_tkeep.val().to_u32();
-        assert_eq!(keep & keep.wrapping_add(1), 0, "bytes from the first on");
+        if keep & keep.wrapping_add(1) != 0 {
+            return Err(BoardError::KeepGap);
+        }
         let user = self.top.m_axis_tuser.val();
         if self.arriving.is_empty() {
             self.arriving_ports = (user.source.to_u8(), user.destination.to_u8());
@@ -205,9 +219,10 @@ impl RustDevice {
             self.report.frames.push(Frame { bytes, source, destination });
             self.leaving = None;
             self.passages.left.push(Passage { first_cycle, last_cycle: now });
-        } else {
-            assert_eq!(keep, u32::MAX, "only the last beat is short");
+        } else if keep != u32::MAX {
+            return Err(BoardError::ShortBeat);
         }
+        Ok(())
     }
 
     fn queue(&mut self, frame: &Frame) {
@@ -226,61 +241,77 @@ impl RustDevice {
         }
     }
 
-    fn send_queued(&mut self) {
-        while !self.beats.is_empty() {
-            self.step(true);
+    /// A cycle of a loop that ends only when the board does something.
+    fn step_or_give_up(&mut self) -> Result<(), BoardError> {
+        self.step(true)?;
+        if self.idle >= STALL_CYCLES {
+            return Err(BoardError::Stalled);
         }
+        if self.cycle - self.fed >= ENDLESS_CYCLES {
+            return Err(BoardError::Endless);
+        }
+        Ok(())
     }
 
-    fn drain(&mut self) {
-        self.idle = 0;
-        while self.idle < DRAIN_CYCLES {
-            self.step(true);
+    fn send_queued(&mut self) -> Result<(), BoardError> {
+        (self.idle, self.fed) = (0, self.cycle);
+        while !self.beats.is_empty() {
+            self.step_or_give_up()?;
         }
+        Ok(())
+    }
+
+    fn drain(&mut self) -> Result<(), BoardError> {
+        (self.idle, self.fed) = (0, self.cycle);
+        while self.idle < DRAIN_CYCLES {
+            self.step_or_give_up()?;
+        }
+        Ok(())
     }
 
     /// Sets a register, and does not wait for what that begins.
-    pub fn write(&mut self, offset: u16, value: u32) {
+    pub fn write(&mut self, offset: u16, value: u32) -> Result<(), BoardError> {
         self.top.S_AXI_AWADDR.next = u64::from(offset).into();
         self.top.S_AXI_WDATA.next = u64::from(value).into();
         self.top.S_AXI_AWVALID.next = true;
         self.top.S_AXI_WVALID.next = true;
         self.top.S_AXI_BREADY.next = true;
-        self.step(true);
+        self.step(true)?;
         self.top.S_AXI_AWVALID.next = false;
         self.top.S_AXI_WVALID.next = false;
         // The write takes effect a cycle after it is accepted.
-        (0..2).for_each(|_| self.step(true));
+        (0..2).try_for_each(|_| self.step(true))
     }
 
-    fn do_command(&mut self, command: &Command) {
+    fn do_command(&mut self, command: &Command) -> Result<(), BoardError> {
         match command {
             Command::Send(frame) => {
                 self.queue(frame);
-                self.send_queued();
+                self.send_queued()?;
             }
             Command::Reset(frame, beats) => {
                 self.queue(frame);
                 self.beats.truncate(usize::from(*beats));
-                self.send_queued();
-                self.reset();
+                self.send_queued()?;
+                self.reset()?;
             }
-            Command::Drain => self.drain(),
-            Command::Write(offset, value) => self.write(*offset, *value),
+            Command::Drain => self.drain()?,
+            Command::Write(offset, value) => self.write(*offset, *value)?,
             Command::Pauses(source, sink) => (self.source, self.sink) = (*source, *sink),
         }
+        Ok(())
     }
 }
 
 impl Device for RustDevice {
-    type Error = Infallible;
+    type Error = BoardError;
 
     fn run(&mut self, commands: &[Command]) -> Result<Report, Self::Error> {
         self.report = Report::default();
         self.passages = Passages::default();
         self.started = None;
-        commands.iter().for_each(|command| self.do_command(command));
-        self.drain();
+        commands.iter().try_for_each(|command| self.do_command(command))?;
+        self.drain()?;
         let mut report = std::mem::take(&mut self.report);
         report.cycles = self.started.map_or(0, |started| self.ended - started + 1);
         Ok(report)
@@ -290,13 +321,14 @@ impl Device for RustDevice {
         self.top.S_AXI_ARADDR.next = u64::from(offset).into();
         self.top.S_AXI_ARVALID.next = true;
         self.top.S_AXI_RREADY.next = true;
-        self.step(true);
+        (self.idle, self.fed) = (0, self.cycle);
+        self.step(true)?;
         self.top.S_AXI_ARVALID.next = false;
         while !self.top.S_AXI_RVALID.val() {
-            self.step(true);
+            self.step_or_give_up()?;
         }
         let value = self.top.S_AXI_RDATA.val().to_u32();
-        self.step(true);
+        self.step(true)?;
         Ok(value)
     }
 }

@@ -1,16 +1,16 @@
 //! The generated Verilog, compiled by Verilator into a program that is spoken to through pipes.
 //!
 //! Commands: `S` len u16, source u8, destination u8, bytes; `X` beats u8, then as `S`; `D`; `W` offset u16, value u32;
-//! `R` offset u16; `P` source u8, sink u8; `E`. Answers: `F` as `S`; `V` value u32; `E` cycles u64, beats u64. Integers
-//! are little-endian.
+//! `R` offset u16; `P` source u8, sink u8; `E`. Answers: `F` as `S`; `V` value u32; `E` cycles u64, beats u64; `X` code of
+//! a [`BoardError`] u8, and the program ends. Integers are little-endian.
 
-use std::fs;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command as Process, Stdio};
 use std::thread;
 
-use super::device::{Command, Device, Frame, Report};
+use super::device::{BoardError, Command, Device, Frame, Report};
+use super::verilator::{self, BuildError, Source};
 
 /// Why the Verilog cannot be simulated.
 #[derive(Debug, thiserror::Error)]
@@ -18,24 +18,15 @@ pub enum VerilatedError {
     /// The program could not be spoken to.
     #[error("the simulation: {0}")]
     Pipe(#[from] io::Error),
-    /// Verilator or the C++ compiler refused.
-    #[error("verilator failed:\n{0}")]
-    Build(String),
+    /// The board does what no board may do.
+    #[error(transparent)]
+    Board(#[from] BoardError),
     /// It said what is not in its protocol.
-    #[error("the simulation answered with code {0}, expected F, V or E")]
+    #[error("the simulation answered with code {0}, expected F, V, E or X")]
     UnknownAnswer(u8),
 }
 
 const DRIVER: &str = include_str!("../../cpp/device.cpp");
-/// What Verilator's lint says of Verilog that a program wrote; hdl/README.md gives the reasons.
-const LINT_WAIVERS: [&str; 6] = [
-    "-Wno-WIDTH",
-    "-Wno-UNUSEDSIGNAL",
-    "-Wno-UNUSEDPARAM",
-    "-Wno-VARHIDDEN",
-    "-Wno-DECLFILENAME",
-    "-Wno-UNOPTFLAT",
-];
 
 /// A simulated board; the program ends with it.
 #[derive(Debug)]
@@ -47,29 +38,19 @@ pub struct Verilated {
 
 impl Verilated {
     /// Compiles Verilog with the top `iswitch_accel`, in that directory, and returns the program's path.
-    pub fn build(verilog: &str, directory: &Path) -> Result<PathBuf, VerilatedError> {
-        fs::create_dir_all(directory)?;
-        fs::write(directory.join("iswitch_accel.v"), verilog)?;
-        fs::write(directory.join("device.cpp"), DRIVER)?;
-        let output = Process::new("verilator")
-            .current_dir(directory)
-            .args(["--cc", "--exe", "--build", "-O3", "--x-assign", "fast", "--noassert"])
-            .args(["-Wno-fatal", "-CFLAGS", "-std=c++17", "--top-module", "iswitch_accel"])
-            // In one piece and with -O2 the compiler needs minutes.
-            .args(["--output-split", "5000", "--output-split-cfuncs", "500", "--build-jobs", "0"])
-            .args(["-MAKEFLAGS", "OPT_FAST=-O1 OPT_SLOW=-O0", "--Mdir", "build", "-o", "device"])
-            .args(LINT_WAIVERS)
-            .args(["iswitch_accel.v", "device.cpp"])
-            .output()?;
-        if !output.status.success() {
-            return Err(VerilatedError::Build(String::from_utf8_lossy(&output.stderr).into_owned()));
-        }
-        Ok(directory.join("build/device"))
+    pub fn build(verilog: &str, directory: &Path) -> Result<PathBuf, BuildError> {
+        verilator::compile(Source { top: "iswitch_accel", verilog, driver: DRIVER }, directory)
     }
 
     /// Starts a program that [`Self::build`] made: a board after reset.
-    pub fn start(program: &Path) -> Result<Self, VerilatedError> {
-        let mut child = Process::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    pub fn start(program: &Path) -> io::Result<Self> {
+        Self::start_with(program, &[])
+    }
+
+    /// As [`Self::start`], with plus-arguments for the Verilog.
+    pub fn start_with(program: &Path, arguments: &[String]) -> io::Result<Self> {
+        let mut command = Process::new(program);
+        let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let to = child.stdin.take().map(BufWriter::new);
         let from = child.stdout.take().map(BufReader::new).expect("the output is piped");
         Ok(Self { child, to, from })
@@ -78,8 +59,7 @@ impl Verilated {
 
 impl Drop for Verilated {
     fn drop(&mut self) {
-        // It ends when its input does.
-        self.to = None;
+        let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
@@ -137,9 +117,18 @@ fn read_report(from: &mut impl Read) -> Result<Report, VerilatedError> {
                 report.beats = u64::from_le_bytes(get(from)?);
                 return Ok(report);
             }
-            code => return Err(VerilatedError::UnknownAnswer(code)),
+            code => return Err(failure(code, from)?),
         }
     }
+}
+
+/// What another answer than the expected one means.
+fn failure(code: u8, from: &mut impl Read) -> io::Result<VerilatedError> {
+    if code != b'X' {
+        return Ok(VerilatedError::UnknownAnswer(code));
+    }
+    let [failure] = get(from)?;
+    Ok(BoardError::from_code(failure).map_or(VerilatedError::UnknownAnswer(failure), VerilatedError::Board))
 }
 
 impl Device for Verilated {
@@ -152,8 +141,11 @@ impl Device for Verilated {
         thread::scope(|scope| {
             let writer = scope.spawn(|| to.write_all(&bytes).and_then(|()| to.flush()));
             let report = read_report(from);
-            writer.join().expect("the writer does not panic")?;
-            report
+            let written = writer.join().expect("the writer does not panic");
+            // A board that has failed reads no further.
+            let report = report?;
+            written?;
+            Ok(report)
         })
     }
 
@@ -164,7 +156,7 @@ impl Device for Verilated {
         to.flush()?;
         match get::<1>(&mut self.from)?[0] {
             b'V' => Ok(u32::from_le_bytes(get(&mut self.from)?)),
-            code => Err(VerilatedError::UnknownAnswer(code)),
+            code => Err(failure(code, &mut self.from)?),
         }
     }
 }

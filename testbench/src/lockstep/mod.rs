@@ -32,7 +32,7 @@ pub struct Outcome {
     pub results: u64,
     /// Frames that are not the accelerator's, all untouched and in order.
     pub ordinary: u64,
-    /// Contributions that both dropped for the same reason.
+    /// Contributions that both dropped for the same reason, and malformed ones, which never reach the core.
     pub dropped: u64,
     /// Jobs, and resets of the board in the middle of a frame.
     pub jobs: u64,
@@ -103,11 +103,11 @@ where
     commands.extend(frames.into_iter().map(|sent| Command::Send(sent.frame)));
     let report = device.run(&commands)?;
     compare(&report.frames, &oracle.results, &ordinary)?;
-    compare_counters(device, &oracle)?;
+    compare_counters(device, &oracle, stream.malformed(), ordinary.len() as u64)?;
     outcome.jobs += 1;
     outcome.results += oracle.results.len() as u64;
     outcome.ordinary += ordinary.len() as u64;
-    outcome.dropped += oracle.dropped();
+    outcome.dropped += oracle.dropped() + stream.malformed();
     outcome.cycles += report.cycles;
     if stream.below(4) == 0 {
         let (frame, beats) = stream.half_a_frame();
@@ -138,16 +138,18 @@ fn compare(got: &[Frame], results: &[Vec<u8>], ordinary: &[Frame]) -> Result<()>
 }
 
 /// The reasons of both sides. What the core keeps results of longer than the accelerator is late there and stale here.
-fn compare_counters<D: Device>(device: &mut D, oracle: &Oracle) -> Result<()>
+fn compare_counters<D: Device>(device: &mut D, oracle: &Oracle, malformed: u64, ordinary: u64) -> Result<()>
 where
     D::Error: std::error::Error + Send + Sync + 'static,
 {
     let counters = oracle.counters();
     let drops = |reasons: &[DropReason]| reasons.iter().map(|reason| counters.drops(*reason)).sum::<u64>();
-    let expected: [(&[u64], u64); 9] = [
+    let expected: [(&[u64], u64); 11] = [
+        (&[event::ORDINARY, event::CONTROL], ordinary),
         (&[event::SUMMED, event::COMPLETED], counters.contributions),
         (&[event::COMPLETED], counters.results),
         (&[event::UNKNOWN_MEMBER], drops(&[DropReason::UnknownMember, DropReason::RateLimited])),
+        (&[event::MALFORMED], malformed),
         (&[event::SEG_OUT_OF_RANGE], drops(&[DropReason::SegOutOfRange])),
         (&[event::LENGTH_MISMATCH], drops(&[DropReason::LengthMismatch])),
         (&[event::BAD_WEIGHT], drops(&[DropReason::BadWeight])),

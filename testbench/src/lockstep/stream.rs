@@ -4,8 +4,9 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use hdl::accelerator::Build;
 use hdl::accelerator::records::{MAX_FLOATS, MEMBERS};
-use hdl::host::{JobSetup, Member, contribution, member_frame};
+use hdl::host::{JobSetup, MIN_FRAME_LEN_BYTES, Member, contribution, member_frame};
 use hdl::simulation::Frame;
+use iswitch_protocol::wire::frame::HEADERS_LEN_BYTES;
 use iswitch_protocol::wire::{Class, ControlBody};
 use iswitch_protocol::{Round, Seg, SegmentIndex, VectorLayout};
 use rand::seq::SliceRandom as _;
@@ -16,6 +17,16 @@ use super::oracle::Oracle;
 
 /// Packets of a job at most.
 pub(super) const JOB_PACKETS: usize = 400;
+
+/// Where the fields lie in a frame, in bytes.
+const ETHERTYPE: usize = 12;
+const VERSION: usize = 14;
+const TOS: usize = 15;
+const IP_LEN: usize = 16;
+const FRAGMENT: usize = 20;
+const PROTOCOL: usize = 23;
+const TO_PORT: usize = 36;
+const UDP_LEN: usize = 38;
 
 /// A frame, and whether it is the accelerator's alone.
 pub(super) struct Sent {
@@ -29,6 +40,7 @@ pub(super) struct Stream {
     setup: JobSetup,
     round: Round,
     requests: u32,
+    malformed: u64,
 }
 
 impl Stream {
@@ -56,11 +68,16 @@ impl Stream {
         });
         let members = members.collect();
         let setup = JobSetup { id: 5, layout, base, threshold: workers as u8, members };
-        Self { random, setup, round: base, requests: 1 }
+        Self { random, setup, round: base, requests: 1, malformed: 0 }
     }
 
     pub(super) fn setup(&self) -> &JobSetup {
         &self.setup
+    }
+
+    /// Frames of [`Self::malform`] so far.
+    pub(super) fn malformed(&self) -> u64 {
+        self.malformed
     }
 
     /// A number below `end`.
@@ -127,7 +144,7 @@ impl Stream {
             1 => self.round.plus(self.random.random_range(1..6)),
             _ => self.round,
         };
-        match self.below(8) {
+        match self.below(10) {
             0 => {
                 self.requests += 1;
                 let threshold = self.random.random_range(1..=self.setup.members.len() as u16);
@@ -149,7 +166,15 @@ impl Stream {
                 let payload = self.contribution(index, round, len, weight);
                 self.data(worker, &payload, oracle)
             }
-            5 => self.stranger(index, round, len, oracle),
+            5 => self.stranger(worker, index, round, len, oracle),
+            6 => {
+                let payload = self.contribution(index, round, len, 1);
+                self.malform(worker, &payload)
+            }
+            7 => {
+                let payload = self.contribution(index, round, len, 1);
+                self.foreign(worker, &payload)
+            }
             _ => {
                 let payload = self.contribution(index, round, len, 1);
                 self.data(worker, &payload, oracle)
@@ -166,12 +191,46 @@ impl Stream {
         Sent { frame: Frame { bytes, source, destination: 0 }, is_data: false }
     }
 
-    fn stranger(&mut self, index: u32, round: Round, len: usize, oracle: &mut Oracle) -> Sent {
+    /// From another address, or from another port of a member's address.
+    fn stranger(&mut self, worker: usize, index: u32, round: Round, len: usize, oracle: &mut Oracle) -> Sent {
         let payload = self.contribution(index, round, len, 1);
-        let from = SocketAddrV4::new(Ipv4Addr::new(10, 0, 9, 9), 4000);
+        let mut from = self.setup.members[worker].address;
+        if self.random.random() {
+            from.set_ip(Ipv4Addr::new(10, 0, 9, 9));
+        } else {
+            from.set_port(from.port() ^ 1 << self.below(16));
+        }
         oracle.data(from, &payload);
         let frame = Frame { bytes: member_frame(from, Class::Data, &payload), source: 1, destination: 0 };
         Sent { frame, is_data: true }
+    }
+
+    /// A contribution that is a fragment, or whose lengths contradict each other.
+    fn malform(&mut self, worker: usize, payload: &[u8]) -> Sent {
+        let mut frame = self.frame(worker, Class::Data, payload);
+        let len = HEADERS_LEN_BYTES + payload.len();
+        match self.below(5) {
+            0 => frame.bytes[FRAGMENT] |= 0x20,
+            1 => frame.bytes[FRAGMENT + 1] |= 1 << self.below(8),
+            2 => frame.bytes[IP_LEN + 1] ^= 4 << self.below(6),
+            3 => frame.bytes[UDP_LEN + 1] ^= 4 << self.below(6),
+            // Shorter than the IPv4 header says.
+            _ if len > MIN_FRAME_LEN_BYTES => frame.bytes.truncate(len - 1),
+            _ => frame.bytes[FRAGMENT] |= 0x20,
+        }
+        self.malformed += 1;
+        Sent { frame, is_data: true }
+    }
+
+    /// What looks like a contribution, but is not the job's: it goes past.
+    fn foreign(&mut self, worker: usize, payload: &[u8]) -> Sent {
+        let mut frame = self.frame(worker, Class::Data, payload);
+        let (byte, bits) =
+            [(ETHERTYPE, 8), (VERSION, 8), (TOS, 6), (PROTOCOL, 8), (TO_PORT, 8)][self.below(5)];
+        // The lowest bits of the ToS byte are not looked at.
+        let lowest = if byte == TOS { 2 } else { 0 };
+        frame.bytes[byte] ^= 1 << (lowest + self.below(bits));
+        Sent { frame, is_data: false }
     }
 
     fn data(&mut self, worker: usize, payload: &[u8], oracle: &mut Oracle) -> Sent {
@@ -179,8 +238,10 @@ impl Stream {
         Sent { frame: self.frame(worker, Class::Data, payload), is_data: true }
     }
 
-    fn frame(&self, worker: usize, class: Class, payload: &[u8]) -> Frame {
-        let bytes = member_frame(self.setup.members[worker].address, class, payload);
+    fn frame(&mut self, worker: usize, class: Class, payload: &[u8]) -> Frame {
+        let mut bytes = member_frame(self.setup.members[worker].address, class, payload);
+        // What fills a short frame up may be anything.
+        self.random.fill_bytes(&mut bytes[HEADERS_LEN_BYTES + payload.len()..]);
         Frame { bytes, source: 1 << (2 * (worker % 4)), destination: 0 }
     }
 

@@ -7,6 +7,7 @@ mod instructions;
 mod lockstep;
 mod mutants;
 mod peers;
+mod rtl_mutants;
 mod scale;
 mod scaling;
 mod simulate;
@@ -43,6 +44,8 @@ enum Command {
     Instructions(instructions::Options),
     /// Run the accelerator's RTL beside the switch core, and compare every result
     Lockstep(lockstep::Options),
+    /// Put faults into the accelerator's RTL, and expect its checks to find each; needs Verilator and Icarus
+    RtlMutants(rtl_mutants::Options),
 }
 
 fn main() -> ExitCode {
@@ -56,5 +59,6 @@ fn main() -> ExitCode {
         Command::Core(options) => core::run(&options),
         Command::Instructions(options) => instructions::run(&options),
         Command::Lockstep(options) => lockstep::run(&options),
+        Command::RtlMutants(options) => rtl_mutants::run(&options),
     }
 }

@@ -1,0 +1,238 @@
+//! Faults put into the generated Verilog, which verification has to find.
+//!
+//! All of them go into one program, as mutant schemata (Untch, Offutt and Harrold, "Mutation Analysis Using Mutant
+//! Schemata", 1993): a module that is to have faults becomes a choice between itself and a changed copy for each fault,
+//! made by a plus-argument when the simulation starts. So Verilator runs once, not once for each fault.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+/// The plus-argument that chooses a fault: its number in the list, from 1 on.
+pub const ARGUMENT: &str = "fault";
+const LIST: &str = include_str!("../../faults.toml");
+
+/// What has to find a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Check {
+    /// `testbench lockstep`, with the board's Verilog.
+    Lockstep,
+    /// [`super::adder::verify`], with the adder's.
+    Adder,
+    /// [`super::modules::compare`], with that of the module alone.
+    Modules,
+}
+
+/// A piece of Verilog, and what takes its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fault {
+    /// Identifies it.
+    pub name: String,
+    /// What is wrong then.
+    pub what: String,
+    /// Who has to find it.
+    pub found_by: Check,
+    /// The Verilog module that has it.
+    pub module: String,
+    /// Text that occurs exactly once in the module.
+    pub search: String,
+    /// What takes its place.
+    pub replace: String,
+}
+
+/// Why a fault cannot be put in.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FaultError {
+    /// There is no such module.
+    #[error("fault {fault}: there is no module {module}: the fault no longer fits the RTL")]
+    NoModule {
+        /// Name of the fault.
+        fault: String,
+        #[expect(missing_docs)]
+        module: String,
+    },
+    /// Its text is not there once.
+    #[error(
+        "fault {fault}: its text occurs {count} times in {module}, expected 1: it no longer fits the RTL"
+    )]
+    Count {
+        /// Name of the fault.
+        fault: String,
+        #[expect(missing_docs)]
+        module: String,
+        #[expect(missing_docs)]
+        count: usize,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct List {
+    fault: Vec<Fault>,
+}
+
+/// All faults: those of hdl/faults.toml.
+///
+/// # Panics
+/// If the file is not one of faults.
+pub fn all() -> Vec<Fault> {
+    toml::from_str::<List>(LIST).unwrap_or_else(|error| panic!("hdl/faults.toml: {error}")).fault
+}
+
+impl Fault {
+    /// The Verilog with this fault in it.
+    pub fn apply(&self, verilog: &str) -> Result<String, FaultError> {
+        let module = self.find_module(verilog)?;
+        Ok(verilog.replacen(module, &self.change(module)?, 1))
+    }
+
+    fn find_module<'a>(&self, verilog: &'a str) -> Result<&'a str, FaultError> {
+        let missing = || FaultError::NoModule { fault: self.name.clone(), module: self.module.clone() };
+        let start = verilog.find(&format!("module {}(", self.module)).ok_or_else(missing)?;
+        let last = format!("endmodule // {}\n", self.module);
+        let len = verilog[start..].find(&last).ok_or_else(missing)? + last.len();
+        Ok(&verilog[start..start + len])
+    }
+
+    fn change(&self, module: &str) -> Result<String, FaultError> {
+        match module.matches(&self.search).count() {
+            1 => Ok(module.replacen(&self.search, &self.replace, 1)),
+            count => Err(FaultError::Count { fault: self.name.clone(), module: self.module.clone(), count }),
+        }
+    }
+}
+
+/// The Verilog with all these faults in it, of which [`ARGUMENT`] chooses one, or none.
+pub fn plant(verilog: &str, faults: &[Fault]) -> Result<String, FaultError> {
+    let mut by_module: BTreeMap<&str, Vec<(usize, &Fault)>> = BTreeMap::new();
+    for (at, fault) in faults.iter().enumerate() {
+        by_module.entry(&fault.module).or_default().push((at + 1, fault));
+    }
+    let mut planted = verilog.to_owned();
+    for (name, faults) in by_module {
+        let module = faults[0].1.find_module(verilog)?;
+        let mut text = choice(name, module, &faults.iter().map(|(number, _)| *number).collect::<Vec<_>>());
+        text += &renamed(module, name, 0);
+        for (number, fault) in faults {
+            text += &renamed(&fault.change(module)?, name, number);
+        }
+        planted = planted.replacen(module, &text, 1);
+    }
+    Ok(planted)
+}
+
+fn renamed(module: &str, name: &str, number: usize) -> String {
+    module.replacen(&format!("module {name}("), &format!("module {name}$fault${number}("), 1).replacen(
+        &format!("endmodule // {name}\n"),
+        &format!("endmodule // {name}$fault${number}\n"),
+        1,
+    )
+}
+
+/// A port as the Verilog declares it.
+struct Port<'a> {
+    is_output: bool,
+    /// `[7:0]`, or nothing.
+    range: &'a str,
+    name: &'a str,
+}
+
+impl<'a> Port<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let mut words = line.trim().strip_suffix(';')?.split_whitespace();
+        let is_output = match words.next()? {
+            "input" => false,
+            "output" => true,
+            _ => return None,
+        };
+        let _ = words.next()?;
+        let (first, second) = (words.next()?, words.next());
+        let (range, name) = second.map_or(("", first), |name| (first, name));
+        Some(Self { is_output, range, name })
+    }
+}
+
+/// A module with the ports of this one that shows the outputs of one of its copies.
+fn choice(name: &str, module: &str, numbers: &[usize]) -> String {
+    let ports: Vec<_> = module.lines().filter_map(Port::parse).collect();
+    let names: Vec<_> = ports.iter().map(|port| port.name).collect();
+    let mut text = format!("module {name}({});\n", names.join(","));
+    for Port { is_output, range, name } in &ports {
+        let direction = if *is_output { "output" } else { "input" };
+        writeln!(text, "    {direction} wire {range} {name};").expect("strings do not fail");
+    }
+    text += "    integer fault;\n";
+    text += &format!("    initial if (!$value$plusargs(\"{ARGUMENT}=%d\", fault)) fault = 0;\n");
+    for number in [0].iter().chain(numbers) {
+        text += &instance(name, *number, &ports);
+    }
+    for port in ports.iter().filter(|port| port.is_output) {
+        let chosen: String =
+            numbers.iter().map(|number| format!("fault == {number} ? {}${number} : ", port.name)).collect();
+        writeln!(text, "    assign {0} = {chosen}{0}$0;", port.name).expect("strings do not fail");
+    }
+    text + &format!("endmodule // {name}\n")
+}
+
+fn instance(module: &str, number: usize, ports: &[Port<'_>]) -> String {
+    let mut text = String::new();
+    for Port { range, name, .. } in ports.iter().filter(|port| port.is_output) {
+        writeln!(text, "    wire {range} {name}${number};").expect("strings do not fail");
+    }
+    let connections: Vec<_> = ports
+        .iter()
+        .map(|port| {
+            let suffix = if port.is_output { format!("${number}") } else { String::new() };
+            format!(".{0}({0}{suffix})", port.name)
+        })
+        .collect();
+    text + &format!("    {module}$fault${number} copy${number}({});\n", connections.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VERILOG: &str = "module m(a,b);\n    input wire  [7:0] a;\n    output reg  b;\n    \
+                           always @(*) b = a[0];\nendmodule // m\nmodule n(a);\n    input wire  a;\nendmodule // n\n";
+
+    fn fault(module: &str, search: &str) -> Fault {
+        Fault {
+            name: "wrong_bit".into(),
+            what: String::new(),
+            found_by: Check::Lockstep,
+            module: module.into(),
+            search: search.into(),
+            replace: "a[1]".into(),
+        }
+    }
+
+    #[test]
+    fn a_choice_has_the_ports_of_the_module() {
+        let planted = plant(VERILOG, &[fault("m", "a[0]")]).unwrap();
+        for line in [
+            "module m(a,b);",
+            "    input wire [7:0] a;",
+            "    output wire  b;",
+            "    m$fault$1 copy$1(.a(a), .b(b$1));",
+            "    assign b = fault == 1 ? b$1 : b$0;",
+            "module m$fault$1(a,b);",
+            "    always @(*) b = a[1];",
+            "module n(a);",
+        ] {
+            assert!(planted.lines().any(|found| found == line), "{line:?} is not in\n{planted}");
+        }
+    }
+
+    #[test]
+    fn only_text_that_occurs_once_is_replaced() {
+        assert!(fault("m", "a[0]").apply(VERILOG).unwrap().contains("b = a[1];"));
+        let count = |search: &str| fault("m", search).apply(VERILOG).unwrap_err();
+        assert!(count("a[2]").to_string().contains("0 times"));
+        assert!(count("b").to_string().contains("3 times"));
+        assert!(fault("o", "a").apply(VERILOG).unwrap_err().to_string().contains("no module o"));
+    }
+}

@@ -1,0 +1,135 @@
+//! The same cycles in Verilog, under Icarus.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::trace::Trace;
+
+/// Why the modules are not known to be equal.
+#[derive(Debug, thiserror::Error)]
+pub enum ModulesError {
+    /// They are not.
+    #[error(
+        "the Verilog of {module} is another circuit: in cycle {cycle}, {port} is {got}, expected {expected}"
+    )]
+    Different {
+        /// Name of the module, and of its output.
+        module: String,
+        #[expect(missing_docs)]
+        port: String,
+        /// From 0 on.
+        cycle: usize,
+        /// Hexadecimal.
+        got: String,
+        #[expect(missing_docs)]
+        expected: String,
+    },
+    /// A file could not be written.
+    #[error("writing to {0:?}: {1}")]
+    Write(PathBuf, #[source] io::Error),
+    /// There is no Icarus.
+    #[error("starting {0}: {1}; install Icarus Verilog (Debian: apt-get install iverilog)")]
+    Start(&'static str, #[source] io::Error),
+    /// It refused, or stopped early.
+    #[error("{0} failed:\n{1}")]
+    Refused(&'static str, String),
+}
+
+/// Runs the Verilog of all traces with the inputs of each, and compares the outputs in each cycle.
+///
+/// # Errors
+/// At the first difference.
+pub fn compare(traces: &[Trace], directory: &Path) -> Result<(), ModulesError> {
+    let write = |name: &str, text: &str| {
+        let path = directory.join(name);
+        fs::write(&path, text).map_err(|error| ModulesError::Write(path, error))
+    };
+    let mut verilog = String::new();
+    for trace in traces {
+        verilog += &trace.verilog;
+        verilog += &bench(trace);
+        write(&format!("{}.txt", trace.name), &(trace.cycles.join("\n") + "\n"))?;
+    }
+    write("modules.v", &verilog)?;
+    call("iverilog", &["-g2001", "-o", "modules.vvp", "modules.v"], directory)?;
+    let output = call("vvp", &["-n", "modules.vvp"], directory)?;
+    if let Some(difference) = output.lines().find_map(parse_difference) {
+        return Err(difference);
+    }
+    for trace in traces {
+        let done = format!("DONE {} {}", trace.name, trace.cycles.len());
+        if !output.lines().any(|line| line == done) {
+            return Err(ModulesError::Refused("vvp", format!("no line {done:?} in\n{output}")));
+        }
+    }
+    Ok(())
+}
+
+fn call(program: &'static str, arguments: &[&str], directory: &Path) -> Result<String, ModulesError> {
+    let output = Command::new(program)
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .map_err(|error| ModulesError::Start(program, error))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() {
+        Ok(text)
+    } else {
+        Err(ModulesError::Refused(program, text + &String::from_utf8_lossy(&output.stderr)))
+    }
+}
+
+/// `DIFFERENT module port cycle got expected`
+fn parse_difference(line: &str) -> Option<ModulesError> {
+    let mut words = line.strip_prefix("DIFFERENT ")?.split_whitespace().map(str::to_owned);
+    let mut word = || words.next();
+    let (module, port, cycle) = (word()?, word()?, word()?.parse().ok()?);
+    Some(ModulesError::Different { module, port, cycle, got: word()?, expected: word()? })
+}
+
+/// A module without ports that drives the module of the trace.
+fn bench(trace: &Trace) -> String {
+    let Trace { name, ports, clock, cycles, .. } = trace;
+    let mut text = format!("module bench${name};\n    integer file, found, cycle;\n");
+    let mut connections = Vec::new();
+    let mut read = Vec::new();
+    let mut checks = String::new();
+    for port in ports {
+        let (kind, top, port_name) = (if port.is_input { "reg" } else { "wire" }, port.bits - 1, &port.name);
+        writeln!(text, "    {kind} [{top}:0] {port_name};").expect("strings do not fail");
+        connections.push(format!(".{port_name}({port_name})"));
+        if port.is_input {
+            read.push(port_name.clone());
+        } else {
+            writeln!(text, "    reg [{top}:0] expected${port_name};").expect("strings do not fail");
+            read.push(format!("expected${port_name}"));
+            checks += &check(name, port_name);
+        }
+    }
+    let (rise, fall) = if let Some(clock) = clock {
+        writeln!(text, "    reg {clock};").expect("strings do not fail");
+        connections.push(format!(".{clock}({clock})"));
+        (format!("{clock} = 1;"), format!("{clock} = 0;"))
+    } else {
+        (String::new(), String::new())
+    };
+    let format = vec!["%h"; read.len()].join(" ");
+    let (connections, read, count) = (connections.join(", "), read.join(", "), cycles.len());
+    text + &format!(
+        "    {name} dut({connections});\n    initial begin\n        file = $fopen(\"{name}.txt\", \"r\");\n        \
+         for (cycle = 0; cycle < {count}; cycle = cycle + 1) begin\n            {fall}\n            \
+         found = $fscanf(file, \"{format}\\n\", {read});\n            #1;\n{checks}            {rise}\n            \
+         #1;\n        end\n        $display(\"DONE {name} %0d\", cycle);\n    end\nendmodule\n"
+    )
+}
+
+fn check(module: &str, port: &str) -> String {
+    format!(
+        "            if ({port} !== expected${port}) begin\n                \
+         $display(\"DIFFERENT {module} {port} %0d %h %h\", cycle, {port}, expected${port});\n                \
+         $finish;\n            end\n"
+    )
+}

@@ -1,0 +1,165 @@
+//! Random values for the ports of any module, such that something happens in it.
+//!
+//! A bit is mostly one value for a while, so that streams flow, stop and pause. Words of one width are drawn from a few
+//! values that all ports share for a while, so that addresses meet and keys match.
+
+use std::collections::BTreeMap;
+
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use rust_hdl::prelude::*;
+
+use crate::accelerator::classifier::Marks;
+use crate::accelerator::header_capture::RawHeader;
+use crate::accelerator::records::{
+    Burst, Decision, Entry, Filter, Header, Job, Key, RawSeg, ResultInfo, Template,
+};
+use crate::accelerator::scoreboard::Flags;
+use crate::accelerator::slot_table::Relation;
+use crate::accelerator::verdict::Weighed;
+use crate::adder::Kind;
+use crate::axis::{Flit, Halves, Lanes, Tuser};
+
+/// Cycles after which bits get other probabilities, and words other values.
+const EPISODE_CYCLES: usize = 48;
+/// How often a bit is set, in percent.
+const PERCENTS: [u32; 4] = [5, 50, 50, 95];
+/// How often a module is reset, or all that it knows cleared, in percent.
+const RESET_PERCENT: u32 = 1;
+const SHARED_VALUES: usize = 2;
+
+/// Where values come from.
+pub(super) struct Draws {
+    random: ChaCha8Rng,
+    cycle: usize,
+    /// Of the bits that were drawn in this cycle so far.
+    bit: usize,
+    percents: Vec<u32>,
+    shared: BTreeMap<usize, [u64; SHARED_VALUES]>,
+    port: &'static str,
+}
+
+impl Draws {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            random: ChaCha8Rng::seed_from_u64(seed),
+            cycle: 0,
+            bit: 0,
+            percents: Vec::new(),
+            shared: BTreeMap::new(),
+            port: "",
+        }
+    }
+
+    pub(super) fn next_cycle(&mut self) {
+        self.cycle += 1;
+        self.bit = 0;
+        if self.cycle.is_multiple_of(EPISODE_CYCLES) {
+            self.percents.clear();
+            self.shared.clear();
+        }
+    }
+
+    /// A value for a port of that name.
+    pub(super) fn port<T: Draw>(&mut self, name: &'static str) -> T {
+        self.port = name;
+        T::draw(self)
+    }
+
+    fn bit(&mut self) -> bool {
+        if self.bit == self.percents.len() {
+            self.percents.push(PERCENTS[self.random.random_range(0..PERCENTS.len())]);
+        }
+        let percent = match self.port {
+            "reset" | "clear" | "sweeping" => RESET_PERCENT,
+            "axis_resetn" => 100 - RESET_PERCENT,
+            _ => self.percents[self.bit],
+        };
+        self.bit += 1;
+        self.random.random_range(0..100) < percent
+    }
+
+    /// At most 64 bits.
+    fn word(&mut self, bits: usize) -> u64 {
+        let mask = u64::MAX >> (64 - bits);
+        let word = match self.random.random_range(0..16) {
+            0 => self.random.random(),
+            1 => self.random.random_range(0..4),
+            2 => [0, u64::MAX, 1 << (bits - 1)][self.random.random_range(0..3)],
+            // Registers hold two fields.
+            3..=8 if bits > 16 => self.word(16) | self.word(bits - 16) << 16,
+            _ => {
+                let random = &mut self.random;
+                let shared = self.shared.entry(bits).or_insert_with(|| random.random());
+                shared[random.random_range(0..SHARED_VALUES)]
+            }
+        };
+        word & mask
+    }
+}
+
+/// What can be drawn.
+pub(super) trait Draw: Synth {
+    /// One value.
+    fn draw(draws: &mut Draws) -> Self;
+}
+
+impl Draw for Bit {
+    fn draw(draws: &mut Draws) -> Self {
+        draws.bit()
+    }
+}
+
+impl<const N: usize> Draw for Bits<N> {
+    fn draw(draws: &mut Draws) -> Self {
+        if N <= 64 {
+            return draws.word(N).into();
+        }
+        let mut bits = Self::default();
+        for at in (0..N).step_by(32) {
+            let word: Self = draws.word(32.min(N - at)).into();
+            bits = bits | word << at as u64;
+        }
+        bits
+    }
+}
+
+/// Records are drawn field by field.
+macro_rules! records {
+    ($($record:ident { $($field:ident),* })*) => {
+        $(impl Draw for $record {
+            fn draw(draws: &mut Draws) -> Self {
+                Self { $($field: Draw::draw(draws)),* }
+            }
+        })*
+    };
+}
+
+records! {
+    Halves { h0, h1, h2, h3, h4, h5, h6, h7, h8, h9, h10, h11, h12, h13, h14, h15 }
+    Lanes { l0, l1, l2, l3, l4, l5, l6, l7 }
+    Tuser { len, source, destination, rest }
+    Flit { data, keep, user, last }
+    Kind { sign, subtract, nan, infinite }
+    RawSeg { s0, s1, s2, s3 }
+    Header { data, control, malformed, known, member, seg, udp_len, value }
+    Key { index, round, weight, udp_len, member, known, malformed, forced, only_complete }
+    Entry { open, done, wraps, tag, round, members, total, spare }
+    Decision { bypass, drop, forced, first, last, address, more, tail }
+    Burst { lanes, address, first, last }
+    ResultInfo { seg, floats }
+    Job { base, last_index, segment_floats, last_floats, id }
+    Filter { enable, data_tos, control_tos, port }
+    Flags { first, last }
+    Relation { same, earlier, follows, begins, before_base }
+    Marks { udp, data_tos, control_tos, port, fragment, lengths }
+    Weighed { may_begin, takes_part, repeated, bad_weight, over, late, open }
+    RawHeader {
+        ethertype, version_tos, ip_len, fragment, protocol, address0, address1, frame_len, from_port, to_port,
+        udp_len, seg, value, runt
+    }
+    Template {
+        to_mac0, to_mac1, to_mac2, from_mac0, from_mac1, from_mac2, from_ip0, from_ip1, to_ip0, to_ip1, from_port,
+        to_port, tos, ports, checksum
+    }
+}

@@ -1,0 +1,157 @@
+//! What rust-hdl's simulation of a module says.
+
+use rust_hdl::core::atom::{Atom, AtomKind};
+use rust_hdl::core::probe::Probe;
+use rust_hdl::prelude::*;
+
+use super::draws::Draws;
+use crate::generate;
+
+/// More iterations than the longest path from register to register has modules.
+const MOST_ITERATIONS: usize = 200;
+
+/// A port of a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Port {
+    pub(super) name: String,
+    pub(super) bits: usize,
+    pub(super) is_input: bool,
+}
+
+/// A module's Verilog, and what its ports were in each clock cycle of its simulation, just before the edge.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// Of the module in the Verilog.
+    pub name: &'static str,
+    /// Its text; change it, and the comparison has to see it.
+    pub verilog: String,
+    /// Of the clock's port; modules without state have none.
+    pub(super) clock: Option<&'static str>,
+    /// Without the clock.
+    pub(super) ports: Vec<Port>,
+    /// One line a cycle, one hexadecimal number a port.
+    pub(super) cycles: Vec<String>,
+}
+
+impl Trace {
+    /// Names and directions of the ports, sorted: what makes it recognisable in a larger circuit.
+    pub fn signature(&self) -> Vec<String> {
+        let mut signature: Vec<_> = self.ports.iter().map(|port| label(&port.name, port.is_input)).collect();
+        signature.extend(self.clock.map(|clock| label(clock, true)));
+        signature.sort();
+        signature
+    }
+
+    /// Names of the outputs.
+    pub fn outputs(&self) -> impl Iterator<Item = &str> {
+        self.ports.iter().filter(|port| !port.is_input).map(|port| port.name.as_str())
+    }
+
+    /// Those of them that had one value in all cycles: about them a comparison says little.
+    pub fn constant_outputs(&self) -> Vec<&str> {
+        let rows: Vec<Vec<_>> = self.cycles.iter().map(|line| line.split(' ').collect()).collect();
+        let is_constant = |at: usize| rows.iter().all(|row| row[at] == rows[0][at]);
+        let outputs = self.ports.iter().enumerate().filter(|(_, port)| !port.is_input);
+        outputs.filter(|(at, _)| is_constant(*at)).map(|(_, port)| port.name.as_str()).collect()
+    }
+}
+
+fn label(name: &str, is_input: bool) -> String {
+    format!("{} {name}", if is_input { "in" } else { "out" })
+}
+
+/// Simulates a module for so many cycles. `drive` sets all inputs but the clock, which `tick` sets.
+pub(super) fn record<B: Block>(
+    (name, clock): (&'static str, Option<&'static str>),
+    mut block: B,
+    (cycles, seed): (usize, u64),
+    drive: impl Fn(&mut B, &mut Draws),
+    tick: impl Fn(&mut B, bool),
+) -> Trace {
+    block.connect_all();
+    let verilog = generate::module(name, &block);
+    let mut draws = Draws::new(seed);
+    let mut trace = Trace { name, verilog, clock, ports: Vec::new(), cycles: Vec::with_capacity(cycles) };
+    for _ in 0..cycles {
+        tick(&mut block, false);
+        drive(&mut block, &mut draws);
+        settle(name, &mut block);
+        let mut reader = Reader::default();
+        block.accept(name, &mut reader);
+        let (ports, values): (Vec<_>, Vec<_>) =
+            reader.found.into_iter().filter(|(port, _)| Some(port.name.as_str()) != clock).unzip();
+        trace.ports = ports;
+        trace.cycles.push(values.join(" "));
+        tick(&mut block, true);
+        settle(name, &mut block);
+        draws.next_cycle();
+    }
+    trace
+}
+
+fn settle<B: Block>(name: &str, block: &mut B) {
+    assert!(simulate(block, MOST_ITERATIONS), "{name} does not settle");
+}
+
+/// Reads the ports of the outermost module.
+#[derive(Default)]
+struct Reader {
+    depth: usize,
+    found: Vec<(Port, String)>,
+}
+
+impl Probe for Reader {
+    fn visit_start_scope(&mut self, _name: &str, _node: &dyn Block) {
+        self.depth += 1;
+    }
+
+    fn visit_end_scope(&mut self, _name: &str, _node: &dyn Block) {
+        self.depth -= 1;
+    }
+
+    fn visit_atom(&mut self, name: &str, signal: &dyn Atom) {
+        if self.depth != 1 || !signal.kind().is_parameter() {
+            return;
+        }
+        let is_input = signal.kind() == AtomKind::InputParameter;
+        let literal = format!("{:x}", signal.verilog());
+        // Such as 32'h1f.
+        let digits = literal.split_once('h').map_or(literal.as_str(), |(_, digits)| digits);
+        self.found.push((Port { name: name.to_owned(), bits: signal.bits(), is_input }, digits.to_owned()));
+    }
+}
+
+/// Signatures of all modules in a circuit, each with the name of one instance.
+pub fn signatures(name: &str, block: &dyn Block) -> Vec<(String, Vec<String>)> {
+    let mut walker = Walker::default();
+    block.accept(name, &mut walker);
+    walker.found
+}
+
+#[derive(Default)]
+struct Walker {
+    open: Vec<(String, Vec<String>)>,
+    found: Vec<(String, Vec<String>)>,
+}
+
+impl Probe for Walker {
+    fn visit_start_scope(&mut self, name: &str, _node: &dyn Block) {
+        self.open.push((name.to_owned(), Vec::new()));
+    }
+
+    fn visit_end_scope(&mut self, _name: &str, _node: &dyn Block) {
+        let path = self.open.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(".");
+        let (_, mut signature) = self.open.pop().expect("scopes are balanced");
+        signature.sort();
+        if !self.found.iter().any(|(_, known)| *known == signature) {
+            self.found.push((path, signature));
+        }
+    }
+
+    fn visit_atom(&mut self, name: &str, signal: &dyn Atom) {
+        if signal.kind().is_parameter() {
+            let (_, signature) = self.open.last_mut().expect("a signal is in a module");
+            signature.push(label(name, signal.kind() == AtomKind::InputParameter));
+        }
+    }
+}

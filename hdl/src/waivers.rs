@@ -1,0 +1,39 @@
+//! What tools say of the generated Verilog that is no fault of it, each with its reason. Everything else is an error.
+
+/// A kind of message that is let pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiver {
+    /// Verilator: the name of the warning. Icarus: what the message contains.
+    pub code: &'static str,
+    /// Why it is none.
+    pub reason: &'static str,
+}
+
+/// Of `verilator --lint-only -Wall`.
+pub const VERILATOR: [Waiver; 6] = [
+    Waiver {
+        code: "WIDTH",
+        reason: "rust-hdl writes literals of 32 bits; widths are checked by rustc, and each module is compared with its \
+                 simulation",
+    },
+    Waiver {
+        code: "UNUSEDSIGNAL",
+        reason: "a record goes whole to modules that need a part of it; the write strobes are not looked at",
+    },
+    Waiver {
+        code: "UNUSEDPARAM",
+        reason: "all states of a state machine are declared, also those only entered",
+    },
+    Waiver { code: "VARHIDDEN", reason: "a memory's loop variable has the same name in each instance" },
+    Waiver { code: "DECLFILENAME", reason: "one file holds all modules" },
+    Waiver {
+        code: "UNOPTFLAT",
+        reason: "a block's inputs and outputs share one `always`; yosys finds no loop of single bits",
+    },
+];
+
+/// Of `iverilog -g2001 -Wall`.
+pub const ICARUS: [Waiver; 1] = [Waiver {
+    code: "sensitive to all",
+    reason: "memories in LUTs are read without a clock: what is read changes with any of their words",
+}];

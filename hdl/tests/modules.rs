@@ -1,0 +1,64 @@
+//! Every module in rust-hdl's simulation and in its generated Verilog under Icarus.
+
+use std::collections::HashSet;
+
+use hdl::accelerator::{Build, IswitchAccel};
+use hdl::verification::modules::{MODULES, Module, ModulesError, compare, signatures};
+use iswitch_testbench::requirements;
+
+const CYCLES: usize = 600;
+/// The modules that hold all others are slow, and idle with random inputs: the lock-step is their test.
+const FEW_CYCLES: usize = 100;
+const SEED: u64 = 1;
+
+fn module(name: &str) -> &'static Module {
+    MODULES.iter().find(|module| module.name == name).unwrap()
+}
+
+#[test]
+fn every_module_is_simulated_as_its_verilog_behaves() {
+    if !requirements::programs("every_module_is_simulated_as_its_verilog_behaves", &["iverilog", "vvp"]) {
+        return;
+    }
+    let cycles = |name| if ["datapath", "iswitch_accel"].contains(&name) { FEW_CYCLES } else { CYCLES };
+    let traces: Vec<_> = MODULES.iter().map(|module| module.trace(cycles(module.name), SEED)).collect();
+    for trace in &traces {
+        let constant = trace.constant_outputs();
+        assert!(2 * constant.len() < trace.outputs().count(), "{}: {constant:?} never change", trace.name);
+    }
+    let directory = tempfile::tempdir().unwrap();
+    compare(&traces, directory.path()).unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn changed_verilog_is_another_circuit() {
+    if !requirements::programs("changed_verilog_is_another_circuit", &["iverilog", "vvp"]) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    for (name, search, replace) in [
+        ("scoreboard", "~conflict", "conflict"),
+        ("fifo", "count$q + 32'h1", "count$q + 32'h2"),
+        ("seg_decoder", "<< 32'h10", "<< 32'hf"),
+        ("round", "32'h7fc00000", "32'h7fc00001"),
+    ] {
+        let mut trace = module(name).trace(CYCLES, SEED);
+        assert!(trace.verilog.contains(search), "{name}");
+        trace.verilog = trace.verilog.replacen(search, replace, 1);
+        // Beside one that is as it should be.
+        let traces = [module("merge").trace(CYCLES, SEED), trace];
+        match compare(&traces, directory.path()) {
+            Err(ModulesError::Different { module, .. }) => assert_eq!(module, name),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn no_module_is_forgotten() {
+    let tested: HashSet<_> = MODULES.iter().map(|module| module.trace(1, SEED).signature()).collect();
+    let register: Vec<_> = ["in clock", "in d", "out q"].map(str::to_owned).into();
+    for (path, signature) in signatures("iswitch_accel", &IswitchAccel::new(Build::Slots128)) {
+        assert!(tested.contains(&signature) || signature == register, "{path} is in no list of modules");
+    }
+}
