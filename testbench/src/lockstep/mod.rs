@@ -96,7 +96,7 @@ where
     let writes = stream.setup().writes()?;
     commands.extend(writes.into_iter().map(|(at, value)| Command::Write(at, value)));
     let mut oracle = Oracle::new(stream.setup())?;
-    let frames = stream.frames(limit.min(stream::JOB_PACKETS), &mut oracle);
+    let frames = stream.frames(limit.min(stream.most_packets()), &mut oracle);
     outcome.packets += frames.len() as u64;
     let ordinary: Vec<_> =
         frames.iter().filter(|sent| !sent.is_data).map(|sent| sent.frame.clone()).collect();

@@ -1,6 +1,7 @@
 //! Random packets of a random job: those that a round needs, and among them all that should change nothing.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::ops::Range;
 
 use hdl::accelerator::Build;
 use hdl::accelerator::records::{MAX_FLOATS, MEMBERS};
@@ -15,8 +16,13 @@ use rand_chacha::ChaCha8Rng;
 
 use super::oracle::Oracle;
 
-/// Packets of a job at most.
-pub(super) const JOB_PACKETS: usize = 400;
+/// Packets of a job at most; of one that has to go around the slots more.
+const JOB_PACKETS: usize = 400;
+const LARGE_JOB_PACKETS: usize = 1_200;
+/// Segments that are under way at once, and how far a packet that nobody needs may be from them: together less than the
+/// slots, because a segment has to be finished before the next one with its slot begins.
+const WINDOW_SEGMENTS: u32 = 60;
+const STRAY_SEGMENTS: u32 = 60;
 
 /// Where the fields lie in a frame, in bytes.
 const ETHERTYPE: usize = 12;
@@ -39,6 +45,10 @@ pub(super) struct Stream {
     random: ChaCha8Rng,
     setup: JobSetup,
     round: Round,
+    /// First of the segments under way.
+    position: u32,
+    /// Whether segments share slots.
+    is_large: bool,
     requests: u32,
     malformed: u64,
 }
@@ -46,14 +56,21 @@ pub(super) struct Stream {
 impl Stream {
     pub(super) fn new(build: Build, seed: u64) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let segment_floats = random.random_range(1..=MAX_FLOATS);
-        // One job in eight fills the buffer.
-        let most = if random.random_range(0..8) == 0 { build.slots() } else { 12 };
-        let segments = random.random_range(1..=most);
+        // Short segments meet themselves in the adders, and their results need padding.
+        let longest = if random.random_range(0..3) == 0 { 12 } else { MAX_FLOATS };
+        let segment_floats = random.random_range(1..=longest);
+        // One job in eight fills the buffer; one has more segments than slots.
+        let kind = random.random_range(0..8);
+        let slots = build.slots();
+        let segments = match kind {
+            0 => random.random_range(1..=slots),
+            1 => random.random_range(slots + 1..=2 * slots + 40),
+            _ => random.random_range(1..=12),
+        };
         let last = u32::from(random.random_range(1..=segment_floats));
         let gradient_len = (segments - 1) * u32::from(segment_floats) + last;
         let layout = VectorLayout::new(gradient_len, segment_floats).expect("the sizes are in range");
-        let workers = random.random_range(2..=MEMBERS);
+        let workers = random.random_range(2..=if kind == 1 { 3 } else { MEMBERS });
         // Rounds wrap in some jobs.
         let base = match random.random_range(0..4) {
             0 => Round::new(u32::MAX).minus(random.random_range(0..4)),
@@ -68,11 +85,16 @@ impl Stream {
         });
         let members = members.collect();
         let setup = JobSetup { id: 5, layout, base, threshold: workers as u8, members };
-        Self { random, setup, round: base, requests: 1, malformed: 0 }
+        Self { random, setup, round: base, position: 0, is_large: kind == 1, requests: 1, malformed: 0 }
     }
 
     pub(super) fn setup(&self) -> &JobSetup {
         &self.setup
+    }
+
+    /// Packets of the job at most.
+    pub(super) fn most_packets(&self) -> usize {
+        if self.is_large { LARGE_JOB_PACKETS } else { JOB_PACKETS }
     }
 
     /// Frames of [`Self::malform`] so far.
@@ -97,26 +119,34 @@ impl Stream {
         let mut sent = Vec::with_capacity(count);
         while sent.len() < count {
             let segments = self.setup.layout.segment_count();
-            let workers = self.setup.members.len();
-            let mut pairs: Vec<_> =
-                (0..segments).flat_map(|index| (0..workers).map(move |w| (w, index))).collect();
-            if self.random.random() {
-                pairs.shuffle(&mut self.random);
-            }
-            for (worker, index) in pairs {
-                if sent.len() < count && self.random.random_range(0..6) == 0 {
-                    let disturbance = self.disturb(oracle);
-                    sent.push(disturbance);
-                }
-                // The core takes in what is sent, and nothing else.
-                if sent.len() < count {
-                    let contributed = self.contribute(worker, index, self.round, oracle);
-                    sent.push(contributed);
-                }
+            let window = if self.is_large { WINDOW_SEGMENTS } else { segments };
+            for position in (0..segments).step_by(window as usize) {
+                self.position = position;
+                self.send_window(position..segments.min(position + window), count, &mut sent, oracle);
             }
             self.round = self.round.next();
         }
         sent
+    }
+
+    /// All contributions to these segments in the present round, and some packets among them.
+    fn send_window(&mut self, segments: Range<u32>, count: usize, sent: &mut Vec<Sent>, oracle: &mut Oracle) {
+        let workers = self.setup.members.len();
+        let mut pairs: Vec<_> = segments.flat_map(|index| (0..workers).map(move |w| (w, index))).collect();
+        if self.random.random() {
+            pairs.shuffle(&mut self.random);
+        }
+        for (worker, index) in pairs {
+            if sent.len() < count && self.random.random_range(0..6) == 0 {
+                let disturbance = self.disturb(oracle);
+                sent.push(disturbance);
+            }
+            // The core takes in what is sent, and nothing else.
+            if sent.len() < count {
+                let contributed = self.contribute(worker, index, self.round, oracle);
+                sent.push(contributed);
+            }
+        }
     }
 
     fn contribute(&mut self, worker: usize, index: u32, round: Round, oracle: &mut Oracle) -> Sent {
@@ -137,11 +167,11 @@ impl Stream {
         let workers = self.setup.members.len();
         let worker = self.below(workers);
         let segments = self.setup.layout.segment_count();
-        let index = self.random.random_range(0..segments);
+        let index = self.stray_index();
         let len = self.setup.layout.range(SegmentIndex::new(index).expect("in range")).len();
         let round = match self.below(4) {
             0 => self.round.minus(self.random.random_range(1..6)),
-            1 => self.round.plus(self.random.random_range(1..6)),
+            1 if !self.is_large => self.round.plus(self.random.random_range(1..6)),
             _ => self.round,
         };
         match self.below(10) {
@@ -180,6 +210,18 @@ impl Stream {
                 self.data(worker, &payload, oracle)
             }
         }
+    }
+
+    /// Of any segment that both sides agree about.
+    fn stray_index(&mut self) -> u32 {
+        let segments = self.setup.layout.segment_count();
+        let (first, end) = if self.is_large {
+            let end = self.position + WINDOW_SEGMENTS + STRAY_SEGMENTS;
+            (self.position.saturating_sub(STRAY_SEGMENTS), end)
+        } else {
+            (0, segments)
+        };
+        self.random.random_range(first..segments.min(end))
     }
 
     fn ordinary(&mut self) -> Sent {

@@ -19,7 +19,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// Packets within which the lock-step has to find a fault
-    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 60_000, value_parser = clap::value_parser!(u64).range(1..))]
     packets: u64,
     /// Random pairs within which the check of the adder has to find a fault
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
