@@ -114,7 +114,7 @@ fn a_result_does_not_wait_for_itself() {
             commands.push(send(number, &payload));
         }
     }
-    let Ok(report) = device.run(&commands);
+    let report = device.run(&commands).unwrap();
     let ordinary_count = report.frames.iter().filter(|frame| **frame == ordinary).count();
     assert_eq!((ordinary_count, report.frames.len()), (8, 16));
 }
