@@ -15,6 +15,7 @@ pub mod axis;
 pub mod generate;
 pub mod host;
 pub mod primitives;
+pub mod report;
 pub mod simulation;
 pub mod verification;
 pub mod waivers;

@@ -1,5 +1,6 @@
-//! Writes the Verilog, shows what it does, and checks it.
+//! Writes the Verilog, shows what it does and what it takes, and checks it.
 
+mod report_command;
 mod simulate;
 mod verify_adder;
 
@@ -30,6 +31,8 @@ enum Command {
     },
     /// Send one segment of every worker through a simulated accelerator, and say when what comes out
     Simulate(simulate::Options),
+    /// Synthesise with yosys: LUT, FF, BRAM and DSP, and an estimate of the critical path
+    Report(report_command::Options),
     /// Add random and corner pairs with the adder's Verilog, and compare each sum; needs Verilator
     VerifyAdder(verify_adder::Options),
 }
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Generate { directory } => finish(generate_all(&directory)),
         Command::Simulate(options) => finish(simulate::run(options)),
+        Command::Report(options) => report_command::run(&options),
         Command::VerifyAdder(options) => verify_adder::run(&options),
     }
 }

@@ -1,0 +1,173 @@
+//! Delays of the primitives and nets of a Virtex-7 of speed grade -3, in nanoseconds.
+//!
+//! Measured means: read in the routed timing report of the NetFPGA-SUME reference switch (Vivado 2016.4, the same part and
+//! grade). It has too few paths through carry chains, memories in LUTs and shift registers; their values are estimates
+//! from the data sheet (DS183).
+
+/// Delay of a net by the number of pins that it drives; measured.
+pub fn net_ns(fan_out: usize) -> f64 {
+    match fan_out {
+        0..=1 => 0.30,
+        2..=3 => 0.36,
+        4..=8 => 0.50,
+        9..=20 => 0.75,
+        21..=60 => 1.10,
+        _ => 1.85,
+    }
+}
+
+/// Clock to output of a flip-flop; measured. Inputs of the top module are taken to come from one.
+pub const CLOCK_TO_Q_NS: f64 = 0.216;
+/// Set-up of a flip-flop's data input. Outputs of the top module are taken to go to one.
+pub const SETUP_NS: f64 = 0.04;
+/// A LUT that only passes a signal on, where a carry chain or a wide multiplexer has no other way in.
+pub const PASS_NS: f64 = 0.05;
+
+const BLOCK_RAM_TO_OUTPUT_NS: f64 = 1.564; // measured, without output register
+const BLOCK_RAM_SETUP_NS: f64 = 0.42;
+const LUT_MEMORY_TO_OUTPUT_NS: f64 = 1.0;
+const LUT_MEMORY_READ_NS: f64 = 0.12;
+const LUT_MEMORY_SETUP_NS: f64 = 0.15;
+const ENABLE_SETUP_NS: f64 = 0.20;
+const RESET_SETUP_NS: f64 = 0.27;
+
+/// The primitives that the model knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// FDRE and its like.
+    FlipFlop,
+    /// LUT1 to LUT6, and INV, which becomes one; with its number of inputs.
+    Lut(u8),
+    /// MUXF7, MUXF8: behind the LUTs of a slice.
+    WideMux,
+    /// CARRY4.
+    Carry,
+    /// Distributed memory with four ports of several bits: A, B, C read; D reads and writes.
+    QuadRam,
+    /// Distributed memory of one bit with two ports.
+    DualRam,
+    /// SRL16E, SRLC32E.
+    ShiftRegister,
+    /// RAMB18E1, RAMB36E1.
+    BlockRam,
+}
+
+/// What an input pin means to the clock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum InputRole {
+    /// It is the clock.
+    Clock,
+    /// It ends a path; with its set-up time.
+    Ends(f64),
+    /// Nothing: it only goes on to outputs.
+    Passes,
+}
+
+impl Kind {
+    /// The primitive of that name.
+    pub fn of(primitive: &str) -> Option<Self> {
+        Some(match primitive {
+            "FDRE" | "FDSE" | "FDCE" | "FDPE" => Self::FlipFlop,
+            "INV" | "LUT1" => Self::Lut(1),
+            "LUT2" => Self::Lut(2),
+            "LUT3" => Self::Lut(3),
+            "LUT4" => Self::Lut(4),
+            "LUT5" => Self::Lut(5),
+            "LUT6" => Self::Lut(6),
+            "MUXF7" | "MUXF8" => Self::WideMux,
+            "CARRY4" => Self::Carry,
+            "RAM32M" | "RAM64M" => Self::QuadRam,
+            "RAM32X1D" | "RAM64X1D" | "RAM128X1D" => Self::DualRam,
+            "SRL16E" | "SRLC32E" => Self::ShiftRegister,
+            "RAMB18E1" | "RAMB36E1" => Self::BlockRam,
+            _ => return None,
+        })
+    }
+
+    /// When a signal that begins at the clock is at that output, if one does.
+    pub fn launch_ns(self) -> Option<f64> {
+        match self {
+            Self::FlipFlop => Some(CLOCK_TO_Q_NS),
+            Self::BlockRam => Some(BLOCK_RAM_TO_OUTPUT_NS),
+            // A word that is read while it is written.
+            Self::QuadRam | Self::DualRam | Self::ShiftRegister => Some(LUT_MEMORY_TO_OUTPUT_NS),
+            Self::Lut(_) | Self::WideMux | Self::Carry => None,
+        }
+    }
+
+    /// What an input is; `None` if the model does not know the pin.
+    pub fn input_role(self, pin: &str) -> Option<InputRole> {
+        use InputRole::{Clock, Ends, Passes};
+        Some(match (self, pin) {
+            (Self::FlipFlop, "C")
+            | (Self::QuadRam | Self::DualRam, "WCLK")
+            | (Self::ShiftRegister, "CLK")
+            | (Self::BlockRam, "CLKARDCLK" | "CLKBWRCLK") => Clock,
+            (Self::FlipFlop, "D") => Ends(SETUP_NS),
+            (Self::FlipFlop, "CE") => Ends(ENABLE_SETUP_NS),
+            (Self::FlipFlop, "R" | "S" | "CLR" | "PRE") => Ends(RESET_SETUP_NS),
+            (Self::Lut(_), "I") => Passes,
+            (Self::Lut(inputs), _) if indexed(pin, "I").is_some_and(|at| at < inputs) => Passes,
+            (Self::WideMux, "I0" | "I1" | "S") | (Self::Carry, "S" | "DI" | "CI" | "CYINIT") => Passes,
+            (Self::QuadRam, "ADDRA" | "ADDRB" | "ADDRC") => Passes,
+            (Self::QuadRam, "ADDRD" | "DIA" | "DIB" | "DIC" | "DID" | "WE") => Ends(LUT_MEMORY_SETUP_NS),
+            (Self::DualRam, "D" | "WE") => Ends(LUT_MEMORY_SETUP_NS),
+            (Self::DualRam, _) if numbered(pin, "DPRA") => Passes,
+            (Self::DualRam, _) if numbered(pin, "A") => Ends(LUT_MEMORY_SETUP_NS),
+            (Self::ShiftRegister, "D" | "CE") => Ends(LUT_MEMORY_SETUP_NS),
+            (Self::ShiftRegister, _) if numbered(pin, "A") => Passes,
+            (Self::BlockRam, _) => Ends(BLOCK_RAM_SETUP_NS),
+            _ => return None,
+        })
+    }
+
+    /// Delay from an input bit to an output bit, if there is a way.
+    pub fn arc_ns(self, input: (&str, usize), output: (&str, usize)) -> Option<f64> {
+        match self {
+            Self::Lut(inputs) => Some(if inputs > 4 { 0.07 } else { 0.05 }),
+            Self::WideMux => Some(0.12),
+            Self::Carry => carry_ns(input, output),
+            // Data that is written arrives by the clock.
+            Self::QuadRam => {
+                let reads = input
+                    .0
+                    .strip_prefix("ADDR")
+                    .is_some_and(|port| output.0.strip_prefix("DO") == Some(port));
+                reads.then_some(LUT_MEMORY_READ_NS)
+            }
+            Self::DualRam => {
+                let address = if output.0 == "DPO" { "DPRA" } else { "A" };
+                numbered(input.0, address).then_some(LUT_MEMORY_READ_NS)
+            }
+            Self::ShiftRegister => numbered(input.0, "A").then_some(LUT_MEMORY_READ_NS),
+            Self::FlipFlop | Self::BlockRam => None,
+        }
+    }
+}
+
+/// Whether a pin is that bus, or a bit of it with a name of its own.
+fn numbered(pin: &str, bus: &str) -> bool {
+    pin == bus || indexed(pin, bus).is_some()
+}
+
+/// The number behind a pin's name.
+fn indexed(pin: &str, name: &str) -> Option<u8> {
+    pin.strip_prefix(name)?.parse().ok()
+}
+
+/// Bit i of the sums depends on the carry into it; the carry out of it also on its own inputs.
+fn carry_ns((input, from): (&str, usize), (output, to): (&str, usize)) -> Option<f64> {
+    const STEP_NS: f64 = 0.02;
+    let is_sum = output == "O";
+    let (reaches, first_ns) = match (input, is_sum) {
+        ("S", true) => (from <= to, 0.25),
+        ("DI", true) => (from < to, 0.25),
+        ("S", false) => (from <= to, 0.27),
+        ("DI", false) => (from <= to, 0.25),
+        ("CI", true) => return Some(0.20),
+        ("CI", false) => return Some(0.055),
+        ("CYINIT", _) => return Some(0.30),
+        _ => return None,
+    };
+    reaches.then(|| first_ns + STEP_NS * (to - from) as f64)
+}

