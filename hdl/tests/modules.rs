@@ -6,9 +6,10 @@ use hdl::accelerator::{Build, IswitchAccel};
 use hdl::verification::modules::{MODULES, Module, ModulesError, compare, signatures};
 use iswitch_testbench::requirements;
 
-const CYCLES: usize = 600;
+const CYCLES: usize = 2_000;
 /// The modules that hold all others are slow, and idle with random inputs: the lock-step is their test.
-const FEW_CYCLES: usize = 100;
+const FEW_CYCLES: usize = 300;
+const HOLD_OTHERS: [&str; 2] = ["datapath", "iswitch_accel"];
 const SEED: u64 = 1;
 
 fn module(name: &str) -> &'static Module {
@@ -20,9 +21,9 @@ fn every_module_is_simulated_as_its_verilog_behaves() {
     if !requirements::programs("every_module_is_simulated_as_its_verilog_behaves", &["iverilog", "vvp"]) {
         return;
     }
-    let cycles = |name| if ["datapath", "iswitch_accel"].contains(&name) { FEW_CYCLES } else { CYCLES };
+    let cycles = |name| if HOLD_OTHERS.contains(&name) { FEW_CYCLES } else { CYCLES };
     let traces: Vec<_> = MODULES.iter().map(|module| module.trace(cycles(module.name), SEED)).collect();
-    for trace in &traces {
+    for trace in traces.iter().filter(|trace| !HOLD_OTHERS.contains(&trace.name)) {
         let constant = trace.constant_outputs();
         assert!(2 * constant.len() < trace.outputs().count(), "{}: {constant:?} never change", trace.name);
     }

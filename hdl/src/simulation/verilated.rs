@@ -1,8 +1,8 @@
 //! The generated Verilog, compiled by Verilator into a program that is spoken to through pipes.
 //!
 //! Commands: `S` len u16, source u8, destination u8, bytes; `X` beats u8, then as `S`; `D`; `W` offset u16, value u32;
-//! `R` offset u16; `P` source u8, sink u8; `E`. Answers: `F` as `S`; `V` value u32; `E` cycles u64, beats u64; `X` code of
-//! a [`BoardError`] u8, and the program ends. Integers are little-endian.
+//! `R` offset u16; `P` source u8, sink u8; `E`. Answers: `F` as `S`; `V` value u32; `E` cycles u64, beats u64; `X` code
+//! of a [`BoardError`] u8, and the program ends. Integers are little-endian.
 
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};

@@ -164,15 +164,17 @@ fn choice(name: &str, module: &str, numbers: &[usize]) -> String {
         let direction = if *is_output { "output" } else { "input" };
         writeln!(text, "    {direction} wire {range} {name};").expect("strings do not fail");
     }
-    text += "    integer fault;\n";
-    text += &format!("    initial if (!$value$plusargs(\"{ARGUMENT}=%d\", fault)) fault = 0;\n");
+    text += "    integer fault;\n    initial if (!$value$plusargs(\"";
+    text += ARGUMENT;
+    text += "=%d\", fault)) fault = 0;\n";
     for number in [0].iter().chain(numbers) {
         text += &instance(name, *number, &ports);
     }
     for port in ports.iter().filter(|port| port.is_output) {
-        let chosen: String =
-            numbers.iter().map(|number| format!("fault == {number} ? {}${number} : ", port.name)).collect();
-        writeln!(text, "    assign {0} = {chosen}{0}$0;", port.name).expect("strings do not fail");
+        let name = port.name;
+        let changed: Vec<_> =
+            numbers.iter().map(|number| format!("fault == {number} ? {name}${number} : ")).collect();
+        writeln!(text, "    assign {name} = {}{name}$0;", changed.concat()).expect("strings do not fail");
     }
     text + &format!("endmodule // {name}\n")
 }

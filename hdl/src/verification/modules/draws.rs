@@ -24,8 +24,8 @@ use crate::axis::{Flit, Halves, Lanes, Tuser};
 const EPISODE_CYCLES: usize = 48;
 /// How often a bit is set, in percent.
 const PERCENTS: [u32; 4] = [5, 50, 50, 95];
-/// How often a module is reset, or all that it knows cleared, in percent.
-const RESET_PERCENT: u32 = 1;
+/// How often a module is reset, or all that it knows cleared, in cycles of a thousand: to clear takes 256 cycles.
+const RESET_PER_MILLE: u32 = 1;
 const SHARED_VALUES: usize = 2;
 
 /// Where values come from.
@@ -70,13 +70,19 @@ impl Draws {
         if self.bit == self.percents.len() {
             self.percents.push(PERCENTS[self.random.random_range(0..PERCENTS.len())]);
         }
-        let percent = match self.port {
-            "reset" | "clear" | "sweeping" => RESET_PERCENT,
-            "axis_resetn" => 100 - RESET_PERCENT,
-            _ => self.percents[self.bit],
+        let per_mille = match self.port {
+            "reset" | "clear" | "sweeping" => RESET_PER_MILLE,
+            "axis_resetn" => 1000 - RESET_PER_MILLE,
+            _ => 10 * self.percents[self.bit],
         };
         self.bit += 1;
-        self.random.random_range(0..100) < percent
+        self.random.random_range(0..1000) < per_mille
+    }
+
+    /// As many low bits as it likes: addresses of registers are small numbers in wide words.
+    fn short_word(&mut self, bits: usize) -> u64 {
+        let word: u64 = self.random.random();
+        word >> self.random.random_range(64 - bits..64)
     }
 
     /// At most 64 bits.
@@ -84,14 +90,14 @@ impl Draws {
         let mask = u64::MAX >> (64 - bits);
         let word = match self.random.random_range(0..16) {
             0 => self.random.random(),
-            1 => self.random.random_range(0..4),
+            1 => self.short_word(bits),
             2 => [0, u64::MAX, 1 << (bits - 1)][self.random.random_range(0..3)],
             // Registers hold two fields.
-            3..=8 if bits > 16 => self.word(16) | self.word(bits - 16) << 16,
+            _ if bits > 16 => self.word(16) | self.word(bits - 16) << 16,
             _ => {
-                let random = &mut self.random;
-                let shared = self.shared.entry(bits).or_insert_with(|| random.random());
-                shared[random.random_range(0..SHARED_VALUES)]
+                let fresh = [self.short_word(bits), self.short_word(bits)];
+                let shared = self.shared.entry(bits).or_insert(fresh);
+                shared[self.random.random_range(0..SHARED_VALUES)]
             }
         };
         word & mask

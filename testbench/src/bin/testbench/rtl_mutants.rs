@@ -79,7 +79,7 @@ fn try_all(options: &Options) -> Result<bool> {
     } else {
         print_table(&trials);
         println!(
-            "\n{found} of {} faults found, none without a fault; {seconds:.0} s, of which compiler {build_seconds:.0} s",
+            "\n{found} of {} faults found, none without a fault; {seconds:.0} s, compiler {build_seconds:.0} s",
             trials.len()
         );
     }
