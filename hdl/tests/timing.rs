@@ -1,5 +1,7 @@
 //! The timing estimate on netlists small enough to add up by hand.
 
+#![expect(clippy::needless_pass_by_value, reason = "netlists read better without borrows")]
+
 use hdl::report::netlist::Netlist;
 use hdl::report::timing::{Timing, TimingError, analyse};
 use serde_json::{Value, json};
@@ -66,6 +68,7 @@ fn register_lut_register() {
     let worst = &timing.paths[0];
     assert_eq!((worst.from.as_str(), worst.to.as_str(), worst.levels), ("unit.n11", "unit.n13.D", 1));
     assert_eq!(worst.through, ["unit"]);
+    assert_eq!(worst.fan_outs, [2, 1]);
 }
 
 #[test]

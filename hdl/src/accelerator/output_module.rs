@@ -18,6 +18,9 @@ pub enum OutputState {
 }
 
 /// Takes sums, gives frames.
+///
+/// Once it begins, a result holds up the ordinary packets. Those before the packet that completes it are past only when
+/// its first sum is here: to begin earlier is to wait for oneself.
 #[derive(LogicBlock, Default)]
 pub struct OutputModule {
     pub clock: Signal<In, Clock>,
@@ -85,8 +88,6 @@ impl Logic for OutputModule {
                 if self.waited.q.val().all() { self.state.d.next = OutputState::Head; }
             }
             OutputState::Head => {
-                // Once it begins, a result holds up the ordinary packets. Those before the packet that completes it are
-                // past only when its first sum is here: to begin earlier is to wait for oneself.
                 if self.moves.val() & self.sum_valid.val() {
                     self.out.d.next.data = self.header.head.val(); self.carried.d.next = self.header.tail.val();
                     self.out_valid.d.next = true; self.state.d.next = OutputState::Body;

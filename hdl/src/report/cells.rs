@@ -1,8 +1,8 @@
 //! Delays of the primitives and nets of a Virtex-7 of speed grade -3, in nanoseconds.
 //!
-//! Measured means: read in the routed timing report of the NetFPGA-SUME reference switch (Vivado 2016.4, the same part and
-//! grade). It has too few paths through carry chains, memories in LUTs and shift registers; their values are estimates
-//! from the data sheet (DS183).
+//! Measured means: read in the routed timing report of the NetFPGA-SUME reference switch (Vivado 2016.4, the same
+//! part and grade). It has too few paths through carry chains, memories in LUTs and shift registers; their values are
+//! estimates from the data sheet (DS183).
 
 /// Delay of a net by the number of pins that it drives; measured.
 pub fn net_ns(fan_out: usize) -> f64 {
@@ -96,6 +96,7 @@ impl Kind {
     }
 
     /// What an input is; `None` if the model does not know the pin.
+    #[expect(clippy::match_same_arms, reason = "a line for each kind of cell")]
     pub fn input_role(self, pin: &str) -> Option<InputRole> {
         use InputRole::{Clock, Ends, Passes};
         Some(match (self, pin) {
@@ -156,6 +157,7 @@ fn indexed(pin: &str, name: &str) -> Option<u8> {
 }
 
 /// Bit i of the sums depends on the carry into it; the carry out of it also on its own inputs.
+#[expect(clippy::match_same_arms, reason = "a table")]
 fn carry_ns((input, from): (&str, usize), (output, to): (&str, usize)) -> Option<f64> {
     const STEP_NS: f64 = 0.02;
     let is_sum = output == "O";

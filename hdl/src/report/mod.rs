@@ -21,8 +21,8 @@ pub const BUDGET_NS: f64 = 5.0;
 /// Factor on all net delays of the second estimate: layouts differ.
 pub const SLOW_NETS: f64 = 1.3;
 /// What the estimate is not.
-pub const CAVEAT: &str = "The timing is an estimate before layout: delays of cells and of nets by fan-out, taken from the \
-    routed report of the reference switch on the same part. It is not closed timing, and no Vivado has seen this build.";
+pub const CAVEAT: &str = "The timing is an estimate before layout: delays of cells and of nets by fan-out, taken from \
+    the routed report of the reference switch on the same part. It is not closed timing; Vivado never saw it.";
 
 /// The figures of a build.
 #[derive(Clone, Debug, Serialize)]

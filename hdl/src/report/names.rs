@@ -25,7 +25,7 @@ impl<'a> Names<'a> {
 
     /// A register's own name is the best, then the shortest.
     fn offer(&mut self, net: usize, name: &'a str) {
-        let rank = |name: &str| (!name.ends_with(".q"), name.len());
+        let rank = |name: &str| (name.strip_suffix(".q").is_none(), name.len());
         let kept = &mut self.by_net[net];
         if kept.is_none_or(|kept| rank(name) < rank(kept)) {
             *kept = Some(name);

@@ -17,8 +17,8 @@ pub fn render(report: &BuildReport) -> String {
 /// What the columns and the estimate mean.
 pub fn notes() -> String {
     format!(
-        "The paper's extra: 18.6 % LUT, 17.3 % FF and 44.5 % BRAM of what the reference switch takes, and 17 DSP. That the \
-         percentages are relative to that switch, not to the device, is our reading.\n{CAVEAT}\n"
+        "The paper's extra: 18.6 % LUT, 17.3 % FF and 44.5 % BRAM of what the reference switch takes, and 17 DSP. That \
+         the percentages are relative to that switch, not to the device, is our reading.\n{CAVEAT}\n"
     )
 }
 
@@ -69,7 +69,8 @@ fn line(text: &mut String, path: &Path) {
     if path.over_budget > 1 {
         let _ = write!(text, " ({} such above {BUDGET_NS} ns)", path.over_budget);
     }
-    text.push('\n');
+    let fan_outs: Vec<_> = path.fan_outs.iter().map(usize::to_string).collect();
+    let _ = writeln!(text, "\n      nets with {} pins", fan_outs.join(", "));
     if !path.through.is_empty() {
         let _ = writeln!(text, "      through {}", path.through.join(", "));
     }

@@ -53,6 +53,8 @@ pub struct Path {
     pub to: String,
     /// Modules on the way, as far as nets kept their names.
     pub through: Vec<String>,
+    /// How many pins the nets on the way drive, the first one first.
+    pub fan_outs: Vec<usize>,
     /// How many endpoints of that name are above the budget.
     pub over_budget: usize,
 }
@@ -314,6 +316,7 @@ impl<'a> Graph<'a> {
     fn path(&self, endpoint: &Endpoint, arrivals: &[Arrival], over_budget: usize) -> Path {
         let mut through: Vec<String> = Vec::new();
         let mut net = endpoint.net;
+        let mut fan_outs = vec![self.fan_out[net]];
         while let Some(from) = arrivals[net].from {
             if let Some(module) = self.names.module_of(net)
                 && through.last() != Some(&module)
@@ -321,14 +324,17 @@ impl<'a> Graph<'a> {
                 through.push(module);
             }
             net = from;
+            fan_outs.push(self.fan_out[net]);
         }
         through.reverse();
+        fan_outs.reverse();
         Path {
             delay_ns: endpoint.delay_ns,
             levels: arrivals[endpoint.net].levels,
             from: self.names.of(net),
             to: endpoint.name.clone(),
             through,
+            fan_outs,
             over_budget,
         }
     }
