@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use crate::env::{Action, ActionSpec, EnvSpec};
-use crate::nn::{Activation, Categorical, DiagonalGaussian, Network, orthogonal};
+use crate::nn::{Activation, Categorical, DiagonalGaussian, Layer, Network, orthogonal};
 
 /// Separate actor and critic networks with tanh layers; a diagonal Gaussian whose log standard deviation does
 /// not depend on the observation, or a softmax. Holds shapes only; parameters are
@@ -28,6 +28,20 @@ pub struct NamedTensor {
     pub shape: Vec<usize>,
     /// Where it lies.
     pub range: Range<usize>,
+}
+
+/// Weights and biases of a network whose parameters begin at `start`, under `name`.
+pub(super) fn network_tensors(name: &str, network: &Network, start: usize) -> Vec<NamedTensor> {
+    let tensor = |i: usize, kind: &str, shape: Vec<usize>, part: &Range<usize>| NamedTensor {
+        name: format!("{name}.{i}.{kind}"),
+        shape,
+        range: start + part.start..start + part.end,
+    };
+    let of_layer = |(i, layer): (usize, &Layer)| {
+        let weight = tensor(i, "weight", layer.weight_shape().to_vec(), &layer.weight);
+        [weight, tensor(i, "bias", vec![layer.bias.len()], &layer.bias)]
+    };
+    network.layers().iter().enumerate().flat_map(of_layer).collect()
 }
 
 impl ActorCritic {
@@ -117,23 +131,8 @@ impl ActorCritic {
 
     /// Names and shapes of all parameters, for files.
     pub fn tensors(&self) -> Vec<NamedTensor> {
-        let mut tensors = Vec::new();
-        let networks =
-            [("actor", &self.actor, self.actor_range()), ("critic", &self.critic, self.critic_range())];
-        for (network_name, network, range) in networks {
-            for (i, layer) in network.layers().iter().enumerate() {
-                let mut push = |kind: &str, shape: Vec<usize>, part: &Range<usize>| {
-                    let name = format!("{network_name}.{i}.{kind}");
-                    tensors.push(NamedTensor {
-                        name,
-                        shape,
-                        range: range.start + part.start..range.start + part.end,
-                    });
-                };
-                push("weight", layer.weight_shape().to_vec(), &layer.weight);
-                push("bias", vec![layer.bias.len()], &layer.bias);
-            }
-        }
+        let mut tensors = network_tensors("actor", &self.actor, self.actor_range().start);
+        tensors.extend(network_tensors("critic", &self.critic, self.critic_range().start));
         if !self.log_std_range().is_empty() {
             let range = self.log_std_range();
             tensors.push(NamedTensor { name: "actor.log_std".to_owned(), shape: vec![range.len()], range });

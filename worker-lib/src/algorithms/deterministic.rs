@@ -5,7 +5,7 @@ use std::ops::Range;
 use rand::{Rng, RngExt as _};
 
 use super::TrainError;
-use super::actor_critic::NamedTensor;
+use super::actor_critic::{NamedTensor, network_tensors};
 use crate::env::{ActionSpec, EnvSpec};
 use crate::nn::{Activation, Network, Operation, Workspace, uniform_by_fan_in};
 
@@ -209,25 +209,8 @@ impl DeterministicActorCritic {
 
     /// Names and shapes of all parameters, for files.
     pub fn tensors(&self) -> Vec<NamedTensor> {
-        let mut tensors = Vec::new();
-        for (name, network, start) in self.networks() {
-            for (i, layer) in network.layers().iter().enumerate() {
-                let part = |range: &Range<usize>| start + range.start..start + range.end;
-                let shape = layer.weight_shape().to_vec();
-                tensors.push(NamedTensor {
-                    name: format!("{name}.{i}.weight"),
-                    shape,
-                    range: part(&layer.weight),
-                });
-                let shape = vec![layer.bias.len()];
-                tensors.push(NamedTensor {
-                    name: format!("{name}.{i}.bias"),
-                    shape,
-                    range: part(&layer.bias),
-                });
-            }
-        }
-        tensors
+        let networks = self.networks();
+        networks.iter().flat_map(|(name, network, start)| network_tensors(name, network, *start)).collect()
     }
 
     /// Each network with its name and where its parameters begin.

@@ -46,11 +46,6 @@ pub(super) fn observe(q: &[f64], v: &[f64], observation: &mut [f32]) {
     velocities.iter_mut().zip(clipped).for_each(|(o, v)| *o = v as f32);
 }
 
-/// The motors' inputs for an action.
-pub(super) fn control(action: &[f32]) -> [f64; MOTORS] {
-    std::array::from_fn(|i| f64::from(action[i]).clamp(-1.0, 1.0))
-}
-
 /// What a step from `x_before` to the state (q, v) under `control` is worth, and whether it ends the episode.
 pub(super) fn outcome(x_before: f64, q: &[f64], v: &[f64], control: &[f64; MOTORS]) -> Step {
     let bounded = q[2..].iter().chain(v).all(|x| x.abs() < HEALTHY_STATE);

@@ -146,12 +146,14 @@ pub fn known_ids() -> Vec<&'static str> {
     REGISTRY.iter().map(|(id, _)| *id).collect()
 }
 
-/// The values of a continuous action of `dim` dimensions, or the error that says what came instead.
-fn continuous(action: Action<'_>, dim: usize) -> Result<&[f32], EnvError> {
+/// The values of a continuous action, each clipped to [-1, 1], or the error that says what came instead.
+fn clipped<const DIM: usize>(action: Action<'_>) -> Result<[f64; DIM], EnvError> {
     match action {
-        Action::Continuous(values) if values.len() == dim => Ok(values),
+        Action::Continuous(values) if values.len() == DIM => {
+            Ok(std::array::from_fn(|i| f64::from(values[i]).clamp(-1.0, 1.0)))
+        }
         other => Err(EnvError::WrongAction {
-            expected: ActionSpec::Continuous { dim },
+            expected: ActionSpec::Continuous { dim: DIM },
             actual: format!("{other:?}"),
         }),
     }

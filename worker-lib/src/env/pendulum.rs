@@ -6,7 +6,7 @@ use std::f64::consts::PI;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, check_state, continuous};
+use super::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, check_state, clipped};
 
 pub(super) const ID: &str = "Pendulum-v1";
 
@@ -72,7 +72,8 @@ impl Environment for Pendulum {
     }
 
     fn step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
-        let torque = f64::from(continuous(action, 1)?[0]).clamp(-1.0, 1.0) * TORQUE_MAX;
+        let [share] = clipped(action)?;
+        let torque = share * TORQUE_MAX;
         let from_upright = (self.angle + PI).rem_euclid(2.0 * PI) - PI;
         let cost = from_upright.powi(2) + 0.1 * self.velocity.powi(2) + 0.001 * torque.powi(2);
         let acceleration =

@@ -13,8 +13,8 @@
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::hopper_task::{self, MOTORS, N, START_SPREAD};
-use super::{Action, EnvError, EnvSpec, Environment, Step, check_state, continuous};
+use super::hopper_task::{self, N, START_SPREAD};
+use super::{Action, EnvError, EnvSpec, Environment, Step, check_state, clipped};
 
 pub(super) const ID: &str = "PlanarHopper-v0";
 
@@ -326,7 +326,7 @@ impl Environment for PlanarHopper {
     }
 
     fn step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
-        let control = hopper_task::control(continuous(action, MOTORS)?);
+        let control = clipped(action)?;
         let torque = control.map(|u| GEAR * u);
         let x_before = self.q[0];
         for _ in 0..SUBSTEPS {

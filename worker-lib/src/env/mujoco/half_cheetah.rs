@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::simulation::Simulation;
-use crate::env::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, continuous};
+use crate::env::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, clipped};
 
 pub(super) const ID: &str = "HalfCheetah-v5";
 
@@ -83,7 +83,6 @@ const MODEL: &str = r#"
 pub struct HalfCheetah {
     spec: EnvSpec,
     simulation: Simulation,
-    positions_velocities: [f64; 2 * N],
 }
 
 impl HalfCheetah {
@@ -100,13 +99,11 @@ impl HalfCheetah {
             solved_return: 4800.0,
         };
         let simulation = Simulation::new(MODEL, N, MOTORS)?;
-        Ok(Self { spec, simulation, positions_velocities: [0.0; 2 * N] })
+        Ok(Self { spec, simulation })
     }
 
-    /// Reads back where the robot is and writes the observation.
-    fn observe(&mut self, observation: &mut [f32]) {
-        self.simulation.coordinates(&mut self.positions_velocities);
-        observation.iter_mut().zip(&self.positions_velocities[1..]).for_each(|(o, x)| *o = *x as f32);
+    fn observe(&self, observation: &mut [f32]) {
+        observation.iter_mut().zip(&self.simulation.coordinates()[1..]).for_each(|(o, x)| *o = *x as f32);
     }
 }
 
@@ -117,8 +114,7 @@ impl Environment for HalfCheetah {
 
     fn reset(&mut self, rng: &mut ChaCha8Rng, observation: &mut [f32]) -> Result<(), EnvError> {
         self.simulation.reset();
-        let mut state = [0.0; 2 * N];
-        self.simulation.coordinates(&mut state);
+        let mut state = self.simulation.coordinates().to_vec();
         let (q, v) = state.split_at_mut(N);
         q.iter_mut().for_each(|q| *q += rng.random_range(-START_SPREAD..START_SPREAD));
         v.iter_mut().for_each(|v| {
@@ -131,12 +127,11 @@ impl Environment for HalfCheetah {
     }
 
     fn step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
-        let action = continuous(action, MOTORS)?;
-        let control: [f64; MOTORS] = std::array::from_fn(|i| f64::from(action[i]).clamp(-1.0, 1.0));
-        let x_before = self.positions_velocities[0];
+        let control: [f64; MOTORS] = clipped(action)?;
+        let x_before = self.simulation.coordinates()[0];
         self.simulation.advance(&control, FRAME_SKIP);
         self.observe(observation);
-        let velocity = (self.positions_velocities[0] - x_before) / ACTION_TIME;
+        let velocity = (self.simulation.coordinates()[0] - x_before) / ACTION_TIME;
         let cost = CONTROL_COST * control.iter().map(|u| u * u).sum::<f64>();
         Ok(Step { reward: velocity - cost, terminated: false, truncated: false })
     }
@@ -146,9 +141,7 @@ impl Environment for HalfCheetah {
     }
 
     fn restore_state(&mut self, state: &[f64]) -> Result<(), EnvError> {
-        self.simulation.restore(state)?;
-        self.simulation.coordinates(&mut self.positions_velocities);
-        Ok(())
+        self.simulation.restore(state)
     }
 }
 
@@ -175,9 +168,9 @@ mod tests {
                 let action: Vec<f32> = fields[1..7].iter().map(|a| *a as f32).collect();
                 let step = cheetah.step(Action::Continuous(&action), &mut observation).unwrap();
                 assert!((step.reward - reward).abs() < tolerance * reward.abs().max(1.0), "{line}: {step:?}");
-                for (got, want) in cheetah.positions_velocities.iter().zip(state) {
+                for (got, want) in cheetah.simulation.coordinates().iter().zip(state) {
                     let is_near = (got - want).abs() < tolerance * want.abs().max(1.0);
-                    assert!(is_near, "{line}: {:?}", cheetah.positions_velocities);
+                    assert!(is_near, "{line}: {:?}", cheetah.simulation.coordinates());
                 }
                 steps += 1;
             }

@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::simulation::Simulation;
 use crate::env::hopper_task::{self, MOTORS, N, START_SPREAD};
-use crate::env::{Action, EnvError, EnvSpec, Environment, Step, continuous};
+use crate::env::{Action, EnvError, EnvSpec, Environment, Step, clipped};
 
 pub(super) const ID: &str = "Hopper-v5";
 
@@ -57,7 +57,6 @@ const MODEL: &str = r#"
 pub struct MujocoHopper {
     spec: EnvSpec,
     simulation: Simulation,
-    positions_velocities: [f64; 2 * N],
 }
 
 impl MujocoHopper {
@@ -67,13 +66,11 @@ impl MujocoHopper {
     /// If libmujoco cannot be opened, or refuses the model.
     pub fn new() -> Result<Self, EnvError> {
         let simulation = Simulation::new(MODEL, N, MOTORS)?;
-        Ok(Self { spec: hopper_task::spec(ID), simulation, positions_velocities: [0.0; 2 * N] })
+        Ok(Self { spec: hopper_task::spec(ID), simulation })
     }
 
-    /// Reads back where the robot is and writes the observation.
-    fn observe(&mut self, observation: &mut [f32]) {
-        self.simulation.coordinates(&mut self.positions_velocities);
-        let (q, v) = self.positions_velocities.split_at(N);
+    fn observe(&self, observation: &mut [f32]) {
+        let (q, v) = self.simulation.coordinates().split_at(N);
         hopper_task::observe(q, v, observation);
     }
 }
@@ -85,8 +82,7 @@ impl Environment for MujocoHopper {
 
     fn reset(&mut self, rng: &mut ChaCha8Rng, observation: &mut [f32]) -> Result<(), EnvError> {
         self.simulation.reset();
-        let mut state = [0.0; 2 * N];
-        self.simulation.coordinates(&mut state);
+        let mut state = self.simulation.coordinates().to_vec();
         state.iter_mut().for_each(|x| *x += rng.random_range(-START_SPREAD..START_SPREAD));
         self.simulation.set_coordinates(&state);
         self.observe(observation);
@@ -94,11 +90,11 @@ impl Environment for MujocoHopper {
     }
 
     fn step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
-        let control = hopper_task::control(continuous(action, MOTORS)?);
-        let x_before = self.positions_velocities[0];
+        let control = clipped(action)?;
+        let x_before = self.simulation.coordinates()[0];
         self.simulation.advance(&control, FRAME_SKIP);
         self.observe(observation);
-        let (q, v) = self.positions_velocities.split_at(N);
+        let (q, v) = self.simulation.coordinates().split_at(N);
         Ok(hopper_task::outcome(x_before, q, v, &control))
     }
 
@@ -107,9 +103,7 @@ impl Environment for MujocoHopper {
     }
 
     fn restore_state(&mut self, state: &[f64]) -> Result<(), EnvError> {
-        self.simulation.restore(state)?;
-        self.simulation.coordinates(&mut self.positions_velocities);
-        Ok(())
+        self.simulation.restore(state)
     }
 }
 
@@ -141,9 +135,9 @@ mod tests {
             let step = hopper.step(Action::Continuous(&action), &mut observation).unwrap();
             assert!((step.reward - reward).abs() < tolerance, "{line}: {step:?}");
             assert_eq!(step.terminated, terminated, "{line}");
-            for (got, want) in hopper.positions_velocities.iter().zip(state) {
+            for (got, want) in hopper.simulation.coordinates().iter().zip(state) {
                 let is_near = (got - want).abs() < tolerance * want.abs().max(1.0);
-                assert!(is_near, "{line}: {:?}", hopper.positions_velocities);
+                assert!(is_near, "{line}: {:?}", hopper.simulation.coordinates());
             }
             ends += usize::from(terminated);
             if older {

@@ -21,6 +21,8 @@ pub(super) struct Simulation {
     state_control: c_int,
     /// Time, positions, velocities and the solver's warm start: all that the next step depends on.
     state_all: c_int,
+    /// All positions, then all velocities.
+    positions_velocities: Vec<f64>,
     library: Arc<MujocoLibrary>,
 }
 
@@ -40,7 +42,15 @@ impl Simulation {
         // SAFETY: `model` is a compiled model that nothing has freed.
         let data = unsafe { (functions.make_data)(model) };
         // Made before the checks below, so that Drop frees model and data when they fail.
-        let mut simulation = Self { functions, model, data, state_control: 0, state_all: 0, library };
+        let mut simulation = Self {
+            functions,
+            model,
+            data,
+            state_control: 0,
+            state_all: 0,
+            positions_velocities: vec![0.0; 2 * coordinates],
+            library,
+        };
         if data.is_null() {
             return Err(EnvError::Mujoco("mj_makeData failed".to_owned()));
         }
@@ -87,14 +97,18 @@ impl Simulation {
     pub(super) fn reset(&mut self) {
         // SAFETY: model and data are valid and belong together.
         unsafe { (self.functions.reset_data)(self.model, self.data) }
+        self.read_back();
     }
 
-    /// Reads all positions, then all velocities.
-    ///
-    /// # Panics
-    /// If `values` is not twice as long as there are coordinates.
-    pub(super) fn coordinates(&self, values: &mut [f64]) {
-        self.get(STATE_QPOS | STATE_QVEL, values);
+    /// All positions, then all velocities.
+    pub(super) fn coordinates(&self) -> &[f64] {
+        &self.positions_velocities
+    }
+
+    fn read_back(&mut self) {
+        let mut values = std::mem::take(&mut self.positions_velocities);
+        self.get(STATE_QPOS | STATE_QVEL, &mut values);
+        self.positions_velocities = values;
     }
 
     /// Sets all positions, then all velocities, and what follows from them.
@@ -105,6 +119,7 @@ impl Simulation {
         self.set(STATE_QPOS | STATE_QVEL, values);
         // SAFETY: model and data are valid and belong together.
         unsafe { (self.functions.forward)(self.model, self.data) }
+        self.read_back();
     }
 
     /// Goes on for so many of MuJoCo's steps under that input of the motors.
@@ -117,6 +132,7 @@ impl Simulation {
             // SAFETY: model and data are valid and belong together.
             unsafe { (self.functions.step)(self.model, self.data) }
         }
+        self.read_back();
     }
 
     /// All that the next step depends on.
@@ -130,6 +146,7 @@ impl Simulation {
     pub(super) fn restore(&mut self, state: &[f64]) -> Result<(), EnvError> {
         check_state(state, self.state_size(self.state_all))?;
         self.set(self.state_all, state);
+        self.read_back();
         Ok(())
     }
 
