@@ -4,8 +4,10 @@ use std::fs;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
-use iswitch::algorithms::checkpoint::{self, MODEL_FILE};
+use iswitch::algorithms::checkpoint::{self, MODEL_FILE, ModelFile};
 use iswitch::algorithms::ppo::{PpoConfig, PpoTrainer};
+use iswitch::algorithms::trained::Trained;
+use iswitch::algorithms::trainer::Algorithm as _;
 use iswitch::{Loopback, env};
 
 const ENV: &str = "CartPole-v1";
@@ -23,7 +25,8 @@ fn trainer() -> PpoTrainer {
     let spec = env::make(ENV).expect("it needs nothing else").spec().clone();
     let parameters = config.networks(&spec).parameter_count();
     let alone = Loopback::group(1, parameters).remove(0);
-    PpoTrainer::new(config, (0, 1), &|| env::make(ENV), Box::new(alone)).expect("the run is sound")
+    PpoTrainer::new(config, (0, 1), &|count| env::make_vector(ENV, count), Box::new(alone))
+        .expect("the run is sound")
 }
 
 /// A file of tensors whose length of the header is right, if that is what is wrong with it.
@@ -46,12 +49,14 @@ fn checkpoint_model() {
     bolero::check!().with_iterations(300).for_each(|bytes: &[u8]| {
         for bytes in [Some(bytes.to_vec()), with_header_len(bytes)].into_iter().flatten() {
             write(&path, &bytes);
-            if let Err(error) = checkpoint::read_job(directory.path()) {
+            let file = ModelFile::read(directory.path()).expect("the file is there");
+            let job = file.reader().and_then(|reader| checkpoint::job::<PpoConfig>(&reader));
+            if let Err(error) = job {
                 assert!(!error.to_string().is_empty());
             }
-            if let Ok(model) = checkpoint::load_model(directory.path(), &spec) {
-                let parameters = model.config.networks(&spec).parameter_count();
-                assert_eq!(model.replica.parameters.len(), parameters);
+            let policy = Trained::read(directory.path()).and_then(|trained| trained.policy(&spec));
+            if let Err(error) = policy {
+                assert!(!error.to_string().is_empty());
             }
         }
     });

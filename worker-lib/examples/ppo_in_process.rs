@@ -2,6 +2,7 @@
 //! looks like. `cargo run --release --features learn --example ppo_in_process -- [ENV [STEPS [SEED]]]`
 
 use iswitch::algorithms::ppo::{PpoConfig, PpoTrainer};
+use iswitch::algorithms::trainer::Algorithm as _;
 use iswitch::{Loopback, env};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -19,7 +20,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // aggregator here instead of the loop-back, and this worker's rank and the number of workers below.
     let parameters = config.networks(env::make(&id)?.spec()).parameter_count();
     let aggregator = Box::new(Loopback::alone(parameters));
-    let mut trainer = PpoTrainer::new(config, (0, 1), &move || env::make(&id), aggregator)?;
+    let mut trainer =
+        PpoTrainer::new(config, (0, 1), &move |count| env::make_vector(&id, count), aggregator)?;
     while !trainer.finished() {
         let report = trainer.step_rollout()?;
         if report.rollouts % 50 == 0 || report.finished {

@@ -4,8 +4,10 @@
 use std::fs;
 use std::path::Path;
 
-use iswitch::algorithms::checkpoint::{self, MODEL_FILE};
+use iswitch::algorithms::checkpoint::{self, MODEL_FILE, ModelFile};
 use iswitch::algorithms::ppo::{PpoConfig, PpoTrainer};
+use iswitch::algorithms::trained::Trained;
+use iswitch::algorithms::trainer::Algorithm as _;
 use iswitch::{Loopback, env};
 use serde_json::{Value, json};
 
@@ -21,7 +23,7 @@ fn trainer() -> PpoTrainer {
     };
     let parameters = config.networks(env::make(ENV).unwrap().spec()).parameter_count();
     let alone = Loopback::group(1, parameters).remove(0);
-    PpoTrainer::new(config, (0, 1), &|| env::make(ENV), Box::new(alone)).unwrap()
+    PpoTrainer::new(config, (0, 1), &|count| env::make_vector(ENV, count), Box::new(alone)).unwrap()
 }
 
 /// Rewrites the header of a file of tensors: its length, JSON, then the numbers.
@@ -67,8 +69,8 @@ fn a_model_whose_returns_have_no_dimensions_holds_one() {
     checkpoint::save(&mut trainer, directory.path()).unwrap();
     let path = directory.path().join(MODEL_FILE);
     edit(&path, |header| without_dimensions(header, "episodes.recent_returns", 4));
-    let model = checkpoint::load_model(directory.path(), env::make(ENV).unwrap().spec()).unwrap();
-    assert_eq!(model.replica.recent_returns.to_vec().len(), 1);
+    checkpoint::resume(&mut trainer, directory.path()).unwrap();
+    assert_eq!(trainer.replica().recent_returns.to_vec().len(), 1);
 }
 
 #[test]
@@ -83,8 +85,10 @@ fn networks_that_the_file_cannot_hold_are_refused_by_name() {
             config["hidden"] = hidden.clone();
             *metadata = json!(config.to_string());
         });
-        let error = checkpoint::read_job(directory.path()).unwrap_err().to_string();
+        let file = ModelFile::read(directory.path()).unwrap();
+        let error = checkpoint::job::<PpoConfig>(&file.reader().unwrap()).unwrap_err().to_string();
         assert!(error.contains("hidden"), "{hidden}: {error}");
-        assert!(checkpoint::load_model(directory.path(), env::make(ENV).unwrap().spec()).is_err());
+        let trained = Trained::read(directory.path()).unwrap();
+        assert!(trained.policy(env::make(ENV).unwrap().spec()).is_err());
     }
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use iswitch::algorithms::actor_critic::ActorCritic;
 use iswitch::algorithms::checkpoint;
 use iswitch::algorithms::ppo::{Minibatch, PpoConfig, PpoLoss, PpoTrainer};
+use iswitch::algorithms::trainer::{Algorithm as _, replicas_identical};
 use iswitch::{Loopback, env};
 use proptest::test_runner::{Config, TestRunner};
 
@@ -23,7 +24,13 @@ fn trainer(
     workers: usize,
     member: Loopback,
 ) -> PpoTrainer {
-    PpoTrainer::new(config.clone(), (rank, workers), &move || env::make(id), Box::new(member)).unwrap()
+    PpoTrainer::new(
+        config.clone(),
+        (rank, workers),
+        &move |count| env::make_vector(id, count),
+        Box::new(member),
+    )
+    .unwrap()
 }
 
 /// Runs `work` on every worker of a group, each in its thread; gives the results by rank.
@@ -132,7 +139,7 @@ fn four_workers_learn_what_one_does() {
         let config = small(id);
         let run = |mut trainer: PpoTrainer| {
             let reports: Vec<_> = (0..4).map(|_| trainer.step_rollout().unwrap()).collect();
-            assert!(trainer.replicas_identical().unwrap());
+            assert!(replicas_identical(&mut trainer).unwrap());
             (reports, parameters(&trainer), trainer.replica().clone())
         };
         let alone = on_all(id, &config, 1, run).remove(0);

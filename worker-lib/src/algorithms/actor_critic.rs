@@ -149,18 +149,7 @@ impl ActorCritic {
         rng: &mut ChaCha8Rng,
         action: &mut [f32],
     ) -> f32 {
-        match self.action {
-            ActionSpec::Continuous { .. } => {
-                let head = DiagonalGaussian { mean: output, log_std: &parameters[self.log_std_range()] };
-                action.iter_mut().for_each(|z| *z = StandardNormal.sample(rng));
-                head.transform(action)
-            }
-            ActionSpec::Discrete { .. } => {
-                let (index, log_prob) = Categorical { logits: output }.sample(rng.random());
-                action[0] = index as f32;
-                log_prob
-            }
-        }
+        sample_action(self.action, output, &parameters[self.log_std_range()], rng, action)
     }
 
     /// The most probable action given one row of the policy network's output.
@@ -176,6 +165,77 @@ impl ActorCritic {
         match self.action {
             ActionSpec::Continuous { .. } => Action::Continuous(action),
             ActionSpec::Discrete { .. } => Action::Discrete(action[0] as usize),
+        }
+    }
+}
+
+/// Draws an action (`[action_dim]`) given one row of a policy's output; gives its log-probability.
+pub(super) fn sample_action(
+    spec: ActionSpec,
+    output: &[f32],
+    log_std: &[f32],
+    rng: &mut ChaCha8Rng,
+    action: &mut [f32],
+) -> f32 {
+    match spec {
+        ActionSpec::Continuous { .. } => {
+            action.iter_mut().for_each(|z| *z = StandardNormal.sample(rng));
+            DiagonalGaussian { mean: output, log_std }.transform(action)
+        }
+        ActionSpec::Discrete { .. } => {
+            let (index, log_prob) = Categorical { logits: output }.sample(rng.random());
+            action[0] = index as f32;
+            log_prob
+        }
+    }
+}
+
+/// The policy's distribution for one observation.
+pub(super) enum Head<'a> {
+    Continuous(DiagonalGaussian<'a>),
+    Discrete(Categorical<'a>),
+}
+
+impl<'a> Head<'a> {
+    pub(super) fn new(action: ActionSpec, output: &'a [f32], log_std: &'a [f32]) -> Self {
+        match action {
+            ActionSpec::Continuous { .. } => Self::Continuous(DiagonalGaussian { mean: output, log_std }),
+            ActionSpec::Discrete { .. } => Self::Discrete(Categorical { logits: output }),
+        }
+    }
+
+    pub(super) fn log_prob(&self, action: &[f32]) -> f32 {
+        match self {
+            Self::Continuous(head) => head.log_prob(action),
+            Self::Discrete(head) => head.log_prob(action[0] as usize),
+        }
+    }
+
+    pub(super) fn entropy(&self) -> f32 {
+        match self {
+            Self::Continuous(head) => head.entropy(),
+            Self::Discrete(head) => head.entropy(),
+        }
+    }
+
+    /// Adds `scale` times the gradient of the log-probability and `entropy_scale` times that of the entropy.
+    pub(super) fn add_gradient(
+        &self,
+        action: &[f32],
+        scale: f32,
+        entropy_scale: f32,
+        by_output: &mut [f32],
+        by_log_std: &mut [f32],
+    ) {
+        match self {
+            Self::Continuous(head) => {
+                head.add_log_prob_gradient(action, scale, by_output, by_log_std);
+                by_log_std.iter_mut().for_each(|by| *by += entropy_scale);
+            }
+            Self::Discrete(head) => {
+                head.add_log_prob_gradient(action[0] as usize, scale, by_output);
+                head.add_entropy_gradient(entropy_scale, by_output);
+            }
         }
     }
 }

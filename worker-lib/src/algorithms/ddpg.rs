@@ -8,15 +8,29 @@
 //!    vector. Each has an Adam and a learning rate of its own.
 //! 3. Truncation is not termination: only where the episode terminated nothing follows.
 //! 4. Targets follow by `tau` after each step.
-//! 5. Options of TD3: the lesser of two critics, noise on the target's actions, policy and targets that move once for
+//! 5. Until learning starts actions are uniform; then Gaussian noise is added to the policy's.
+//! 6. Each environment has its own replay buffer; a batch has equally many samples of each.
+//! 7. Options of TD3: the lesser of two critics, noise on the target's actions, policy and targets that move once for
 //!    several steps of the critics.
 
+use rand::RngExt as _;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution as _, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
+use super::checkpoint::{Reader, Writer};
+use super::config::{Checks, to_json};
 use super::deterministic::{CriticWorkspace, DeterministicActorCritic};
+use super::dqn::follow;
+use super::environments::EnvFactory;
+use super::experience::{Experience, ExperienceOptions, Schedule};
+use super::halves::{Counters, Halves, LocalHalf, SharedHalf, Tail};
 use super::replay::Batch;
-use crate::nn::Workspace;
+use super::streams::{Purpose, stream};
+use super::trainer::{Algorithm, CommonParameters, Mode, Place, Policy};
+use crate::env::EnvSpec;
+use crate::nn::{Adam, Workspace};
 
 /// Hyper-parameters. Names are CleanRL's and Stable-Baselines3's; sizes are global, over all workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,12 +40,18 @@ pub struct DdpgConfig {
     pub total_steps: u64,
     /// Seed of all random streams.
     pub seed: u64,
+    /// Environments of the job; by default the least multiple of the workers that is at least 4.
+    pub environments: Option<usize>,
     /// Transitions that are kept, over all environments.
     pub buffer_size: usize,
     /// Samples of one minibatch over all environments.
     pub batch_size: usize,
     /// Steps over all environments before learning begins; until then actions are uniform.
     pub learning_starts: u64,
+    /// Environment steps between updates.
+    pub train_every: u64,
+    /// Updates in a row; 0 for as many as there were environment steps.
+    pub updates: u64,
     /// Of the actor's Adam.
     pub actor_learning_rate: f32,
     /// Of the critic's.
@@ -60,9 +80,12 @@ impl DdpgConfig {
         Self {
             total_steps: 1_000_000,
             seed: 1,
+            environments: None,
             buffer_size: 1_000_000,
             batch_size: 128,
             learning_starts: 10_000,
+            train_every: 1,
+            updates: 0,
             actor_learning_rate: 3e-4,
             critic_learning_rate: 1e-3,
             gamma: 0.99,
@@ -76,74 +99,133 @@ impl DdpgConfig {
         }
     }
 
-    /// Tuned values for an environment; those for continuous control where it has none of its own.
-    pub fn preset(env: &str) -> Self {
+    /// Critics that learn.
+    pub fn critics(&self) -> usize {
+        if self.twin_critics { 2 } else { 1 }
+    }
+
+    /// The networks for an environment.
+    ///
+    /// # Errors
+    /// If it has discrete actions.
+    pub fn networks(&self, env: &EnvSpec) -> Result<DeterministicActorCritic, TrainError> {
+        DeterministicActorCritic::new(env, &self.hidden, self.critics())
+    }
+
+    fn experience(&self) -> ExperienceOptions {
+        ExperienceOptions {
+            seed: self.seed,
+            buffer_size: self.buffer_size,
+            batch_size: self.batch_size,
+            schedule: Schedule {
+                learning_starts: self.learning_starts,
+                train_every: self.train_every,
+                updates: self.updates,
+            },
+            prioritisation: None,
+            clip_rewards: false,
+        }
+    }
+}
+
+impl Algorithm for DdpgConfig {
+    const NAME: &'static str = "ddpg";
+    const DEFAULT_ENV: &'static str = "Pendulum-v1";
+    const CHECKPOINT_EVERY: u64 = 500;
+
+    fn preset(env: &str) -> Self {
         match env {
             "Pendulum-v1" => Self {
-                total_steps: 30_000,
-                buffer_size: 30_000,
+                total_steps: 50_000,
+                buffer_size: 50_000,
                 learning_starts: 1_000,
-                actor_learning_rate: 1e-3,
+                critic_learning_rate: 3e-4,
+                gamma: 0.98,
                 ..Self::continuous()
             },
             _ => Self::continuous(),
         }
     }
 
-    /// Critics that learn.
-    pub fn critics(&self) -> usize {
-        if self.twin_critics { 2 } else { 1 }
+    fn check(&self) -> Result<(), TrainError> {
+        Checks::default()
+            .positive("total_steps", self.total_steps)
+            .positive("buffer_size", self.buffer_size as u64)
+            .positive("batch_size", self.batch_size as u64)
+            .positive("train_every", self.train_every)
+            .positive("policy_delay", self.policy_delay)
+            .above_zero("actor_learning_rate", self.actor_learning_rate)
+            .above_zero("critic_learning_rate", self.critic_learning_rate)
+            .unit("gamma", self.gamma)
+            .unit("tau", self.tau)
+            .not_negative("exploration_noise", self.exploration_noise)
+            .not_negative("target_noise", self.target_noise)
+            .not_negative("target_noise_clip", self.target_noise_clip)
+            .widths("hidden", &self.hidden)
+            .result()
     }
 
-    /// Refuses what cannot be.
-    ///
-    /// # Errors
-    /// [`TrainError::Config`] names what is out of range, its value and what was expected.
-    pub fn check(&self) -> Result<(), TrainError> {
-        let positive = |x: f32| x.is_finite() && x > 0.0;
-        let not_negative = |x: f32| x.is_finite() && x >= 0.0;
-        let unit = |x: f32| (0.0..=1.0).contains(&x);
-        let refuse = |name: &str, value: &dyn std::fmt::Debug, expected: &str| {
-            Err(TrainError::Config(format!("{name} is {value:?}, expected {expected}")))
+    fn hidden(&self) -> &[usize] {
+        &self.hidden
+    }
+
+    fn common(&mut self) -> CommonParameters<'_> {
+        let Self { total_steps, seed, environments, .. } = self;
+        CommonParameters { total_steps, seed, environments }
+    }
+
+    fn vector_len(&self, env: &EnvSpec, _mode: Mode) -> Result<usize, TrainError> {
+        Ok(self.networks(env)?.parameter_count() + Tail::LEN)
+    }
+
+    fn halves(mut self, place: Place, factory: &EnvFactory, mode: Mode) -> Result<Halves, TrainError> {
+        self.check()?;
+        let experience = Experience::new(&self.experience(), self.environments, place, factory)?;
+        // Fixed from here on: a run that goes on with more workers keeps its environments.
+        self.environments = Some(experience.environments());
+        let agent = self.networks(experience.spec())?;
+        let parameters = agent.initial_parameters(&mut stream(self.seed, Purpose::Weights, 0));
+        let samples = experience.batch_size().max(experience.environments());
+        let local = DdpgLocal {
+            loss: DdpgLoss::new(agent.clone(), samples),
+            actions: Vec::new(),
+            noise: Vec::new(),
+            iterations: 0,
+            mode,
+            config: self.clone(),
+            experience,
         };
-        for (name, value) in [
-            ("total_steps", self.total_steps),
-            ("buffer_size", self.buffer_size as u64),
-            ("batch_size", self.batch_size as u64),
-            ("policy_delay", self.policy_delay),
-        ] {
-            if value == 0 {
-                return refuse(name, &value, "at least 1");
-            }
-        }
-        for (name, value) in [
-            ("actor_learning_rate", self.actor_learning_rate),
-            ("critic_learning_rate", self.critic_learning_rate),
-        ] {
-            if !positive(value) {
-                return refuse(name, &value, "a number above 0");
-            }
-        }
-        for (name, value) in [("gamma", self.gamma), ("tau", self.tau)] {
-            if !unit(value) {
-                return refuse(name, &value, "0 to 1");
-            }
-        }
-        for (name, value) in [
-            ("exploration_noise", self.exploration_noise),
-            ("target_noise", self.target_noise),
-            ("target_noise_clip", self.target_noise_clip),
-        ] {
-            if !not_negative(value) {
-                return refuse(name, &value, "a number of at least 0");
-            }
-        }
-        if self.hidden.is_empty() || self.hidden.contains(&0) {
-            return refuse("hidden", &self.hidden, "at least one width, none of them 0");
-        }
-        Ok(())
+        let actor_len = agent.actor_range().len();
+        let shared = DdpgShared {
+            actor_adam: Adam::new(actor_len, ADAM_EPSILON),
+            critic_adam: Adam::new(parameters.len() - actor_len, ADAM_EPSILON),
+            agent,
+            config: self.clone(),
+        };
+        Ok(Halves {
+            algorithm: Self::NAME,
+            config: to_json(&self),
+            total_steps: self.total_steps,
+            gradient_len: parameters.len(),
+            model: parameters.repeat(2),
+            local: Box::new(local),
+            shared: Box::new(shared),
+        })
+    }
+
+    fn policy(self, reader: &Reader<'_>, env: &EnvSpec) -> Result<Box<dyn Policy>, TrainError> {
+        let agent = self.networks(env)?;
+        Ok(Box::new(DdpgPolicy {
+            parameters: reader.parameters("", agent.tensors())?,
+            work: agent.actor().workspace(1),
+            noise: self.exploration_noise,
+            agent,
+        }))
     }
 }
+
+/// PyTorch's default.
+const ADAM_EPSILON: f32 = 1e-8;
 
 /// Parts of the loss, means over samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -280,19 +362,176 @@ pub struct Networks<'a> {
     pub targets: &'a [f32],
 }
 
+struct DdpgLocal {
+    config: DdpgConfig,
+    mode: Mode,
+    experience: Experience,
+    loss: DdpgLoss,
+    /// `[environments, action_dim]`.
+    actions: Vec<f32>,
+    /// `[batch, action_dim]`.
+    noise: Vec<f32>,
+    iterations: u64,
+}
+
+impl DdpgLocal {
+    fn act(&mut self, model: &[f32]) -> Result<(), TrainError> {
+        let Self { config, experience, loss, actions, .. } = self;
+        let (agent, is_warming_up) = (&loss.agent, experience.steps() < config.learning_starts);
+        let actor = &model[agent.actor_range()];
+        let chosen = agent.actor().forward(actor, experience.observations(), &mut loss.actor);
+        actions.clear();
+        for (row, slot) in chosen.chunks_exact(agent.action_dim()).zip(experience.slots_mut()) {
+            let rng = &mut slot.action_rng;
+            actions.extend(row.iter().map(|action| {
+                if is_warming_up {
+                    return rng.random_range(-1.0..1.0);
+                }
+                let noise: f32 = StandardNormal.sample(rng);
+                (action + config.exploration_noise * noise).clamp(-1.0, 1.0)
+            }));
+        }
+        experience.act(actions)
+    }
+
+    /// Noise for the target's actions, from each environment's stream.
+    fn draw_noise(&mut self) {
+        let samples = self.experience.batch_size();
+        let Self { config, experience, noise, loss, .. } = self;
+        noise.clear();
+        if config.target_noise == 0.0 {
+            noise.resize(samples * loss.agent.action_dim(), 0.0);
+            return;
+        }
+        let slots = experience.slots_mut();
+        let each = samples / slots.len() * loss.agent.action_dim();
+        let bound = config.target_noise_clip;
+        for slot in slots {
+            noise.extend((0..each).map(|_| {
+                let drawn: f32 = StandardNormal.sample(&mut slot.minibatch_rng);
+                (config.target_noise * drawn).clamp(-bound, bound)
+            }));
+        }
+    }
+}
+
+impl LocalHalf for DdpgLocal {
+    fn spec(&self) -> &EnvSpec {
+        self.experience.spec()
+    }
+
+    fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> Result<Tail, TrainError> {
+        while self.experience.is_acting() {
+            self.act(model)?;
+        }
+        self.draw_noise();
+        self.iterations += 1;
+        // Workers that do not wait for each other do not know which update theirs will be part of.
+        let with_policy =
+            self.mode == Mode::Asynchronous || self.iterations.is_multiple_of(self.config.policy_delay);
+        let (parameters, targets) = model.split_at(gradient.len());
+        let networks = Networks { parameters, targets };
+        let batch = self.experience.sample();
+        let losses =
+            self.loss.gradient(self.config.gamma, &networks, batch, &self.noise, with_policy, gradient);
+        let losses = [losses.policy, losses.value, losses.mean_value, 0.0].map(|loss| loss as f32);
+        Ok(Tail { losses, ..self.experience.take_tail() })
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        self.experience.write(writer);
+        writer.text("local_iterations", self.iterations.to_string());
+    }
+
+    fn read(&mut self, files: &[Reader<'_>]) -> Result<Vec<usize>, TrainError> {
+        if let Some(file) = files.first() {
+            self.iterations = file.number("local_iterations")?;
+        }
+        self.experience.read(files)
+    }
+}
+
+struct DdpgShared {
+    config: DdpgConfig,
+    agent: DeterministicActorCritic,
+    actor_adam: Adam,
+    critic_adam: Adam,
+}
+
+impl SharedHalf for DdpgShared {
+    fn update(&mut self, model: &mut [f32], gradient: &mut [f32], counters: &Counters) {
+        let (parameters, targets) = model.split_at_mut(gradient.len());
+        let actor_len = self.agent.actor_range().len();
+        let (actor, critics) = parameters.split_at_mut(actor_len);
+        let (by_actor, by_critics) = gradient.split_at(actor_len);
+        self.critic_adam.step(critics, by_critics, self.config.critic_learning_rate);
+        if counters.iterations.is_multiple_of(self.config.policy_delay) {
+            self.actor_adam.step(actor, by_actor, self.config.actor_learning_rate);
+            follow(targets, parameters, self.config.tau);
+        }
+    }
+
+    fn loss_names(&self) -> &'static [&'static str] {
+        &["losses/actor_loss", "losses/qf1_loss", "losses/qf1_values"]
+    }
+
+    fn write(&self, model: &[f32], writer: &mut Writer) {
+        let (parameters, targets) = model.split_at(self.agent.parameter_count());
+        writer.parameters("", self.agent.tensors(), parameters);
+        writer.parameters("target.", self.agent.tensors(), targets);
+        writer.adam("actor_optimiser", &self.actor_adam);
+        writer.adam("critic_optimiser", &self.critic_adam);
+    }
+
+    fn read(&mut self, model: &mut [f32], reader: &Reader<'_>) -> Result<(), TrainError> {
+        let (parameters, targets) = model.split_at_mut(self.agent.parameter_count());
+        parameters.copy_from_slice(&reader.parameters("", self.agent.tensors())?);
+        targets.copy_from_slice(&reader.parameters("target.", self.agent.tensors())?);
+        let actor_len = self.agent.actor_range().len();
+        reader.adam("actor_optimiser", actor_len, &mut self.actor_adam)?;
+        reader.adam("critic_optimiser", parameters.len() - actor_len, &mut self.critic_adam)
+    }
+}
+
+/// The action of a trained policy.
+struct DdpgPolicy {
+    agent: DeterministicActorCritic,
+    parameters: Vec<f32>,
+    work: Workspace,
+    noise: f32,
+}
+
+impl Policy for DdpgPolicy {
+    fn act(&mut self, observation: &[f32], rng: Option<&mut ChaCha8Rng>, action: &mut [f32]) {
+        let actor = &self.parameters[self.agent.actor_range()];
+        action.copy_from_slice(self.agent.actor().forward(actor, observation, &mut self.work));
+        let Some(rng) = rng else { return };
+        for value in action {
+            let noise: f32 = StandardNormal.sample(rng);
+            *value = (*value + self.noise * noise).clamp(-1.0, 1.0);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::env::{ActionSpec, EnvSpec};
-    use rand::{RngExt as _, SeedableRng as _};
+    use rand::SeedableRng as _;
     use rand_chacha::ChaCha8Rng;
 
     const BATCH: usize = 6;
 
     fn agent(critics: usize) -> DeterministicActorCritic {
         let action = ActionSpec::Continuous { dim: 2 };
-        let spec =
-            EnvSpec { id: "test", observation_dim: 3, action, episode_steps_max: 1, solved_return: 0.0 };
+        let spec = EnvSpec {
+            id: "test".into(),
+            observation_dim: 3,
+            image: None,
+            action,
+            episode_steps_max: 1,
+            solved_return: 0.0,
+        };
         DeterministicActorCritic::new(&spec, &[7, 5], critics).unwrap()
     }
 

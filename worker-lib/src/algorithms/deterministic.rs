@@ -235,8 +235,9 @@ mod tests {
 
     fn cheetah() -> EnvSpec {
         EnvSpec {
-            id: "HalfCheetah-v5",
+            id: "HalfCheetah-v5".into(),
             observation_dim: 17,
+            image: None,
             action: ActionSpec::Continuous { dim: 6 },
             episode_steps_max: 1000,
             solved_return: 4800.0,

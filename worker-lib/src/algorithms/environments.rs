@@ -9,8 +9,8 @@ use super::share::Share;
 use super::streams::{Purpose, stream};
 use crate::env::{Action, EnvError, EnvSpec, Environment, Step};
 
-/// Makes one more environment of the job's kind.
-pub type EnvFactory = dyn Fn() -> Result<Box<dyn Environment>, EnvError>;
+/// Makes so many environments of the job's kind, which may share a process.
+pub type EnvFactory = dyn Fn(usize) -> Result<Vec<Box<dyn Environment>>, EnvError>;
 
 /// One environment of the job.
 pub struct EnvironmentSlot {
@@ -70,7 +70,24 @@ impl EnvironmentSlot {
     /// Acts once. The observation is then what the step led to, also at the end of an episode; [`Self::reset`]
     /// is the caller's, who may first want the value of that observation.
     pub fn step(&mut self, action: Action<'_>, gamma: f64, return_mean: f64) -> Result<Step, TrainError> {
-        let step = self.env.step(action, &mut self.observation)?;
+        self.begin_step(action)?;
+        self.finish_step(action, gamma, return_mean)
+    }
+
+    /// First half of [`Self::step`]. All slots begin before any finishes: environments that share a process are then
+    /// stepped together.
+    pub fn begin_step(&mut self, action: Action<'_>) -> Result<(), TrainError> {
+        Ok(self.env.begin_step(action)?)
+    }
+
+    /// Second half of [`Self::step`], with the same action.
+    pub fn finish_step(
+        &mut self,
+        action: Action<'_>,
+        gamma: f64,
+        return_mean: f64,
+    ) -> Result<Step, TrainError> {
+        let step = self.env.finish_step(action, &mut self.observation)?;
         self.episode_return += step.reward;
         self.episode_length += 1;
         self.truncated = step.truncated;
@@ -112,9 +129,15 @@ pub fn local_slots(
     seed: u64,
     factory: &EnvFactory,
 ) -> Result<(EnvSpec, Vec<EnvironmentSlot>), TrainError> {
-    let slots: Vec<_> = share
-        .local_environments()
-        .map(|index| EnvironmentSlot::new(factory()?, seed, index))
+    let indices = share.local_environments();
+    let environments = factory(indices.len())?;
+    if environments.len() != indices.len() {
+        let (made, wanted) = (environments.len(), indices.len());
+        return Err(TrainError::Config(format!("the factory made {made} environments instead of {wanted}")));
+    }
+    let slots: Vec<_> = indices
+        .zip(environments)
+        .map(|(index, env)| EnvironmentSlot::new(env, seed, index))
         .collect::<Result<_, TrainError>>()?;
     let spec = slots[0].env.spec().clone();
     Ok((spec, slots))

@@ -1,6 +1,6 @@
 //! Distributed reinforcement learning, and what its algorithms share.
 //!
-//! One algorithm is one file with its hyper-parameters documented at the top: [`ppo`]. Every algorithm is a
+//! One algorithm is one file with its hyper-parameters documented at the top: [`dqn`], [`a2c`], [`ppo`], [`ddpg`]. Every algorithm is a
 //! resumable state machine around a [`GradientAggregator`](crate::GradientAggregator): each worker computes
 //! the gradient of its share of a batch, the aggregator sums them, and all workers apply the same step, so that
 //! their replicas of the network stay identical to the last bit.
@@ -10,22 +10,33 @@
 //! number ([`streams`]), so that one process with four environments and four processes with one each do the
 //! same mathematics, up to the rounding of sums.
 
+pub mod a2c;
 pub mod actor_critic;
 pub mod checkpoint;
+mod config;
 pub mod ddpg;
 pub mod deterministic;
+pub mod dqn;
 pub mod environments;
 pub mod episodes;
 mod error;
 pub mod evaluate;
 pub mod exact;
+pub mod experience;
+pub mod halves;
 pub mod metrics;
 pub mod normalise;
+pub mod policy_value;
 pub mod ppo;
+mod ppo_halves;
+pub mod q_network;
 pub mod replay;
 pub mod rollout;
 pub mod share;
 pub mod statistics;
 pub mod streams;
+pub mod synchronous;
+pub mod trained;
+pub mod trainer;
 
 pub use error::TrainError;

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::TrainError;
+use super::checkpoint::{Reader, Writer};
+
 /// Sums over a rollout of a quantity's deviations from the mean known before it, and of their squares. Small
 /// deviations keep the sums accurate where the mean is large.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -59,6 +62,25 @@ impl Moments {
             self.mean[i] += shift * count / total;
         }
         self.count = total;
+    }
+
+    /// For a checkpoint.
+    pub fn write(&self, name: &str, writer: &mut Writer) {
+        writer.doubles(&format!("{name}.mean"), &self.mean);
+        writer.doubles(&format!("{name}.variance"), &self.variance);
+        writer.doubles(&format!("{name}.count"), &[self.count]);
+    }
+
+    /// What [`Self::write`] wrote, of `dim` elements.
+    ///
+    /// # Errors
+    /// If it is not there, or of another length.
+    pub fn read(name: &str, dim: usize, reader: &Reader<'_>) -> Result<Self, TrainError> {
+        Ok(Self {
+            mean: reader.doubles(&format!("{name}.mean"), dim)?,
+            variance: reader.doubles(&format!("{name}.variance"), dim)?,
+            count: reader.doubles(&format!("{name}.count"), 1)?[0],
+        })
     }
 
     /// One over the standard deviation, `[dim]`.

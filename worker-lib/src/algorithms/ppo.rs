@@ -27,22 +27,29 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::TrainError;
-use super::actor_critic::ActorCritic;
+use super::actor_critic::{ActorCritic, Head};
+use super::checkpoint::{Reader, Writer, read_slots, write_slots};
+use super::config::{Checks, to_json};
 use super::environments::{EnvFactory, EnvironmentSlot, local_slots};
 use super::episodes::RecentReturns;
-use super::exact::all_gather_u64;
+use super::halves::{Halves, Tail};
 use super::normalise::{CLIP, Deviations, Moments, Normaliser, normalise_or_copy};
+use super::ppo_halves;
 use super::rollout::RolloutBuffer;
 use super::share::Share;
 use super::statistics::RolloutStatistics;
 use super::streams::{Purpose, stream};
-use crate::env::{ActionSpec, EnvSpec};
-use crate::nn::{Adam, Categorical, DiagonalGaussian, Workspace, clip_global_norm};
-use crate::{AggregatorStats, GradientAggregator};
+use super::trainer::{
+    Algorithm, CommonParameters, Mode, Place, Policy, Progress, Report, Trainer, agree, first_bytes,
+};
+use crate::GradientAggregator;
+use crate::env::EnvSpec;
+use crate::nn::{Adam, Workspace, clip_global_norm};
 
 /// Hyper-parameters. Names are CleanRL's and Stable-Baselines3's; sizes are global, over all workers.
 /// [`Self::preset`] has tuned values for each environment.
@@ -118,8 +125,27 @@ impl PpoConfig {
         }
     }
 
-    /// Tuned values for an environment; those for continuous control where it has none of its own.
-    pub fn preset(env: &str) -> Self {
+    /// The networks for an environment. Its `parameter_count` is the length of the vectors that the job
+    /// aggregates.
+    pub fn networks(&self, env: &EnvSpec) -> ActorCritic {
+        ActorCritic::new(env, &self.hidden)
+    }
+
+    /// How the global batch is divided when this worker is `rank` of `workers`.
+    ///
+    /// # Errors
+    /// [`TrainError::Config`] if it cannot be.
+    pub fn share(&self, rank: usize, workers: usize) -> Result<Share, TrainError> {
+        Share::new(rank, workers, self.environments, self.rollout_steps, self.minibatch_size)
+    }
+}
+
+impl Algorithm for PpoConfig {
+    const NAME: &'static str = "ppo";
+    const DEFAULT_ENV: &'static str = "PlanarHopper-v0";
+    const CHECKPOINT_EVERY: u64 = 50;
+
+    fn preset(env: &str) -> Self {
         match env {
             "CartPole-v1" => Self {
                 total_steps: 200_000,
@@ -140,42 +166,90 @@ impl PpoConfig {
         }
     }
 
-    /// The networks for an environment. Its `parameter_count` is the length of the vectors that the job
-    /// aggregates.
-    pub fn networks(&self, env: &EnvSpec) -> ActorCritic {
-        ActorCritic::new(env, &self.hidden)
+    fn check(&self) -> Result<(), TrainError> {
+        let mut checks = Checks::default();
+        checks
+            .positive("total_steps", self.total_steps)
+            .positive("epochs", self.epochs as u64)
+            .not_negative("learning_rate", self.learning_rate)
+            .unit("gamma", self.gamma)
+            .unit("gae_lambda", self.gae_lambda)
+            .above_zero("clip_range", self.clip_range)
+            .not_negative("entropy_coefficient", self.entropy_coefficient)
+            .not_negative("value_coefficient", self.value_coefficient)
+            .above_zero("max_grad_norm", self.max_grad_norm)
+            .above_zero("adam_epsilon", self.adam_epsilon)
+            .finite("log_std_init", self.log_std_init)
+            .widths("hidden", &self.hidden);
+        if let Some(range) = self.clip_range_value {
+            checks.above_zero("clip_range_value", range);
+        }
+        checks.result()
     }
 
-    /// How the global batch is divided when this worker is `rank` of `workers`.
-    ///
-    /// # Errors
-    /// [`TrainError::Config`] if it cannot be.
-    pub fn share(&self, rank: usize, workers: usize) -> Result<Share, TrainError> {
-        Share::new(rank, workers, self.environments, self.rollout_steps, self.minibatch_size)
+    fn hidden(&self) -> &[usize] {
+        &self.hidden
     }
 
-    pub(super) fn check(&self) -> Result<(), TrainError> {
-        let unit = |x: f32| (0.0..=1.0).contains(&x);
-        let positive = |x: f32| x.is_finite() && x > 0.0;
-        let not_negative = |x: f32| x.is_finite() && x >= 0.0;
-        let checks = [
-            ("total_steps", self.total_steps > 0),
-            ("epochs", self.epochs > 0),
-            ("learning_rate", not_negative(self.learning_rate)),
-            ("gamma", unit(self.gamma)),
-            ("gae_lambda", unit(self.gae_lambda)),
-            ("clip_range", positive(self.clip_range)),
-            ("clip_range_value", self.clip_range_value.is_none_or(positive)),
-            ("entropy_coefficient", not_negative(self.entropy_coefficient)),
-            ("value_coefficient", not_negative(self.value_coefficient)),
-            ("max_grad_norm", positive(self.max_grad_norm)),
-            ("adam_epsilon", positive(self.adam_epsilon)),
-            ("log_std_init", self.log_std_init.is_finite()),
-            ("hidden", self.hidden.iter().all(|width| *width > 0)),
-        ];
-        match checks.iter().find(|(_, fine)| !fine) {
-            None => Ok(()),
-            Some((name, _)) => Err(TrainError::Config(format!("{name} is out of range"))),
+    fn common(&mut self) -> CommonParameters<'_> {
+        let Self { total_steps, seed, environments, .. } = self;
+        CommonParameters { total_steps, seed, environments }
+    }
+
+    fn vector_len(&self, env: &EnvSpec, mode: Mode) -> Result<usize, TrainError> {
+        let agent = self.networks(env);
+        Ok(match mode {
+            Mode::Synchronous => agent.parameter_count(),
+            Mode::Asynchronous => ppo_halves::Layout::new(&agent).gradient_len() + Tail::LEN,
+        })
+    }
+
+    fn halves(self, place: Place, factory: &EnvFactory, _mode: Mode) -> Result<Halves, TrainError> {
+        ppo_halves::halves(self, place, factory)
+    }
+
+    fn trainer(
+        self,
+        place: Place,
+        factory: &EnvFactory,
+        aggregator: Box<dyn GradientAggregator>,
+    ) -> Result<Box<dyn Trainer>, TrainError> {
+        Ok(Box::new(PpoTrainer::new(self, (place.rank, place.workers), factory, aggregator)?))
+    }
+
+    fn policy(self, reader: &Reader<'_>, env: &EnvSpec) -> Result<Box<dyn Policy>, TrainError> {
+        let agent = self.networks(env);
+        let replica = Replica::read(reader, &self, &agent)?;
+        let normaliser = self.normalise_observations.then(|| Normaliser::new(&replica.observation_moments));
+        Ok(Box::new(PpoPolicy {
+            work: agent.actor().workspace(1),
+            normalised: vec![0.0; agent.observation_dim()],
+            parameters: replica.parameters,
+            normaliser,
+            agent,
+        }))
+    }
+}
+
+/// A trained policy with the statistics that it was trained with.
+struct PpoPolicy {
+    agent: ActorCritic,
+    parameters: Vec<f32>,
+    normaliser: Option<Normaliser>,
+    work: Workspace,
+    normalised: Vec<f32>,
+}
+
+impl Policy for PpoPolicy {
+    fn act(&mut self, observation: &[f32], rng: Option<&mut ChaCha8Rng>, action: &mut [f32]) {
+        normalise_or_copy(self.normaliser.as_ref(), observation, &mut self.normalised);
+        let actor = &self.parameters[self.agent.actor_range()];
+        let output = self.agent.actor().forward(actor, &self.normalised, &mut self.work);
+        match rng {
+            Some(rng) => {
+                self.agent.sample(&self.parameters, output, rng, action);
+            }
+            None => self.agent.mode(output, action),
         }
     }
 }
@@ -198,7 +272,7 @@ pub struct Minibatch {
 }
 
 impl Minibatch {
-    fn with_size(samples: usize, agent: &ActorCritic) -> Self {
+    pub(super) fn with_size(samples: usize, agent: &ActorCritic) -> Self {
         Self {
             observations: vec![0.0; samples * agent.observation_dim()],
             actions: vec![0.0; samples * agent.action_dim()],
@@ -210,7 +284,7 @@ impl Minibatch {
     }
 
     /// Copies sample `from` of the rollout to place `to`.
-    fn copy_sample(&mut self, to: usize, buffer: &RolloutBuffer, from: usize) {
+    pub(super) fn copy_sample(&mut self, to: usize, buffer: &RolloutBuffer, from: usize) {
         let copy_row = |target: &mut [f32], source: &[f32], dim: usize| {
             target[to * dim..(to + 1) * dim].copy_from_slice(&source[from * dim..(from + 1) * dim]);
         };
@@ -292,6 +366,18 @@ impl PpoLoss {
         losses
     }
 
+    /// Values `[batch]` of normalised observations (`[batch, observation_dim]`).
+    pub(super) fn values(&mut self, parameters: &[f32], observations: &[f32]) -> &[f32] {
+        let critic = &parameters[self.agent.critic_range()];
+        self.agent.critic().forward(critic, observations, &mut self.critic)
+    }
+
+    /// Outputs of the policy network, `[batch, outputs]`.
+    pub(super) fn policy(&mut self, parameters: &[f32], observations: &[f32]) -> &[f32] {
+        let actor = &parameters[self.agent.actor_range()];
+        self.agent.actor().forward(actor, observations, &mut self.actor)
+    }
+
     fn policy_gradient(
         &mut self,
         config: &PpoConfig,
@@ -369,56 +455,6 @@ impl PpoLoss {
     }
 }
 
-/// The policy's distribution for one observation.
-enum Head<'a> {
-    Continuous(DiagonalGaussian<'a>),
-    Discrete(Categorical<'a>),
-}
-
-impl<'a> Head<'a> {
-    fn new(action: ActionSpec, output: &'a [f32], log_std: &'a [f32]) -> Self {
-        match action {
-            ActionSpec::Continuous { .. } => Self::Continuous(DiagonalGaussian { mean: output, log_std }),
-            ActionSpec::Discrete { .. } => Self::Discrete(Categorical { logits: output }),
-        }
-    }
-
-    fn log_prob(&self, action: &[f32]) -> f32 {
-        match self {
-            Self::Continuous(head) => head.log_prob(action),
-            Self::Discrete(head) => head.log_prob(action[0] as usize),
-        }
-    }
-
-    fn entropy(&self) -> f32 {
-        match self {
-            Self::Continuous(head) => head.entropy(),
-            Self::Discrete(head) => head.entropy(),
-        }
-    }
-
-    /// Adds `scale` times the gradient of the log-probability and `entropy_scale` times that of the entropy.
-    fn add_gradient(
-        &self,
-        action: &[f32],
-        scale: f32,
-        entropy_scale: f32,
-        by_output: &mut [f32],
-        by_log_std: &mut [f32],
-    ) {
-        match self {
-            Self::Continuous(head) => {
-                head.add_log_prob_gradient(action, scale, by_output, by_log_std);
-                by_log_std.iter_mut().for_each(|by| *by += entropy_scale);
-            }
-            Self::Discrete(head) => {
-                head.add_log_prob_gradient(action[0] as usize, scale, by_output);
-                head.add_entropy_gradient(entropy_scale, by_output);
-            }
-        }
-    }
-}
-
 /// Everything that a replica holds alike on all workers; what a checkpoint's model file holds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replica {
@@ -455,6 +491,36 @@ impl Replica {
         }
     }
 
+    fn write(&self, agent: &ActorCritic, writer: &mut Writer) {
+        writer.parameters("", agent.tensors(), &self.parameters);
+        writer.adam("optimiser", &self.adam);
+        for (name, moments) in [("observation", &self.observation_moments), ("return", &self.return_moments)]
+        {
+            moments.write(name, writer);
+        }
+        let returns = self.recent_returns.to_vec();
+        writer.floats("episodes.recent_returns", vec![returns.len()], &returns);
+        writer.text("rollouts", self.rollouts.to_string());
+        writer.text("steps", self.steps.to_string());
+        writer.text("iterations", self.iterations.to_string());
+    }
+
+    fn read(reader: &Reader<'_>, config: &PpoConfig, agent: &ActorCritic) -> Result<Self, TrainError> {
+        let mut adam = Adam::new(0, config.adam_epsilon);
+        reader.adam("optimiser", agent.parameter_count(), &mut adam)?;
+        let returns = reader.len_f32("episodes.recent_returns")?;
+        Ok(Self {
+            parameters: reader.parameters("", agent.tensors())?,
+            adam,
+            observation_moments: Moments::read("observation", agent.observation_dim(), reader)?,
+            return_moments: Moments::read("return", 1, reader)?,
+            recent_returns: RecentReturns::from_saved(&reader.floats("episodes.recent_returns", returns)?),
+            rollouts: reader.number("rollouts")?,
+            steps: reader.number("steps")?,
+            iterations: reader.number("iterations")?,
+        })
+    }
+
     /// Digest of all of it: equal on two workers if and only if their replicas are.
     pub fn digest(&self) -> u64 {
         let mut hash = Sha256::new();
@@ -468,12 +534,6 @@ impl Replica {
         hash.update(bytemuck::cast_slice::<u64, u8>(&counters));
         first_bytes(hash)
     }
-}
-
-/// The first 8 bytes of a hash, never 0, which stands for a worker that said nothing.
-fn first_bytes(hash: Sha256) -> u64 {
-    let digest = hash.finalize();
-    digest.iter().take(8).fold(0, |value, byte| value << 8 | u64::from(*byte)).max(1)
 }
 
 /// What one rollout and its update did. Counters and episodes are those of all workers, losses are those of
@@ -540,7 +600,7 @@ pub struct PpoTrainer {
 }
 
 impl PpoTrainer {
-    /// A run from its start, as worker `rank` of `workers`. `factory` makes one environment; `aggregator` must
+    /// A run from its start, as worker `rank` of `workers`. `factory` makes its environments; `aggregator` must
     /// aggregate vectors of as many floats as the networks have parameters.
     ///
     /// # Errors
@@ -621,26 +681,6 @@ impl PpoTrainer {
         &self.slots
     }
 
-    /// For a checkpoint that is being loaded: everything it restores.
-    pub(super) fn state_mut(&mut self) -> (&mut Replica, &mut [EnvironmentSlot]) {
-        (&mut self.replica, &mut self.slots)
-    }
-
-    /// Name of the aggregator.
-    pub fn aggregator_name(&self) -> &'static str {
-        self.aggregator.name()
-    }
-
-    /// Counters of this worker's aggregator.
-    pub fn aggregator_stats(&self) -> AggregatorStats {
-        self.aggregator.stats()
-    }
-
-    /// How long each gradient aggregation of the last rollout took.
-    pub fn aggregation_times(&self) -> &[Duration] {
-        &self.aggregation_times
-    }
-
     /// Set it to make all workers stop at the end of the next rollout.
     pub fn stop_handle(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stop)
@@ -656,24 +696,6 @@ impl PpoTrainer {
         self.replica.rollouts >= self.rollouts_total()
     }
 
-    /// Gives the `values` of every worker to every worker, by rank; see [`all_gather_u64`].
-    ///
-    /// # Errors
-    /// If the aggregation fails.
-    pub fn all_gather(&mut self, values: &[u64]) -> Result<Vec<Vec<u64>>, TrainError> {
-        all_gather_u64(self.aggregator.as_mut(), self.share.rank, self.share.workers, values)
-    }
-
-    /// Whether all workers' replicas are identical to the last bit. All must call it at the same time.
-    ///
-    /// # Errors
-    /// If the aggregation fails.
-    pub fn replicas_identical(&mut self) -> Result<bool, TrainError> {
-        let digest = self.replica.digest();
-        // A worker that was lost has written nothing.
-        Ok(self.all_gather(&[digest])?.iter().all(|other| other[0] == digest || other[0] == 0))
-    }
-
     /// Acts for one rollout, then learns from it together with the other workers.
     ///
     /// # Errors
@@ -681,7 +703,8 @@ impl PpoTrainer {
     /// from different checkpoints. The trainer is then not to be used again; go on from a checkpoint.
     pub fn step_rollout(&mut self) -> Result<RolloutReport, TrainError> {
         if !self.agreed {
-            self.agree()?;
+            agree(self)?;
+            self.agreed = true;
         }
         let begin = Instant::now();
         self.act()?;
@@ -713,31 +736,6 @@ impl PpoTrainer {
         Ok(report)
     }
 
-    /// Checks that all workers run the same job from the same state.
-    fn agree(&mut self) -> Result<(), TrainError> {
-        let config = serde_json::to_string(&self.config).unwrap_or_default();
-        let job = first_bytes(Sha256::new().chain_update(self.spec.id).chain_update(config));
-        let own = [job, self.replica.rollouts, self.replica.digest()];
-        let all = self.all_gather(&own)?;
-        for (rank, other) in all.iter().enumerate().filter(|(_, other)| other[0] != 0) {
-            let difference = if other[0] != own[0] {
-                "has another environment or other hyper-parameters"
-            } else if other[1] != own[1] {
-                "starts at another rollout"
-            } else if other[2] != own[2] {
-                "starts from other weights"
-            } else {
-                continue;
-            };
-            return Err(TrainError::Disagreement(format!(
-                "worker {rank} {difference} than worker {}",
-                self.share.rank
-            )));
-        }
-        self.agreed = true;
-        Ok(())
-    }
-
     fn learning_rate(&self) -> f32 {
         let left = 1.0 - self.replica.rollouts as f64 / self.rollouts_total() as f64;
         let factor = if self.config.anneal_learning_rate { left.max(0.0) } else { 1.0 };
@@ -764,8 +762,7 @@ impl PpoTrainer {
             self.act_once(t, normaliser.as_ref(), reward_scale)?;
         }
         self.normalise_observations(normaliser.as_ref());
-        let critic = &self.replica.parameters[self.agent.critic_range()];
-        let values = self.agent.critic().forward(critic, &self.normalised, &mut self.loss.critic);
+        let values = self.loss.values(&self.replica.parameters, &self.normalised);
         self.buffer.last_values.copy_from_slice(values);
         Ok(())
     }
@@ -780,24 +777,25 @@ impl PpoTrainer {
         let (dim, action_dim, outputs) =
             (self.spec.observation_dim, self.agent.action_dim(), self.agent.actor().outputs());
         let parameters = &self.replica.parameters;
-        let critic = &parameters[self.agent.critic_range()];
-        let output = self.agent.actor().forward(
-            &parameters[self.agent.actor_range()],
-            &self.normalised,
-            &mut self.loss.actor,
-        );
-        let values = self.agent.critic().forward(critic, &self.normalised, &mut self.loss.critic);
+        for (k, value) in self.loss.values(parameters, &self.normalised).iter().enumerate() {
+            self.buffer.values[k * self.share.steps_per_env + t] = *value;
+        }
+        let output = self.loss.policy(parameters, &self.normalised);
         for (k, slot) in self.slots.iter_mut().enumerate() {
             let i = k * self.share.steps_per_env + t;
-            self.buffer.values[i] = values[k];
             self.buffer.observations[i * dim..(i + 1) * dim]
                 .copy_from_slice(&self.normalised[k * dim..(k + 1) * dim]);
             let action = &mut self.buffer.actions[i * action_dim..(i + 1) * action_dim];
             let row = &output[k * outputs..(k + 1) * outputs];
             self.buffer.log_probs[i] = self.agent.sample(parameters, row, &mut slot.action_rng, action);
             slot.count_observation(&self.replica.observation_moments.mean);
-            let gamma = f64::from(self.config.gamma);
-            let step = slot.step(self.agent.to_env(action), gamma, self.replica.return_moments.mean[0])?;
+            slot.begin_step(self.agent.to_env(action))?;
+        }
+        let gamma = f64::from(self.config.gamma);
+        for (k, slot) in self.slots.iter_mut().enumerate() {
+            let i = k * self.share.steps_per_env + t;
+            let action = self.agent.to_env(&self.buffer.actions[i * action_dim..(i + 1) * action_dim]);
+            let step = slot.finish_step(action, gamma, self.replica.return_moments.mean[0])?;
             self.buffer.rewards[i] = match reward_scale {
                 Some(scale) => (step.reward * scale).clamp(-CLIP, CLIP) as f32,
                 None => step.reward as f32,
@@ -819,8 +817,7 @@ impl PpoTrainer {
             if slot.truncated {
                 let row = &mut self.normalised[..dim];
                 normalise_or_copy(normaliser, &slot.observation, row);
-                let critic = &self.replica.parameters[self.agent.critic_range()];
-                let value = self.agent.critic().forward(critic, row, &mut self.loss.critic)[0];
+                let value = self.loss.values(&self.replica.parameters, row)[0];
                 self.buffer.rewards[i] += self.config.gamma * value;
             }
             self.statistics.push_episode(slot.finished_episode(t));
@@ -907,5 +904,111 @@ impl PpoTrainer {
         self.replica.iterations += 1;
         losses.gradient_norm = f64::from(norm);
         Ok(losses)
+    }
+}
+
+impl Trainer for PpoTrainer {
+    fn algorithm(&self) -> &'static str {
+        PpoConfig::NAME
+    }
+
+    fn config_json(&self) -> String {
+        to_json(&self.config)
+    }
+
+    fn spec(&self) -> &EnvSpec {
+        &self.spec
+    }
+
+    fn place(&self) -> Place {
+        Place { rank: self.share.rank, workers: self.share.workers }
+    }
+
+    fn aggregator(&mut self) -> &mut dyn GradientAggregator {
+        self.aggregator.as_mut()
+    }
+
+    fn aggregation_times(&self) -> &[Duration] {
+        &self.aggregation_times
+    }
+
+    fn stop_handle(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
+    }
+
+    fn loss_names(&self) -> &'static [&'static str] {
+        &[
+            "charts/learning_rate",
+            "losses/policy_loss",
+            "losses/value_loss",
+            "losses/entropy",
+            "losses/approx_kl",
+            "losses/clipfrac",
+            "losses/gradient_norm",
+        ]
+    }
+
+    fn advance(&mut self) -> Result<Report, TrainError> {
+        let report = self.step_rollout()?;
+        let losses = report.losses;
+        Ok(Report {
+            episodic_return: report.episodic_return,
+            episodic_length: report.episodic_length,
+            losses: vec![
+                f64::from(report.learning_rate),
+                losses.policy,
+                losses.value,
+                losses.entropy,
+                losses.approx_kl,
+                losses.clip_fraction,
+                losses.gradient_norm,
+            ],
+            elapsed: report.rollout_time + report.update_time,
+            stopped: report.stopped,
+        })
+    }
+
+    fn progress(&self) -> Progress {
+        Progress {
+            advances: self.replica.rollouts,
+            steps: self.replica.steps,
+            total_steps: self.rollouts_total() * self.share.rollout_steps() as u64,
+            iterations: self.replica.iterations,
+            mean_return: self.replica.recent_returns.mean(),
+            finished: self.finished(),
+        }
+    }
+
+    fn digest(&self) -> u64 {
+        self.replica.digest()
+    }
+
+    /// Tells when the sizes asked for do not divide evenly and others are used.
+    fn note(&self) -> Option<String> {
+        let (config, share) = (&self.config, &self.share);
+        let (rollout, minibatch) = (share.rollout_steps(), share.minibatch_size());
+        ((rollout, minibatch) != (config.rollout_steps, config.minibatch_size)).then(|| {
+            format!(
+                "{} environments: rollouts of {rollout} steps and minibatches of {minibatch} instead of {} and {}",
+                share.environments, config.rollout_steps, config.minibatch_size
+            )
+        })
+    }
+
+    fn write_model(&self, writer: &mut Writer) {
+        self.replica.write(&self.agent, writer);
+    }
+
+    fn read_model(&mut self, reader: &Reader<'_>) -> Result<(), TrainError> {
+        self.replica = Replica::read(reader, &self.config, &self.agent)?;
+        Ok(())
+    }
+
+    fn write_worker(&self, writer: &mut Writer) {
+        write_slots(writer, &self.slots);
+    }
+
+    fn read_worker(&mut self, files: &[Reader<'_>]) -> Result<Vec<usize>, TrainError> {
+        read_slots(files, &mut self.slots)
     }
 }

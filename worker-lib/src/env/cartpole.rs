@@ -39,8 +39,9 @@ impl CartPole {
     /// At rest, upright, in the middle.
     pub fn new() -> Self {
         let spec = EnvSpec {
-            id: ID,
+            id: ID.into(),
             observation_dim: 4,
+            image: None,
             action: ActionSpec::Discrete { n: 2 },
             episode_steps_max: 500,
             solved_return: 475.0,
@@ -97,7 +98,7 @@ impl Environment for CartPole {
         ];
         self.observe(observation);
         let terminated = self.state[0].abs() > POSITION_MAX || self.state[2].abs() > ANGLE_MAX;
-        Ok(Step { reward: 1.0, terminated, truncated: false })
+        Ok(Step { reward: 1.0, terminated, truncated: false, life_lost: false })
     }
 
     fn save_state(&self) -> Vec<f64> {

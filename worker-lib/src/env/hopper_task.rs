@@ -30,8 +30,9 @@ const OBSERVED_VELOCITY: f64 = 10.0;
 /// Shapes and limits of the environment `id`.
 pub(super) fn spec(id: &'static str) -> EnvSpec {
     EnvSpec {
-        id,
+        id: id.into(),
         observation_dim: 2 * N - 1,
+        image: None,
         action: ActionSpec::Continuous { dim: MOTORS },
         episode_steps_max: 1000,
         solved_return: 2000.0,
@@ -53,5 +54,5 @@ pub(super) fn outcome(x_before: f64, q: &[f64], v: &[f64], control: &[f64; MOTOR
     let velocity = (q[0] - x_before) / ACTION_TIME;
     let cost = CONTROL_COST * control.iter().map(|u| u * u).sum::<f64>();
     let reward = velocity + if healthy { HEALTHY_REWARD } else { 0.0 } - cost;
-    Step { reward, terminated: !healthy, truncated: false }
+    Step { reward, terminated: !healthy, truncated: false, life_lost: false }
 }

@@ -10,8 +10,11 @@ mod pendulum;
 mod planar_hopper;
 mod time_limit;
 
+use std::borrow::Cow;
+
 use rand_chacha::ChaCha8Rng;
 
+pub use crate::nn::Image as ImageShape;
 pub use cartpole::CartPole;
 pub use mujoco::{HalfCheetah, MujocoHopper, MujocoLibrary};
 pub use pendulum::Pendulum;
@@ -33,19 +36,50 @@ pub enum ActionSpec {
     },
 }
 
+impl ActionSpec {
+    /// Floats of an action as learners keep it: a discrete one is its index.
+    pub fn stored_dim(self) -> usize {
+        match self {
+            Self::Continuous { dim } => dim,
+            Self::Discrete { .. } => 1,
+        }
+    }
+}
+
 /// What does not change over the life of an environment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnvSpec {
     /// Name for [`make`].
-    pub id: &'static str,
+    pub id: Cow<'static, str>,
     /// Floats in an observation.
     pub observation_dim: usize,
+    /// Where observations are images: their shape, of `observation_dim` values from 0 to 255.
+    pub image: Option<ImageShape>,
     /// What [`Environment::step`] takes.
     pub action: ActionSpec,
     /// Steps after which an episode is truncated.
     pub episode_steps_max: u32,
-    /// Mean return of the last 100 episodes at which the task counts as solved.
+    /// Mean return of the last 100 episodes at which the task counts as solved; infinite where nobody has said one.
     pub solved_return: f64,
+}
+
+impl EnvSpec {
+    /// An action that a learner keeps, `[stored_dim]`, as the environment takes it.
+    pub fn to_env<'a>(&self, action: &'a [f32]) -> Action<'a> {
+        match self.action {
+            ActionSpec::Continuous { .. } => Action::Continuous(action),
+            ActionSpec::Discrete { .. } => Action::Discrete(action[0] as usize),
+        }
+    }
+
+    /// An observation as networks want it: images in [0, 1], others as they are.
+    pub fn scale_observation(&self, observation: &[f32], scaled: &mut [f32]) {
+        if self.image.is_some() {
+            scaled.iter_mut().zip(observation).for_each(|(scaled, x)| *scaled = x / 255.0);
+        } else {
+            scaled.copy_from_slice(observation);
+        }
+    }
 }
 
 /// An agent's choice.
@@ -66,6 +100,9 @@ pub struct Step {
     pub terminated: bool,
     /// The time limit cut the episode: what would have followed still counts, so a learner bootstraps.
     pub truncated: bool,
+    /// The agent lost one of several lives. For a value function nothing of value follows, but the episode goes on
+    /// and its return counts on: no reset is due.
+    pub life_lost: bool,
 }
 
 /// Why an environment cannot be made or go on.
@@ -112,6 +149,19 @@ pub trait Environment: Send {
     /// Acts once; writes the next observation (`[observation_dim]`), also at the end of an episode.
     fn step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError>;
 
+    /// Announces the action that [`Self::finish_step`] will be given next, so that environments which share a process
+    /// act together: announce it to all of them before the first one finishes. The default does nothing.
+    fn begin_step(&mut self, _action: Action<'_>) -> Result<(), EnvError> {
+        Ok(())
+    }
+
+    /// Second half of a step that [`Self::begin_step`] has announced: acts, or waits for what the action has led to.
+    /// Takes the same action again, because an environment that acts only now has not kept it, and writes and gives
+    /// what [`Self::step`] does. The default is [`Self::step`].
+    fn finish_step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
+        self.step(action, observation)
+    }
+
     /// The state in the middle of an episode, for [`Self::restore_state`].
     fn save_state(&self) -> Vec<f64>;
 
@@ -139,6 +189,14 @@ pub fn make(id: &str) -> Result<Box<dyn Environment>, EnvError> {
         Some((_, maker)) => maker(),
         None => Err(EnvError::UnknownId { id: id.to_owned() }),
     }
+}
+
+/// Makes `count` environments of that id, at best in one process, for [`Environment::begin_step`].
+///
+/// # Errors
+/// As [`make`].
+pub fn make_vector(id: &str, count: usize) -> Result<Vec<Box<dyn Environment>>, EnvError> {
+    (0..count).map(|_| make(id)).collect()
 }
 
 /// Ids that [`make`] knows.

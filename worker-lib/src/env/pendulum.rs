@@ -38,8 +38,9 @@ impl Pendulum {
     /// Upright, at rest.
     pub fn new() -> Self {
         let spec = EnvSpec {
-            id: ID,
+            id: ID.into(),
             observation_dim: 3,
+            image: None,
             action: ActionSpec::Continuous { dim: 1 },
             episode_steps_max: 200,
             solved_return: -200.0,
@@ -81,7 +82,7 @@ impl Environment for Pendulum {
         self.velocity = (self.velocity + acceleration * TIME_STEP).clamp(-SPEED_MAX, SPEED_MAX);
         self.angle += self.velocity * TIME_STEP;
         self.observe(observation);
-        Ok(Step { reward: -cost, terminated: false, truncated: false })
+        Ok(Step { reward: -cost, terminated: false, truncated: false, life_lost: false })
     }
 
     fn save_state(&self) -> Vec<f64> {

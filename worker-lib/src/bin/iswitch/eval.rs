@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
-use iswitch::algorithms::checkpoint;
 use iswitch::algorithms::evaluate::evaluate;
+use iswitch::algorithms::trained::Trained;
 use iswitch::env;
 use serde::Serialize;
 
@@ -30,6 +30,7 @@ pub(crate) struct EvalArgs {
 
 #[derive(Serialize)]
 struct Evaluation {
+    algorithm: String,
     env: String,
     episodes: u32,
     mean_return: f64,
@@ -42,15 +43,17 @@ struct Evaluation {
 
 /// Evaluates with the saved weights and normalisation statistics.
 pub(crate) fn run(args: &EvalArgs) -> anyhow::Result<()> {
-    let (id, _) = checkpoint::read_job(&args.checkpoint).context("no checkpoint to evaluate")?;
-    let mut env = env::make(&id)?;
-    let model = checkpoint::load_model(&args.checkpoint, env.spec())?;
-    let episodes = evaluate(&model, env.as_mut(), args.episodes as usize, args.seed, args.stochastic)?;
+    let trained = Trained::read(&args.checkpoint).context("no checkpoint to evaluate")?;
+    let mut env = env::make(&trained.env)?;
+    let mut policy = trained.policy(env.spec())?;
+    let episodes =
+        evaluate(policy.as_mut(), env.as_mut(), args.episodes as usize, args.seed, args.stochastic)?;
     let count = f64::from(args.episodes);
     let returns = || episodes.iter().map(|episode| episode.episode_return);
     let mean = returns().sum::<f64>() / count;
     let evaluation = Evaluation {
-        env: id,
+        algorithm: trained.algorithm,
+        env: trained.env,
         episodes: args.episodes,
         mean_return: mean,
         std_return: (returns().map(|x| (x - mean).powi(2)).sum::<f64>() / count).sqrt(),
@@ -63,10 +66,11 @@ pub(crate) fn run(args: &EvalArgs) -> anyhow::Result<()> {
         println!("{}", serde_json::to_string(&evaluation)?);
     } else {
         println!(
-            "{} after {} steps of training: return {:.1} +/- {:.1} (least {:.1}, most {:.1}), {:.0} steps, \
+            "{} on {} after {} steps of training: return {:.1} +/- {:.1} (least {:.1}, most {:.1}), {:.0} steps, \
              over {} episodes",
+            evaluation.algorithm.to_uppercase(),
             evaluation.env,
-            model.replica.steps,
+            trained.steps,
             evaluation.mean_return,
             evaluation.std_return,
             evaluation.min_return,

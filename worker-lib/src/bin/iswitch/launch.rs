@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
-use std::net::SocketAddrV4;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -13,14 +12,9 @@ use anyhow::{Context as _, bail};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::switch::{self, KeyArgs};
+use iswitch::algorithms::trainer::Place;
 
-/// One worker's place in its job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Placement {
-    pub(crate) rank: usize,
-    pub(crate) workers: usize,
-}
+use crate::group::Host;
 
 /// Variables in which launchers tell a process its rank and the number of processes: torchrun and most others,
 /// Open MPI, Slurm.
@@ -42,12 +36,12 @@ pub(crate) fn placement(
     rank: Option<usize>,
     workers: Option<usize>,
     lookup: impl Fn(&str) -> Option<String>,
-) -> anyhow::Result<Option<Placement>> {
+) -> anyhow::Result<Option<Place>> {
     if let Some(rank) = rank {
         let workers = workers.context("--rank needs --workers")?;
         return in_range(rank, workers, "--rank").map(Some);
     }
-    let mut found: Option<(Placement, &str)> = None;
+    let mut found: Option<(Place, &str)> = None;
     for (rank_name, workers_name) in LAUNCHERS {
         let Some(rank) = number(rank_name, &lookup)? else { continue };
         let Some(size) = number(workers_name, &lookup)? else {
@@ -76,11 +70,11 @@ fn number(name: &str, lookup: &impl Fn(&str) -> Option<String>) -> anyhow::Resul
     text.trim().parse().map(Some).with_context(|| format!("{name}={text} is not a number"))
 }
 
-fn in_range(rank: usize, workers: usize, name: &str) -> anyhow::Result<Placement> {
+fn in_range(rank: usize, workers: usize, name: &str) -> anyhow::Result<Place> {
     if rank >= workers {
         bail!("{name} is {rank}, but there are {workers} workers, ranks 0 to {}", workers.saturating_sub(1));
     }
-    Ok(Placement { rank, workers })
+    Ok(Place { rank, workers })
 }
 
 /// Signals that come together, as from `timeout` or a shell script, are one request.
@@ -124,20 +118,19 @@ struct Workers {
 /// How often the workers are looked after.
 const POLL: Duration = Duration::from_millis(20);
 
-/// Starts a switch inside this process and `workers` processes of this executable with `arguments` and the
-/// settings that make them its workers; waits for them. They are in process groups of their own, so that a
+/// Starts `workers` processes of this executable with `arguments` and the settings that make them workers that meet at
+/// `host`; waits for them. They are in process groups of their own, so that a
 /// Ctrl-C reaches them through this process only.
 ///
 /// # Errors
-/// If the switch or a worker cannot be started.
-pub(crate) fn run_workers(workers: usize, arguments: &[OsString], key: &KeyArgs) -> anyhow::Result<ExitCode> {
-    let switch = switch::start_embedded_switch(key).context("starting the embedded switch")?;
+/// If a worker cannot be started.
+pub(crate) fn run_workers(workers: usize, arguments: &[OsString], host: &Host) -> anyhow::Result<ExitCode> {
     let stop = Arc::new(AtomicBool::new(false));
     stop_on_signal(&stop)?;
     let mut group = Workers { children: Vec::with_capacity(workers) };
     for rank in 0..workers {
-        let child = spawn(rank, workers, switch.address(), arguments)
-            .with_context(|| format!("starting worker {rank}"))?;
+        let child =
+            spawn(rank, workers, host, arguments).with_context(|| format!("starting worker {rank}"))?;
         group.children.push(Some(child));
     }
     let mut asked = false;
@@ -158,15 +151,11 @@ pub(crate) fn run_workers(workers: usize, arguments: &[OsString], key: &KeyArgs)
     Ok(status.code().map_or(ExitCode::FAILURE, |code| ExitCode::from(u8::try_from(code).unwrap_or(1))))
 }
 
-fn spawn(
-    rank: usize,
-    workers: usize,
-    switch: SocketAddrV4,
-    arguments: &[OsString],
-) -> std::io::Result<Child> {
+fn spawn(rank: usize, workers: usize, host: &Host, arguments: &[OsString]) -> std::io::Result<Child> {
     Command::new(std::env::current_exe()?)
         .args(arguments)
-        .args(["--supervised", "--switch", &switch.to_string()])
+        .arg("--supervised")
+        .args(host.arguments())
         .args(["--rank", &rank.to_string(), "--workers", &workers.to_string()])
         .stdin(Stdio::piped())
         .process_group(0)

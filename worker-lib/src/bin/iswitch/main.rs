@@ -1,15 +1,25 @@
 //! The `iswitch` command: trains and evaluates agents with gradients aggregated in the network.
 
 mod eval;
+mod group;
+mod hyper;
 mod launch;
 mod outcome;
 mod progress;
+mod session;
 mod switch;
 mod train;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use iswitch::algorithms::a2c::A2cConfig;
+use iswitch::algorithms::ddpg::DdpgConfig;
+use iswitch::algorithms::dqn::DqnConfig;
+use iswitch::algorithms::ppo::PpoConfig;
+
+use hyper::{NoneOwn, PpoParameters};
+use train::TrainArgs;
 
 /// Trains reinforcement-learning agents whose gradients are summed by the switch between the workers.
 #[derive(Parser)]
@@ -30,8 +40,25 @@ enum Command {
 
 #[derive(Subcommand)]
 enum Algorithm {
+    /// Deep Q-learning.
+    Dqn(Box<TrainArgs<NoneOwn>>),
+    /// Advantage actor-critic.
+    A2c(Box<TrainArgs<NoneOwn>>),
     /// Proximal policy optimisation.
-    Ppo(Box<train::PpoArgs>),
+    Ppo(Box<TrainArgs<PpoParameters>>),
+    /// Deep deterministic policy gradient, with the options of TD3.
+    Ddpg(Box<TrainArgs<NoneOwn>>),
+}
+
+impl Algorithm {
+    fn run(&self) -> anyhow::Result<ExitCode> {
+        match self {
+            Self::Dqn(args) => train::run::<DqnConfig, _>(args),
+            Self::A2c(args) => train::run::<A2cConfig, _>(args),
+            Self::Ppo(args) => train::run::<PpoConfig, _>(args),
+            Self::Ddpg(args) => train::run::<DdpgConfig, _>(args),
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -39,7 +66,7 @@ fn main() -> ExitCode {
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let result = match Cli::parse().command {
-        Command::Train(Algorithm::Ppo(args)) => train::run(&args),
+        Command::Train(algorithm) => algorithm.run(),
         Command::Eval(args) => eval::run(&args).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| {

@@ -2,8 +2,9 @@
 
 use hdrhistogram::Histogram;
 use iswitch::algorithms::TrainError;
-use iswitch::algorithms::ppo::PpoTrainer;
+use iswitch::algorithms::trainer::{Trainer, all_gather, replicas_identical};
 use serde::Serialize;
+use std::io::Write as _;
 use std::time::Duration;
 
 /// Result of a run. The keys of the JSON object, in this order, are an interface.
@@ -33,22 +34,22 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// Compares the replicas and sums the counters over all workers; all must call it at the same time.
     pub(crate) fn collect(
-        trainer: &mut PpoTrainer,
+        trainer: &mut dyn Trainer,
         aggregation: &Histogram<u64>,
         elapsed: Duration,
     ) -> Result<Self, TrainError> {
-        let replicas_identical = trainer.replicas_identical()?;
-        let stats = trainer.aggregator_stats();
-        let counters = trainer.all_gather(&[stats.segments, stats.retransmitted])?;
-        let replica = trainer.replica();
-        let final_return = replica.recent_returns.mean();
+        let replicas_identical = replicas_identical(trainer)?;
+        let stats = trainer.aggregator().stats();
+        let counters = all_gather(trainer, &[stats.segments, stats.retransmitted])?;
+        let at = trainer.progress();
+        let final_return = at.mean_return;
         Ok(Self {
-            algorithm: "ppo",
-            env: trainer.spec().id.to_owned(),
-            workers: trainer.share().workers,
-            aggregator: trainer.aggregator_name(),
-            steps: replica.steps,
-            iterations: replica.iterations,
+            algorithm: trainer.algorithm(),
+            env: trainer.spec().id.to_string(),
+            workers: trainer.place().workers,
+            aggregator: trainer.aggregator().name(),
+            steps: at.steps,
+            iterations: at.iterations,
             final_return,
             solved: final_return.is_some_and(|mean| mean >= trainer.spec().solved_return),
             seconds: (elapsed.as_secs_f64() * 1e3).round() / 1e3,
@@ -62,31 +63,31 @@ impl Outcome {
 
     /// Prints it to the standard output.
     pub(crate) fn print(&self, json: bool) -> anyhow::Result<()> {
-        if json {
-            println!("{}", serde_json::to_string(self)?);
-            return Ok(());
-        }
+        let text = if json { serde_json::to_string(self)? + "\n" } else { self.text() };
+        // Not `print!`, which panics where nobody reads any more.
+        Ok(std::io::stdout().write_all(text.as_bytes())?)
+    }
+
+    fn text(&self) -> String {
         let mean = self.final_return.map_or("none".to_owned(), |mean| format!("{mean:.1}"));
-        println!(
-            "{} on {}, {} worker(s): mean return of the last 100 episodes {mean} ({}) after {} steps, {:.1} s",
+        format!(
+            "{} on {}, {} worker(s): mean return of the last 100 episodes {mean} ({}) after {} steps, {:.1} s\n\
+             aggregation by {}: {} iterations, p50 {:.1} us, p99 {:.1} us; {} segments sent, {} again\n\
+             replicas identical: {}\n",
             self.algorithm.to_uppercase(),
             self.env,
             self.workers,
             if self.solved { "solved" } else { "not solved" },
             self.steps,
             self.seconds,
-        );
-        println!(
-            "aggregation by {}: {} iterations, p50 {:.1} us, p99 {:.1} us; {} segments sent, {} again",
             self.aggregator,
             self.iterations,
             self.aggregation_us_p50,
             self.aggregation_us_p99,
             self.segments,
             self.retransmitted,
-        );
-        println!("replicas identical: {}", if self.replicas_identical { "yes" } else { "NO" });
-        Ok(())
+            if self.replicas_identical { "yes" } else { "NO" },
+        )
     }
 }
 

@@ -47,18 +47,27 @@ pub(crate) fn start_embedded_switch(key: &KeyArgs) -> anyhow::Result<EmbeddedSwi
 pub(crate) fn join(
     switch: SocketAddrV4,
     job: u32,
-    (rank, workers): (usize, usize),
-    gradient_len: usize,
+    (rank, workers): (u16, u16),
+    gradient_len: u32,
     workers_timeout: Option<Duration>,
     key: &KeyArgs,
 ) -> anyhow::Result<Box<dyn GradientAggregator>> {
-    let workers = u16::try_from(workers).context("--workers does not fit in 16 bits")?;
-    let gradient_len = u32::try_from(gradient_len).context("the network has more than 2^32 parameters")?;
-    let rank = u16::try_from(rank).context("--rank does not fit in 16 bits")?;
+    Ok(Box::new(Worker::join(options(switch, job, (rank, workers), gradient_len, workers_timeout, key)?)?))
+}
+
+/// How a worker joins.
+pub(crate) fn options(
+    switch: SocketAddrV4,
+    job: u32,
+    (rank, workers): (u16, u16),
+    gradient_len: u32,
+    workers_timeout: Option<Duration>,
+    key: &KeyArgs,
+) -> anyhow::Result<JoinOptions> {
     let mut options =
         JoinOptions { job, rank, workers_timeout, ..JoinOptions::new(switch, workers, gradient_len) };
     if let Some(secret) = key.key()? {
         options = options.with_key(secret, key.tag_data);
     }
-    Ok(Box::new(Worker::join(options)?))
+    Ok(options)
 }

@@ -92,8 +92,9 @@ impl HalfCheetah {
     /// If libmujoco cannot be opened, or refuses the model.
     pub fn new() -> Result<Self, EnvError> {
         let spec = EnvSpec {
-            id: ID,
+            id: ID.into(),
             observation_dim: 2 * N - 1,
+            image: None,
             action: ActionSpec::Continuous { dim: MOTORS },
             episode_steps_max: 1000,
             solved_return: 4800.0,
@@ -133,7 +134,7 @@ impl Environment for HalfCheetah {
         self.observe(observation);
         let velocity = (self.simulation.coordinates()[0] - x_before) / ACTION_TIME;
         let cost = CONTROL_COST * control.iter().map(|u| u * u).sum::<f64>();
-        Ok(Step { reward: velocity - cost, terminated: false, truncated: false })
+        Ok(Step { reward: velocity - cost, terminated: false, truncated: false, life_lost: false })
     }
 
     fn save_state(&self) -> Vec<f64> {

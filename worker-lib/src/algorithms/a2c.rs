@@ -1,0 +1,380 @@
+//! Advantage actor-critic (Mnih et al., 2016, without their threads), synchronous or not.
+//!
+//! Implementation details:
+//!
+//! 1. Images: one network with the policy and the value as outputs, 866,439 parameters with six actions, scaled to
+//!    [0, 1], rewards clipped to [-1, 1]; a lost life ends what is worth something, not the episode. Vectors: two
+//!    networks of two tanh layers. Orthogonal initialisation, zero biases.
+//! 2. One gradient for each `steps_per_env` steps of all environments; the targets are returns over those steps and the
+//!    value of what follows (generalised advantage estimation with a lambda of 1).
+//! 3. Truncation is not termination: where the time limit cut an episode, the discounted value of the observation it
+//!    led to is added to the last reward.
+//! 4. RMSProp as PyTorch has it, an epsilon of 1e-5 beside the root; the learning rate falls linearly to 0 over the run;
+//!    gradients clipped by their global norm after the aggregation.
+//! 5. Advantages are not normalised.
+
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::TrainError;
+use super::actor_critic::{Head, sample_action};
+use super::checkpoint::{Reader, Writer, read_slots, write_slots};
+use super::config::{Checks, to_json};
+use super::environments::{EnvFactory, EnvironmentSlot, local_slots};
+use super::halves::{Counters, Halves, LocalHalf, SharedHalf, Tail};
+use super::policy_value::{PolicyValue, PolicyValueWorkspace};
+use super::rollout::RolloutBuffer;
+use super::share::Share;
+use super::streams::{Purpose, stream};
+use super::trainer::{Algorithm, CommonParameters, Mode, Place, Policy};
+use crate::env::{ActionSpec, EnvSpec};
+use crate::nn::{Categorical, RmsProp, clip_global_norm};
+
+/// Hyper-parameters. Names are Stable-Baselines3's; sizes are global, over all workers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct A2cConfig {
+    /// Environment steps of the run.
+    pub total_steps: u64,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Environments of the job; by default the least multiple of the workers that is at least 8, or 16 of images.
+    pub environments: Option<usize>,
+    /// Steps of each environment for one gradient (`n_steps`).
+    pub steps_per_env: usize,
+    /// Of RMSProp, at the start.
+    pub learning_rate: f32,
+    /// Whether the learning rate falls linearly to 0 over `total_steps`.
+    pub anneal_learning_rate: bool,
+    /// Discount factor.
+    pub gamma: f32,
+    /// Of generalised advantage estimation.
+    pub gae_lambda: f32,
+    /// Weight of the entropy bonus.
+    pub entropy_coefficient: f32,
+    /// Weight of the value loss.
+    pub value_coefficient: f32,
+    /// Euclidean norm to which the aggregated gradient is clipped.
+    pub max_grad_norm: f32,
+    /// Of RMSProp: how much of the mean of squares stays in each step.
+    pub rmsprop_decay: f32,
+    /// Of RMSProp.
+    pub rmsprop_epsilon: f32,
+    /// Initial logarithm of the policy's standard deviation (continuous actions).
+    pub log_std_init: f32,
+    /// Widths of the hidden layers.
+    pub hidden: Vec<usize>,
+    /// Learn from rewards clipped to [-1, 1].
+    pub clip_rewards: bool,
+}
+
+impl A2cConfig {
+    fn vectors() -> Self {
+        Self {
+            total_steps: 1_000_000,
+            seed: 1,
+            environments: None,
+            steps_per_env: 5,
+            learning_rate: 7e-4,
+            anneal_learning_rate: true,
+            gamma: 0.99,
+            gae_lambda: 1.0,
+            entropy_coefficient: 0.0,
+            value_coefficient: 0.5,
+            max_grad_norm: 0.5,
+            rmsprop_decay: 0.99,
+            rmsprop_epsilon: 1e-5,
+            log_std_init: 0.0,
+            hidden: vec![64, 64],
+            clip_rewards: false,
+        }
+    }
+
+    /// The networks for an environment.
+    pub fn networks(&self, env: &EnvSpec) -> PolicyValue {
+        PolicyValue::new(env, &self.hidden)
+    }
+
+    fn share(&self, place: Place) -> Result<Share, TrainError> {
+        let least = if self.clip_rewards { 16_usize } else { 8 };
+        let environments = self.environments.unwrap_or_else(|| least.next_multiple_of(place.workers.max(1)));
+        let steps = self.steps_per_env.saturating_mul(environments);
+        Share::new(place.rank, place.workers, Some(environments), steps, steps)
+    }
+}
+
+impl Algorithm for A2cConfig {
+    const NAME: &'static str = "a2c";
+    const DEFAULT_ENV: &'static str = "CartPole-v1";
+    const CHECKPOINT_EVERY: u64 = 50;
+
+    fn preset(env: &str) -> Self {
+        match env {
+            "CartPole-v1" => Self { total_steps: 500_000, ..Self::vectors() },
+            "Pendulum-v1" | "PlanarHopper-v0" | "Hopper-v5" | "HalfCheetah-v5" => Self::vectors(),
+            _ => Self {
+                total_steps: 10_000_000,
+                entropy_coefficient: 0.01,
+                value_coefficient: 0.25,
+                hidden: vec![512],
+                clip_rewards: true,
+                ..Self::vectors()
+            },
+        }
+    }
+
+    fn check(&self) -> Result<(), TrainError> {
+        Checks::default()
+            .positive("total_steps", self.total_steps)
+            .positive("steps_per_env", self.steps_per_env as u64)
+            .above_zero("learning_rate", self.learning_rate)
+            .unit("gamma", self.gamma)
+            .unit("gae_lambda", self.gae_lambda)
+            .not_negative("entropy_coefficient", self.entropy_coefficient)
+            .not_negative("value_coefficient", self.value_coefficient)
+            .above_zero("max_grad_norm", self.max_grad_norm)
+            .unit("rmsprop_decay", self.rmsprop_decay)
+            .above_zero("rmsprop_epsilon", self.rmsprop_epsilon)
+            .finite("log_std_init", self.log_std_init)
+            .widths("hidden", &self.hidden)
+            .result()
+    }
+
+    fn hidden(&self) -> &[usize] {
+        &self.hidden
+    }
+
+    fn common(&mut self) -> CommonParameters<'_> {
+        let Self { total_steps, seed, environments, .. } = self;
+        CommonParameters { total_steps, seed, environments }
+    }
+
+    fn vector_len(&self, env: &EnvSpec, _mode: Mode) -> Result<usize, TrainError> {
+        Ok(self.networks(env).parameter_count() + Tail::LEN)
+    }
+
+    fn halves(mut self, place: Place, factory: &EnvFactory, _mode: Mode) -> Result<Halves, TrainError> {
+        self.check()?;
+        let share = self.share(place)?;
+        // Fixed from here on: a run that goes on with more workers keeps its environments.
+        self.environments = Some(share.environments);
+        let (spec, slots) = local_slots(&share, self.seed, factory)?;
+        let networks = self.networks(&spec);
+        let parameters =
+            networks.initial_parameters(self.log_std_init, &mut stream(self.seed, Purpose::Weights, 0));
+        let samples = slots.len() * self.steps_per_env;
+        let action_dim = spec.action.stored_dim();
+        let local = A2cLocal {
+            buffer: RolloutBuffer::new(slots.len(), self.steps_per_env, spec.observation_dim, action_dim),
+            observations: vec![0.0; slots.len() * spec.observation_dim],
+            work: networks.workspace(samples),
+            tail: Tail::default(),
+            networks: networks.clone(),
+            config: self.clone(),
+            spec,
+            slots,
+        };
+        let shared = A2cShared {
+            rmsprop: RmsProp::new(parameters.len(), self.rmsprop_decay, self.rmsprop_epsilon),
+            networks,
+            config: self.clone(),
+        };
+        Ok(Halves {
+            algorithm: Self::NAME,
+            config: to_json(&self),
+            total_steps: self.total_steps,
+            gradient_len: parameters.len(),
+            model: parameters,
+            local: Box::new(local),
+            shared: Box::new(shared),
+        })
+    }
+
+    fn policy(self, reader: &Reader<'_>, env: &EnvSpec) -> Result<Box<dyn Policy>, TrainError> {
+        let networks = self.networks(env);
+        Ok(Box::new(A2cPolicy {
+            parameters: reader.parameters("", networks.tensors())?,
+            work: networks.workspace(1),
+            scaled: vec![0.0; env.observation_dim],
+            spec: env.clone(),
+            networks,
+        }))
+    }
+}
+
+struct A2cLocal {
+    config: A2cConfig,
+    spec: EnvSpec,
+    networks: PolicyValue,
+    slots: Vec<EnvironmentSlot>,
+    buffer: RolloutBuffer,
+    /// As the networks want them, `[environments, observation_dim]`.
+    observations: Vec<f32>,
+    work: PolicyValueWorkspace,
+    tail: Tail,
+}
+
+impl A2cLocal {
+    fn scale_observations(&mut self) {
+        let rows = self.observations.chunks_exact_mut(self.spec.observation_dim);
+        for (slot, row) in self.slots.iter().zip(rows) {
+            self.spec.scale_observation(&slot.observation, row);
+        }
+    }
+
+    /// One step of each environment, the `t`-th of the rollout.
+    fn act(&mut self, model: &[f32], t: usize) -> Result<(), TrainError> {
+        self.scale_observations();
+        self.networks.forward(model, &self.observations, &mut self.work);
+        let (dim, action_dim) = (self.spec.observation_dim, self.spec.action.stored_dim());
+        let log_std = &model[self.networks.log_std_range()];
+        for (k, slot) in self.slots.iter_mut().enumerate() {
+            let i = k * self.buffer.steps + t;
+            self.buffer.values[i] = self.work.values[k];
+            self.buffer.observations[i * dim..(i + 1) * dim]
+                .copy_from_slice(&self.observations[k * dim..(k + 1) * dim]);
+            let action = &mut self.buffer.actions[i * action_dim..(i + 1) * action_dim];
+            let outputs = &self.work.outputs[k * self.networks.outputs()..(k + 1) * self.networks.outputs()];
+            sample_action(self.spec.action, outputs, log_std, &mut slot.action_rng, action);
+            slot.begin_step(self.spec.to_env(action))?;
+        }
+        (0..self.slots.len()).try_for_each(|k| self.finish_step(model, k, t))
+    }
+
+    fn finish_step(&mut self, model: &[f32], k: usize, t: usize) -> Result<(), TrainError> {
+        let action_dim = self.spec.action.stored_dim();
+        let i = k * self.buffer.steps + t;
+        let slot = &mut self.slots[k];
+        let action = &self.buffer.actions[i * action_dim..(i + 1) * action_dim];
+        let step = slot.finish_step(self.spec.to_env(action), 0.0, 0.0)?;
+        let reward = if self.config.clip_rewards { step.reward.clamp(-1.0, 1.0) } else { step.reward };
+        self.buffer.rewards[i] = reward as f32;
+        self.buffer.dones[i] = step.terminated || step.truncated || step.life_lost;
+        self.tail.steps += 1.0;
+        if !(step.terminated || step.truncated) {
+            return Ok(());
+        }
+        if step.truncated {
+            let row = &mut self.observations[..self.spec.observation_dim];
+            self.spec.scale_observation(&slot.observation, row);
+            self.networks.forward(model, row, &mut self.work);
+            self.buffer.rewards[i] += self.config.gamma * self.work.values[0];
+        }
+        self.tail.episodes += 1.0;
+        self.tail.returns += slot.episode_return as f32;
+        self.tail.lengths += slot.episode_length as f32;
+        slot.reset()
+    }
+
+    /// Gives the losses: policy, value, entropy; means over the rollout.
+    fn learn(&mut self, model: &[f32], gradient: &mut [f32]) -> [f32; 3] {
+        let Self { config, networks, buffer, work, spec, .. } = self;
+        let (samples, width) = (buffer.returns.len(), networks.outputs());
+        let action_dim = spec.action.stored_dim();
+        let scale = 1.0 / samples as f32;
+        networks.forward(model, &buffer.observations, work);
+        gradient[networks.log_std_range()].fill(0.0);
+        work.by_outputs[..samples * width].fill(0.0);
+        let mut losses = [0.0; 3];
+        for i in 0..samples {
+            let row = i * width..(i + 1) * width;
+            let action = &buffer.actions[i * action_dim..(i + 1) * action_dim];
+            let log_std = &model[networks.log_std_range()];
+            let head = Head::new(spec.action, &work.outputs[row.clone()], log_std);
+            let advantage = buffer.advantages[i];
+            let by_log_std = &mut gradient[networks.log_std_range()];
+            let by_row = &mut work.by_outputs[row];
+            let entropy_scale = -config.entropy_coefficient * scale;
+            head.add_gradient(action, -advantage * scale, entropy_scale, by_row, by_log_std);
+            let error = work.values[i] - buffer.returns[i];
+            work.by_values[i] = 2.0 * config.value_coefficient * error * scale;
+            losses[0] -= advantage * head.log_prob(action) * scale;
+            losses[1] += error * error * scale;
+            losses[2] += head.entropy() * scale;
+        }
+        networks.backward(model, &buffer.observations, samples, work, gradient);
+        losses
+    }
+}
+
+impl LocalHalf for A2cLocal {
+    fn spec(&self) -> &EnvSpec {
+        &self.spec
+    }
+
+    fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> Result<Tail, TrainError> {
+        for t in 0..self.config.steps_per_env {
+            self.act(model, t)?;
+        }
+        self.scale_observations();
+        self.networks.forward(model, &self.observations, &mut self.work);
+        let environments = self.slots.len();
+        self.buffer.last_values.copy_from_slice(&self.work.values[..environments]);
+        self.buffer.estimate_advantages(self.config.gamma, self.config.gae_lambda);
+        let [policy, value, entropy] = self.learn(model, gradient);
+        Ok(Tail { losses: [policy, value, entropy, 0.0], ..std::mem::take(&mut self.tail) })
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        write_slots(writer, &self.slots);
+    }
+
+    fn read(&mut self, files: &[Reader<'_>]) -> Result<Vec<usize>, TrainError> {
+        read_slots(files, &mut self.slots)
+    }
+}
+
+struct A2cShared {
+    config: A2cConfig,
+    networks: PolicyValue,
+    rmsprop: RmsProp,
+}
+
+impl SharedHalf for A2cShared {
+    fn update(&mut self, model: &mut [f32], gradient: &mut [f32], counters: &Counters) {
+        clip_global_norm(gradient, self.config.max_grad_norm);
+        let left = 1.0 - counters.steps as f64 / self.config.total_steps as f64;
+        let factor = if self.config.anneal_learning_rate { left.max(0.0) } else { 1.0 };
+        let rate = (f64::from(self.config.learning_rate) * factor) as f32;
+        self.rmsprop.step(model, gradient, rate);
+    }
+
+    fn loss_names(&self) -> &'static [&'static str] {
+        &["losses/policy_loss", "losses/value_loss", "losses/entropy"]
+    }
+
+    fn write(&self, model: &[f32], writer: &mut Writer) {
+        writer.parameters("", self.networks.tensors(), model);
+        writer.floats("optimiser.mean_square", vec![model.len()], &self.rmsprop.mean_square);
+    }
+
+    fn read(&mut self, model: &mut [f32], reader: &Reader<'_>) -> Result<(), TrainError> {
+        model.copy_from_slice(&reader.parameters("", self.networks.tensors())?);
+        self.rmsprop.mean_square = reader.floats("optimiser.mean_square", model.len())?;
+        Ok(())
+    }
+}
+
+struct A2cPolicy {
+    networks: PolicyValue,
+    parameters: Vec<f32>,
+    work: PolicyValueWorkspace,
+    spec: EnvSpec,
+    scaled: Vec<f32>,
+}
+
+impl Policy for A2cPolicy {
+    fn act(&mut self, observation: &[f32], rng: Option<&mut ChaCha8Rng>, action: &mut [f32]) {
+        self.spec.scale_observation(observation, &mut self.scaled);
+        self.networks.forward(&self.parameters, &self.scaled, &mut self.work);
+        let outputs = &self.work.outputs[..self.networks.outputs()];
+        match (rng, self.spec.action) {
+            (Some(rng), spec) => {
+                let log_std = &self.parameters[self.networks.log_std_range()];
+                sample_action(spec, outputs, log_std, rng, action);
+            }
+            (None, ActionSpec::Continuous { .. }) => action.copy_from_slice(outputs),
+            (None, ActionSpec::Discrete { .. }) => action[0] = Categorical { logits: outputs }.mode() as f32,
+        }
+    }
+}

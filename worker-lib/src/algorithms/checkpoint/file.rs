@@ -1,0 +1,255 @@
+//! One file of a checkpoint: named tensors and metadata, in the format of safetensors.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
+
+use super::super::TrainError;
+use super::super::actor_critic::NamedTensor;
+use crate::nn::Adam;
+
+/// Version of all files.
+const FORMAT: &str = "iswitch-2";
+
+/// Writes a file that appears whole under its name: to a temporary one, flushed to the disk, then renamed.
+pub(super) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
+    let temporary = path.with_extension("safetensors.part");
+    let write = || {
+        let mut file = std::fs::File::create(&temporary)?;
+        std::io::Write::write_all(&mut file, bytes)?;
+        file.sync_all()?;
+        std::fs::rename(&temporary, path)
+    };
+    write().map_err(|error| TrainError::File { path: path.to_owned(), error })
+}
+
+pub(super) fn read_file(path: &Path) -> Result<Vec<u8>, TrainError> {
+    std::fs::read(path).map_err(|error| TrainError::File { path: path.to_owned(), error })
+}
+
+/// Collects tensors and metadata for one file.
+#[derive(Debug, Default)]
+pub struct Writer {
+    tensors: Vec<(String, Dtype, Vec<usize>, Vec<u8>)>,
+    metadata: HashMap<String, String>,
+}
+
+impl Writer {
+    /// A tensor of that shape, row by row.
+    pub fn floats(&mut self, name: &str, shape: Vec<usize>, values: &[f32]) {
+        let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+        self.tensors.push((name.to_owned(), Dtype::F32, shape, bytes));
+    }
+
+    /// A vector.
+    pub fn doubles(&mut self, name: &str, values: &[f64]) {
+        let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+        self.tensors.push((name.to_owned(), Dtype::F64, vec![values.len()], bytes));
+    }
+
+    /// A vector of bytes.
+    pub fn bytes(&mut self, name: &str, values: &[u8]) {
+        self.tensors.push((name.to_owned(), Dtype::U8, vec![values.len()], values.to_vec()));
+    }
+
+    /// The parameters of networks, under their names with `prefix` before.
+    pub fn parameters(&mut self, prefix: &str, tensors: Vec<NamedTensor>, parameters: &[f32]) {
+        for tensor in tensors {
+            self.floats(&format!("{prefix}{}", tensor.name), tensor.shape, &parameters[tensor.range]);
+        }
+    }
+
+    /// An optimiser's moments and steps.
+    pub fn adam(&mut self, name: &str, adam: &Adam) {
+        self.floats(&format!("{name}.first_moment"), vec![adam.first_moment.len()], &adam.first_moment);
+        self.floats(&format!("{name}.second_moment"), vec![adam.second_moment.len()], &adam.second_moment);
+        self.text(&format!("{name}_steps"), adam.steps.to_string());
+    }
+
+    /// All numbers of tensors of f32, in the order in which they were written.
+    pub fn all_floats(&self) -> Vec<f32> {
+        let floats = self.tensors.iter().filter(|(_, dtype, _, _)| *dtype == Dtype::F32);
+        floats
+            .flat_map(|(_, _, _, bytes)| bytes.as_chunks().0.iter().map(|x| f32::from_le_bytes(*x)))
+            .collect()
+    }
+
+    /// A line of metadata.
+    pub fn text(&mut self, key: &str, value: String) {
+        self.metadata.insert(key.to_owned(), value);
+    }
+
+    pub(super) fn finish(mut self) -> Vec<u8> {
+        self.text("format", FORMAT.to_owned());
+        let views = self.tensors.iter().map(|(name, dtype, shape, bytes)| {
+            (name, TensorView::new(*dtype, shape.clone(), bytes).expect("shape and bytes agree"))
+        });
+        serialize(views, Some(self.metadata.clone())).expect("names are unique")
+    }
+}
+
+/// Reads tensors and metadata of one file, and says what is wrong with it.
+pub struct Reader<'a> {
+    path: &'a Path,
+    tensors: SafeTensors<'a>,
+    metadata: HashMap<String, String>,
+    len_bytes: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// Of the `bytes` of the file at `path`.
+    ///
+    /// # Errors
+    /// If it is no such file, or of another version.
+    pub fn new(path: &'a Path, bytes: &'a [u8]) -> Result<Self, TrainError> {
+        let refuse = |reason: String| TrainError::Checkpoint { path: path.to_owned(), reason };
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(|error| refuse(error.to_string()))?;
+        let tensors = SafeTensors::deserialize(bytes).map_err(|error| refuse(error.to_string()))?;
+        let metadata = header.metadata().clone().unwrap_or_default();
+        match metadata.get("format").map(String::as_str) {
+            Some(FORMAT) => Ok(Self { path, tensors, metadata, len_bytes: bytes.len() }),
+            Some(other) => Err(refuse(format!("format {other}, this version reads {FORMAT}"))),
+            None => Err(refuse("not a checkpoint of iswitch".to_owned())),
+        }
+    }
+
+    /// The error that names the file and a reason.
+    pub fn refuse(&self, reason: String) -> TrainError {
+        TrainError::Checkpoint { path: self.path.to_owned(), reason }
+    }
+
+    /// A line of metadata.
+    ///
+    /// # Errors
+    /// If it is missing.
+    pub fn text(&self, key: &str) -> Result<&str, TrainError> {
+        let value = self.metadata.get(key).map(String::as_str);
+        value.ok_or_else(|| self.refuse(format!("{key} is missing")))
+    }
+
+    /// A number in the metadata.
+    ///
+    /// # Errors
+    /// If it is missing or no number.
+    pub fn number<T: std::str::FromStr>(&self, key: &str) -> Result<T, TrainError> {
+        self.text(key)?.parse().map_err(|_| self.refuse(format!("{key} is not a number")))
+    }
+
+    fn tensor(&self, name: &str, dtype: Dtype) -> Result<TensorView<'_>, TrainError> {
+        match self.tensors.tensor(name) {
+            Ok(view) if view.dtype() == dtype && view.shape().len() <= 2 => Ok(view),
+            Ok(view) => Err(self.refuse(format!("{name} is {:?} {:?}", view.dtype(), view.shape()))),
+            Err(error) => Err(self.refuse(format!("{name}: {error}"))),
+        }
+    }
+
+    /// Whether there is a tensor of that name.
+    pub fn has(&self, name: &str) -> bool {
+        self.tensors.tensor(name).is_ok()
+    }
+
+    /// Numbers in a tensor. One without dimensions has one.
+    ///
+    /// # Errors
+    /// If it is missing or of another type.
+    pub fn len(&self, name: &str, dtype: Dtype) -> Result<usize, TrainError> {
+        Ok(self.tensor(name, dtype)?.shape().iter().product())
+    }
+
+    /// Numbers in a tensor of f32.
+    ///
+    /// # Errors
+    /// If it is missing or of another type.
+    pub fn len_f32(&self, name: &str) -> Result<usize, TrainError> {
+        self.len(name, Dtype::F32)
+    }
+
+    /// The numbers of a tensor, `[len]`.
+    ///
+    /// # Errors
+    /// If it is missing, of another type or length.
+    pub fn floats(&self, name: &str, len: usize) -> Result<Vec<f32>, TrainError> {
+        let view = self.tensor(name, Dtype::F32)?;
+        let values: Vec<f32> =
+            view.data().as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+        self.check_len(name, values.len(), len)?;
+        Ok(values)
+    }
+
+    /// The numbers of a tensor, `[len]`.
+    ///
+    /// # Errors
+    /// If it is missing, of another type or length.
+    pub fn doubles(&self, name: &str, len: usize) -> Result<Vec<f64>, TrainError> {
+        let view = self.tensor(name, Dtype::F64)?;
+        let values: Vec<f64> =
+            view.data().as_chunks().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
+        self.check_len(name, values.len(), len)?;
+        Ok(values)
+    }
+
+    /// The bytes of a tensor, `[len]`.
+    ///
+    /// # Errors
+    /// If it is missing, of another type or length.
+    pub fn bytes(&self, name: &str, len: usize) -> Result<&[u8], TrainError> {
+        let view = self.tensors.tensor(name).map_err(|error| self.refuse(format!("{name}: {error}")))?;
+        if view.dtype() != Dtype::U8 {
+            return Err(self.refuse(format!("{name} is {:?}", view.dtype())));
+        }
+        self.check_len(name, view.data().len(), len)?;
+        Ok(view.data())
+    }
+
+    /// What [`Writer::parameters`] wrote, `[parameter_count]`. There are never more than the file can hold.
+    ///
+    /// # Errors
+    /// If a tensor is missing, of another type or length.
+    pub fn parameters(&self, prefix: &str, tensors: Vec<NamedTensor>) -> Result<Vec<f32>, TrainError> {
+        let count = tensors.iter().map(|tensor| tensor.range.end).max().unwrap_or(0);
+        if count > self.len_bytes / size_of::<f32>() {
+            return Err(self.refuse(format!("{count} parameters cannot be in it")));
+        }
+        let mut parameters = vec![0.0; count];
+        for tensor in tensors {
+            let values = self.floats(&format!("{prefix}{}", tensor.name), tensor.range.len())?;
+            parameters[tensor.range].copy_from_slice(&values);
+        }
+        Ok(parameters)
+    }
+
+    /// Brings an optimiser of `parameters` floats to what [`Writer::adam`] wrote.
+    ///
+    /// # Errors
+    /// If something is missing, of another type or length.
+    pub fn adam(&self, name: &str, parameters: usize, adam: &mut Adam) -> Result<(), TrainError> {
+        adam.first_moment = self.floats(&format!("{name}.first_moment"), parameters)?;
+        adam.second_moment = self.floats(&format!("{name}.second_moment"), parameters)?;
+        adam.steps = self.number(&format!("{name}_steps"))?;
+        Ok(())
+    }
+
+    /// Networks whose weights cannot be in the file are not made: `hidden` are widths of layers.
+    ///
+    /// # Errors
+    /// If they are more than the file can hold.
+    pub fn check_widths(&self, hidden: &[usize]) -> Result<(), TrainError> {
+        let floats = self.len_bytes / size_of::<f32>();
+        let fits = |len: Option<usize>| len.is_some_and(|len| len <= floats);
+        let do_fit = fits(hidden.iter().copied().try_fold(0, usize::checked_add))
+            && hidden.windows(2).all(|pair| fits(pair[0].checked_mul(pair[1])));
+        if do_fit {
+            Ok(())
+        } else {
+            Err(self.refuse(format!("hidden is {hidden:?}, but there are {floats} floats")))
+        }
+    }
+
+    fn check_len(&self, name: &str, actual: usize, expected: usize) -> Result<(), TrainError> {
+        if actual == expected {
+            return Ok(());
+        }
+        Err(self.refuse(format!("{name} has {actual} numbers, this run needs {expected}")))
+    }
+}

@@ -1,0 +1,182 @@
+//! Checkpoints of a run, from which it goes on bit for bit.
+//!
+//! A run directory holds `model.safetensors`, what all workers have alike: weights by name as PyTorch would
+//! have them (`actor.0.weight` is `[outputs, inputs]`), the optimiser's moments, statistics, the returns of the
+//! last 100 episodes, and as metadata the algorithm, the environment, the hyper-parameters and counters. Beside
+//! it lies one file for each worker, `worker-RANK.ADVANCES.safetensors`: the states of its environments, the
+//! positions of their random streams and what they have in replay buffers, by the environments' numbers, so that
+//! a run can go on with another number of workers.
+//!
+//! Every file appears whole under its name or not at all. The model file is written last and names the advance
+//! whose worker files belong to it; the last two of each worker are kept. A crash at any moment thus
+//! leaves a checkpoint that fits together.
+
+mod file;
+mod slots;
+
+use std::path::{Path, PathBuf};
+
+use super::TrainError;
+use super::trainer::{Algorithm, Trainer, all_gather};
+use crate::env::EnvSpec;
+
+pub use file::{Reader, Writer};
+pub use slots::{read_slots, write_slots};
+
+use file::{read_file, write_file};
+
+/// Name of the file that all workers share.
+pub const MODEL_FILE: &str = "model.safetensors";
+/// Worker files that each worker leaves in place.
+const KEPT: usize = 2;
+
+/// Saves a checkpoint to `directory`. All workers must call it after the same advance: it ends in an
+/// aggregation, so that the model file is written only when all worker files are.
+///
+/// # Errors
+/// If a file cannot be written here or by another worker, or the aggregation fails.
+pub fn save(trainer: &mut dyn Trainer, directory: &Path) -> Result<(), TrainError> {
+    const WRITTEN: u64 = 1;
+    const FAILED: u64 = 2;
+    let rank = trainer.place().rank;
+    let advances = trainer.progress().advances;
+    let mut own = Writer::default();
+    trainer.write_worker(&mut own);
+    let own = create_directory(directory)
+        .and_then(|()| write_file(&worker_file(directory, rank, advances), &own.finish()));
+    // All must learn of a failure here, or they would wait for this worker in the next round.
+    let outcomes = all_gather(trainer, &[if own.is_ok() { WRITTEN } else { FAILED }])?;
+    own?;
+    if let Some(failed) = outcomes.iter().position(|outcome| outcome[0] == FAILED) {
+        let reason = format!("worker {failed} could not write its part");
+        return Err(TrainError::Checkpoint { path: directory.to_owned(), reason });
+    }
+    if rank == 0 {
+        save_model(trainer, directory)?;
+    }
+    remove_old(directory, rank);
+    Ok(())
+}
+
+/// Saves only what all workers have alike.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn save_model(trainer: &dyn Trainer, directory: &Path) -> Result<(), TrainError> {
+    let mut writer = Writer::default();
+    writer.text("algorithm", trainer.algorithm().to_owned());
+    writer.text("env", trainer.spec().id.to_string());
+    writer.text("config", trainer.config_json());
+    writer.text("advances", trainer.progress().advances.to_string());
+    trainer.write_model(&mut writer);
+    create_directory(directory)?;
+    write_file(&directory.join(MODEL_FILE), &writer.finish())
+}
+
+/// Brings a fresh `trainer` to the state saved in `directory`; gives the environments, of this worker, whose
+/// state is missing because the worker that had them was lost before the checkpoint: they start anew.
+///
+/// # Errors
+/// If there is no checkpoint, or it is of another algorithm, environment or network.
+pub fn resume(trainer: &mut dyn Trainer, directory: &Path) -> Result<Vec<usize>, TrainError> {
+    let path = directory.join(MODEL_FILE);
+    let bytes = read_file(&path)?;
+    let model = Reader::new(&path, &bytes)?;
+    check_kind(&model, trainer.algorithm(), trainer.spec())?;
+    let advances: u64 = model.number("advances")?;
+    let files: Vec<_> = worker_files(directory).into_iter().filter(|(_, of, _)| *of == advances).collect();
+    let buffers = files.iter().map(|(_, _, path)| read_file(path)).collect::<Result<Vec<_>, _>>()?;
+    let parsed = files
+        .iter()
+        .zip(&buffers)
+        .map(|((_, _, path), bytes)| Reader::new(path, bytes))
+        .collect::<Result<Vec<_>, _>>()?;
+    trainer.read_model(&model)?;
+    trainer.read_worker(&parsed)
+}
+
+/// A model file in memory.
+#[derive(Debug)]
+pub struct ModelFile {
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl ModelFile {
+    /// The one of the run in `directory`.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn read(directory: &Path) -> Result<Self, TrainError> {
+        let path = directory.join(MODEL_FILE);
+        Ok(Self { bytes: read_file(&path)?, path })
+    }
+
+    /// What is in it.
+    ///
+    /// # Errors
+    /// If it is no checkpoint.
+    pub fn reader(&self) -> Result<Reader<'_>, TrainError> {
+        Reader::new(&self.path, &self.bytes)
+    }
+}
+
+/// Environment and hyper-parameters of the run whose model file this is.
+///
+/// # Errors
+/// If it is of another algorithm, or they cannot be read.
+pub fn job<A: Algorithm>(reader: &Reader<'_>) -> Result<(String, A), TrainError> {
+    check_algorithm(reader, A::NAME)?;
+    let refuse = |error: &dyn std::fmt::Display| reader.refuse(format!("its hyper-parameters: {error}"));
+    let config: A = serde_json::from_str(reader.text("config")?).map_err(|error| refuse(&error))?;
+    config.check().map_err(|error| refuse(&error))?;
+    reader.check_widths(config.hidden())?;
+    Ok((reader.text("env")?.to_owned(), config))
+}
+
+fn check_algorithm(reader: &Reader<'_>, expected: &str) -> Result<(), TrainError> {
+    let actual = reader.text("algorithm")?;
+    if actual == expected {
+        return Ok(());
+    }
+    Err(reader.refuse(format!("it is of algorithm {actual}, not {expected}")))
+}
+
+/// Whether a model file is of that algorithm and environment.
+fn check_kind(reader: &Reader<'_>, algorithm: &str, spec: &EnvSpec) -> Result<(), TrainError> {
+    check_algorithm(reader, algorithm)?;
+    let env = reader.text("env")?;
+    if *env == *spec.id {
+        return Ok(());
+    }
+    Err(reader.refuse(format!("it is of environment {env}, not {}", spec.id)))
+}
+
+fn worker_file(directory: &Path, rank: usize, advances: u64) -> PathBuf {
+    directory.join(format!("worker-{rank}.{advances}.safetensors"))
+}
+
+/// Rank, advances and path of every worker file.
+fn worker_files(directory: &Path) -> Vec<(usize, u64, PathBuf)> {
+    let parse = |path: PathBuf| {
+        let name = path.file_name()?.to_str()?.strip_prefix("worker-")?.strip_suffix(".safetensors")?;
+        let (rank, advances) = name.split_once('.')?;
+        Some((rank.parse().ok()?, advances.parse().ok()?, path.clone()))
+    };
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter_map(|entry| parse(entry.path())).collect()
+}
+
+fn remove_old(directory: &Path, rank: usize) {
+    let mut own: Vec<_> = worker_files(directory).into_iter().filter(|(of, _, _)| *of == rank).collect();
+    own.sort_by_key(|(_, advances, _)| std::cmp::Reverse(*advances));
+    for (_, _, path) in own.iter().skip(KEPT) {
+        if let Err(error) = std::fs::remove_file(path) {
+            tracing::warn!(path = %path.display(), %error, "an old checkpoint file stays");
+        }
+    }
+}
+
+fn create_directory(directory: &Path) -> Result<(), TrainError> {
+    std::fs::create_dir_all(directory).map_err(|error| TrainError::File { path: directory.to_owned(), error })
+}

@@ -1,0 +1,450 @@
+//! Deep Q-learning (Mnih et al., 2015) with its options: double (van Hasselt et al., 2016), duelling (Wang et al., 2016),
+//! prioritised replay (Schaul et al., 2016).
+//!
+//! Implementation details:
+//!
+//! 1. Images: the network of Mnih et al. (1,687,206 parameters with six actions), scaled to [0, 1], rewards clipped to
+//!    [-1, 1]; a lost life ends what is worth something, not the episode. Vectors: two layers of rectifiers.
+//! 2. Epsilon falls linearly over `exploration_fraction` of the run. Half the numbers that decide are drawn in vain, so
+//!    that streams do not depend on what was decided.
+//! 3. Truncation is not termination: only where the episode terminated nothing follows.
+//! 4. The Huber loss or half the squared error, its mean over the batch; gradients clipped by their global norm after the aggregation; Adam.
+//! 5. The target network is copied once in `target_update_interval` environment steps, or follows by `tau`.
+//! 6. Each environment has its own replay buffer; a batch has equally many samples of each.
+
+use rand::RngExt as _;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::TrainError;
+use super::checkpoint::{Reader, Writer};
+use super::config::{Checks, to_json};
+use super::environments::EnvFactory;
+use super::experience::{Experience, ExperienceOptions, Schedule};
+use super::halves::{Counters, Halves, LocalHalf, SharedHalf, Tail};
+use super::q_network::{QNetwork, QWorkspace};
+use super::replay::{Batch, Prioritisation};
+use super::streams::{Purpose, stream};
+use super::trainer::{Algorithm, CommonParameters, Mode, Place, Policy};
+use crate::env::EnvSpec;
+use crate::nn::{Adam, clip_global_norm};
+
+/// Hyper-parameters. Names are CleanRL's and Stable-Baselines3's; sizes are global, over all workers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DqnConfig {
+    /// Environment steps of the run.
+    pub total_steps: u64,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Environments of the job; by default the least multiple of the workers that is at least 4.
+    pub environments: Option<usize>,
+    /// Transitions that are kept, over all environments.
+    pub buffer_size: usize,
+    /// Samples of one minibatch over all environments.
+    pub batch_size: usize,
+    /// Steps over all environments before learning begins.
+    pub learning_starts: u64,
+    /// Environment steps between updates.
+    pub train_every: u64,
+    /// Updates in a row; 0 for as many as there were environment steps.
+    pub updates: u64,
+    /// Of Adam.
+    pub learning_rate: f32,
+    /// Of Adam.
+    pub adam_epsilon: f32,
+    /// Discount factor.
+    pub gamma: f32,
+    /// Environment steps between two moves of the target network.
+    pub target_update_interval: u64,
+    /// Share of the way that the target network goes to the other one in each move; 1 is a copy.
+    pub tau: f32,
+    /// Probability of a random action at the start.
+    pub exploration_initial: f32,
+    /// And at the end.
+    pub exploration_final: f32,
+    /// Share of the run over which it falls.
+    pub exploration_fraction: f32,
+    /// Euclidean norm to which the aggregated gradient is clipped.
+    pub max_grad_norm: f32,
+    /// Errors beyond 1 count by their size, not by its square: the Huber loss.
+    pub huber: bool,
+    /// Widths of the hidden layers.
+    pub hidden: Vec<usize>,
+    /// The target's action is chosen by the network that learns.
+    pub double: bool,
+    /// A stream for the value and one for advantages.
+    pub duelling: bool,
+    /// Draw by error.
+    pub prioritisation: Option<Prioritisation>,
+    /// Learn from rewards clipped to [-1, 1].
+    pub clip_rewards: bool,
+}
+
+impl DqnConfig {
+    /// Values for images.
+    fn images() -> Self {
+        Self {
+            total_steps: 10_000_000,
+            seed: 1,
+            environments: None,
+            buffer_size: 100_000,
+            batch_size: 32,
+            learning_starts: 100_000,
+            train_every: 4,
+            updates: 1,
+            learning_rate: 1e-4,
+            adam_epsilon: 1e-8,
+            gamma: 0.99,
+            target_update_interval: 1000,
+            tau: 1.0,
+            exploration_initial: 1.0,
+            exploration_final: 0.01,
+            exploration_fraction: 0.1,
+            max_grad_norm: 10.0,
+            huber: true,
+            hidden: vec![512],
+            double: false,
+            duelling: false,
+            prioritisation: None,
+            clip_rewards: true,
+        }
+    }
+
+    /// The network for an environment.
+    ///
+    /// # Errors
+    /// If it has continuous actions.
+    pub fn network(&self, env: &EnvSpec) -> Result<QNetwork, TrainError> {
+        QNetwork::new(env, &self.hidden, self.duelling)
+    }
+
+    /// Probability of a random action after so many steps.
+    fn epsilon(&self, steps: u64) -> f32 {
+        let falls_over = self.total_steps as f64 * f64::from(self.exploration_fraction);
+        let share = (steps as f64 / falls_over.max(1.0)).min(1.0) as f32;
+        self.exploration_initial + (self.exploration_final - self.exploration_initial) * share
+    }
+
+    fn experience(&self) -> ExperienceOptions {
+        ExperienceOptions {
+            seed: self.seed,
+            buffer_size: self.buffer_size,
+            batch_size: self.batch_size,
+            schedule: Schedule {
+                learning_starts: self.learning_starts,
+                train_every: self.train_every,
+                updates: self.updates,
+            },
+            prioritisation: self.prioritisation,
+            clip_rewards: self.clip_rewards,
+        }
+    }
+}
+
+impl Algorithm for DqnConfig {
+    const NAME: &'static str = "dqn";
+    const DEFAULT_ENV: &'static str = "CartPole-v1";
+    const CHECKPOINT_EVERY: u64 = 500;
+
+    fn preset(env: &str) -> Self {
+        match env {
+            "CartPole-v1" => Self {
+                total_steps: 500_000,
+                buffer_size: 10_000,
+                batch_size: 128,
+                learning_starts: 10_000,
+                train_every: 10,
+                updates: 1,
+                learning_rate: 2.5e-4,
+                target_update_interval: 500,
+                exploration_final: 0.05,
+                exploration_fraction: 0.5,
+                huber: false,
+                double: true,
+                hidden: vec![120, 84],
+                clip_rewards: false,
+                ..Self::images()
+            },
+            _ => Self::images(),
+        }
+    }
+
+    fn check(&self) -> Result<(), TrainError> {
+        let mut checks = Checks::default();
+        checks
+            .positive("total_steps", self.total_steps)
+            .positive("buffer_size", self.buffer_size as u64)
+            .positive("batch_size", self.batch_size as u64)
+            .positive("train_every", self.train_every)
+            .positive("target_update_interval", self.target_update_interval)
+            .above_zero("learning_rate", self.learning_rate)
+            .above_zero("adam_epsilon", self.adam_epsilon)
+            .above_zero("max_grad_norm", self.max_grad_norm)
+            .unit("gamma", self.gamma)
+            .unit("tau", self.tau)
+            .unit("exploration_initial", self.exploration_initial)
+            .unit("exploration_final", self.exploration_final)
+            .unit("exploration_fraction", self.exploration_fraction)
+            .widths("hidden", &self.hidden);
+        if let Some(how) = self.prioritisation {
+            checks
+                .unit("prioritisation.alpha", how.alpha)
+                .unit("prioritisation.beta", how.beta)
+                .above_zero("prioritisation.epsilon", how.epsilon);
+        }
+        checks.result()
+    }
+
+    fn hidden(&self) -> &[usize] {
+        &self.hidden
+    }
+
+    fn common(&mut self) -> CommonParameters<'_> {
+        let Self { total_steps, seed, environments, .. } = self;
+        CommonParameters { total_steps, seed, environments }
+    }
+
+    fn vector_len(&self, env: &EnvSpec, _mode: Mode) -> Result<usize, TrainError> {
+        Ok(self.network(env)?.parameter_count() + Tail::LEN)
+    }
+
+    fn halves(mut self, place: Place, factory: &EnvFactory, _mode: Mode) -> Result<Halves, TrainError> {
+        self.check()?;
+        let experience = Experience::new(&self.experience(), self.environments, place, factory)?;
+        // Fixed from here on: a run that goes on with more workers keeps its environments.
+        self.environments = Some(experience.environments());
+        let network = self.network(experience.spec())?;
+        let parameters = network.initial_parameters(&mut stream(self.seed, Purpose::Weights, 0));
+        let local = DqnLocal {
+            loss: DqnLoss::new(network.clone(), experience.batch_size()),
+            actions: Vec::new(),
+            config: self.clone(),
+            experience,
+        };
+        let shared = DqnShared {
+            adam: Adam::new(parameters.len(), self.adam_epsilon),
+            network,
+            target_moved_at: 0,
+            config: self.clone(),
+        };
+        Ok(Halves {
+            algorithm: Self::NAME,
+            config: to_json(&self),
+            total_steps: self.total_steps,
+            gradient_len: parameters.len(),
+            model: parameters.repeat(2),
+            local: Box::new(local),
+            shared: Box::new(shared),
+        })
+    }
+
+    fn policy(self, reader: &Reader<'_>, env: &EnvSpec) -> Result<Box<dyn Policy>, TrainError> {
+        let network = self.network(env)?;
+        Ok(Box::new(DqnPolicy {
+            parameters: reader.parameters("", network.tensors())?,
+            work: network.workspace(1),
+            scaled: vec![0.0; env.observation_dim],
+            spec: env.clone(),
+            network,
+        }))
+    }
+}
+
+/// The loss of Q-learning and its gradient, with room for the intermediate results of a batch.
+#[derive(Clone, Debug)]
+pub struct DqnLoss {
+    network: QNetwork,
+    work: QWorkspace,
+    targets: Vec<f32>,
+    errors: Vec<f32>,
+    delta: Vec<f32>,
+}
+
+impl DqnLoss {
+    /// For batches of up to `batch_max` samples.
+    pub fn new(network: QNetwork, batch_max: usize) -> Self {
+        let work = network.workspace(batch_max);
+        Self { network, work, targets: vec![], errors: vec![], delta: vec![] }
+    }
+
+    /// Overwrites `gradient` (`[parameter_count]`) with that of the mean loss. `model` is the network's parameters
+    /// and then the target's. Gives the loss, and the mean value of the actions that were taken.
+    pub fn gradient(
+        &mut self,
+        config: &DqnConfig,
+        model: &[f32],
+        batch: &Batch,
+        gradient: &mut [f32],
+    ) -> [f32; 2] {
+        self.find_targets(config, model, batch);
+        let parameters = &model[..self.network.parameter_count()];
+        let (actions, samples) = (self.network.actions(), batch.rewards.len());
+        let values = self.network.values(parameters, &batch.observations, &mut self.work);
+        self.errors.clear();
+        self.delta.clear();
+        self.delta.resize(values.len(), 0.0);
+        let (mut loss, mut mean_value) = (0.0, 0.0);
+        for (i, target) in self.targets.iter().enumerate() {
+            let taken = i * actions + batch.actions[i] as usize;
+            let error = values[taken] - target;
+            self.errors.push(error);
+            let slope = if config.huber { error.clamp(-1.0, 1.0) } else { error };
+            // Half the square where it is not cut.
+            loss += batch.weights[i] * slope * (error - 0.5 * slope);
+            mean_value += values[taken];
+            self.delta[taken] = batch.weights[i] * slope / samples as f32;
+        }
+        self.network.backward(parameters, &batch.observations, &self.delta, &mut self.work, gradient);
+        [loss / samples as f32, mean_value / samples as f32]
+    }
+
+    /// `r + gamma * max Q'(s', .)`; with double the action is the one that is best by Q.
+    fn find_targets(&mut self, config: &DqnConfig, model: &[f32], batch: &Batch) {
+        let (parameters, target) = model.split_at(self.network.parameter_count());
+        let actions = self.network.actions();
+        let mut chosen = Vec::new();
+        if config.double {
+            let values = self.network.values(parameters, &batch.next_observations, &mut self.work);
+            chosen.extend(values.chunks_exact(actions).map(best));
+        }
+        let values = self.network.values(target, &batch.next_observations, &mut self.work);
+        self.targets.clear();
+        for (i, row) in values.chunks_exact(actions).enumerate() {
+            let action = chosen.get(i).copied().unwrap_or_else(|| best(row));
+            self.targets.push(batch.rewards[i] + config.gamma * batch.goes_on[i] * row[action]);
+        }
+    }
+}
+
+/// The first of the largest.
+fn best(values: &[f32]) -> usize {
+    let mut best = 0;
+    for (i, value) in values.iter().enumerate() {
+        if *value > values[best] {
+            best = i;
+        }
+    }
+    best
+}
+
+struct DqnLocal {
+    config: DqnConfig,
+    experience: Experience,
+    loss: DqnLoss,
+    /// `[environments, 1]`.
+    actions: Vec<f32>,
+}
+
+impl DqnLocal {
+    fn act(&mut self, model: &[f32]) -> Result<(), TrainError> {
+        let Self { config, experience, loss, actions } = self;
+        let epsilon = config.epsilon(experience.steps());
+        let parameters = &model[..loss.network.parameter_count()];
+        let values = loss.network.values(parameters, experience.observations(), &mut loss.work);
+        actions.clear();
+        let count = loss.network.actions();
+        for (row, slot) in values.chunks_exact(count).zip(experience.slots_mut()) {
+            let (chance, random) = (slot.action_rng.random::<f32>(), slot.action_rng.random_range(0..count));
+            actions.push(if chance < epsilon { random } else { best(row) } as f32);
+        }
+        experience.act(actions)
+    }
+}
+
+impl LocalHalf for DqnLocal {
+    fn spec(&self) -> &EnvSpec {
+        self.experience.spec()
+    }
+
+    fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> Result<Tail, TrainError> {
+        while self.experience.is_acting() {
+            self.act(model)?;
+        }
+        let [loss, value] = self.loss.gradient(&self.config, model, self.experience.sample(), gradient);
+        self.experience.update_priorities(&self.loss.errors);
+        Ok(Tail { losses: [loss, value, 0.0, 0.0], ..self.experience.take_tail() })
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        self.experience.write(writer);
+    }
+
+    fn read(&mut self, files: &[Reader<'_>]) -> Result<Vec<usize>, TrainError> {
+        self.experience.read(files)
+    }
+}
+
+struct DqnShared {
+    config: DqnConfig,
+    network: QNetwork,
+    adam: Adam,
+    /// Environment steps at the last move of the target.
+    target_moved_at: u64,
+}
+
+impl SharedHalf for DqnShared {
+    fn update(&mut self, model: &mut [f32], gradient: &mut [f32], counters: &Counters) {
+        clip_global_norm(gradient, self.config.max_grad_norm);
+        let (parameters, target) = model.split_at_mut(gradient.len());
+        self.adam.step(parameters, gradient, self.config.learning_rate);
+        if counters.steps - self.target_moved_at >= self.config.target_update_interval {
+            self.target_moved_at = counters.steps;
+            follow(target, parameters, self.config.tau);
+        }
+    }
+
+    fn loss_names(&self) -> &'static [&'static str] {
+        &["losses/td_loss", "losses/q_values"]
+    }
+
+    fn write(&self, model: &[f32], writer: &mut Writer) {
+        let (parameters, target) = model.split_at(self.network.parameter_count());
+        writer.parameters("", self.network.tensors(), parameters);
+        writer.parameters("target.", self.network.tensors(), target);
+        writer.adam("optimiser", &self.adam);
+        writer.text("target_moved_at", self.target_moved_at.to_string());
+    }
+
+    fn read(&mut self, model: &mut [f32], reader: &Reader<'_>) -> Result<(), TrainError> {
+        let count = self.network.parameter_count();
+        let (parameters, target) = model.split_at_mut(count);
+        parameters.copy_from_slice(&reader.parameters("", self.network.tensors())?);
+        target.copy_from_slice(&reader.parameters("target.", self.network.tensors())?);
+        reader.adam("optimiser", count, &mut self.adam)?;
+        self.target_moved_at = reader.number("target_moved_at")?;
+        Ok(())
+    }
+}
+
+/// Moves `target` by a share of the way to `parameters`.
+pub(super) fn follow(target: &mut [f32], parameters: &[f32], tau: f32) {
+    if tau >= 1.0 {
+        target.copy_from_slice(parameters);
+    } else {
+        target.iter_mut().zip(parameters).for_each(|(target, x)| *target += tau * (x - *target));
+    }
+}
+
+/// The best action by a trained network.
+struct DqnPolicy {
+    network: QNetwork,
+    parameters: Vec<f32>,
+    work: QWorkspace,
+    spec: EnvSpec,
+    scaled: Vec<f32>,
+}
+
+impl Policy for DqnPolicy {
+    fn act(&mut self, observation: &[f32], rng: Option<&mut ChaCha8Rng>, action: &mut [f32]) {
+        const EPSILON: f32 = 0.05;
+        self.spec.scale_observation(observation, &mut self.scaled);
+        let values = self.network.values(&self.parameters, &self.scaled, &mut self.work);
+        action[0] = best(values) as f32;
+        if let Some(rng) = rng
+            && rng.random::<f32>() < EPSILON
+        {
+            action[0] = rng.random_range(0..self.network.actions()) as f32;
+        }
+    }
+}

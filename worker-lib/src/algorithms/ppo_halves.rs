@@ -1,0 +1,399 @@
+//! PPO for workers that do not wait for each other: both halves of its learner.
+//!
+//! As [`ppo`](super::ppo), but for what needs all workers at once: each worker goes through rollouts of its own
+//! environments, and normalises advantages over its own rollout. The ratio of probabilities and its clipping allow for
+//! a model that has moved since the rollout. Statistics of observations and returns are part of the model; what a
+//! rollout adds to them rides behind the gradient of its first minibatch, as counts, sums and sums of squares.
+
+use rand::seq::SliceRandom;
+
+use super::TrainError;
+use super::actor_critic::ActorCritic;
+use super::checkpoint::{Reader, Writer, read_slots, write_slots};
+use super::config::to_json;
+use super::environments::{EnvFactory, EnvironmentSlot, local_slots};
+use super::halves::{Counters, Halves, LocalHalf, SharedHalf, Tail};
+use super::normalise::{CLIP, Deviations, Moments, Normaliser, normalise_or_copy};
+use super::ppo::{Losses, Minibatch, PpoConfig, PpoLoss};
+use super::rollout::RolloutBuffer;
+use super::share::Share;
+use super::streams::{Purpose, stream};
+use super::trainer::{Algorithm, Place};
+use crate::env::EnvSpec;
+use crate::nn::{Adam, clip_global_norm};
+
+/// Both halves at the start of a run.
+pub(super) fn halves(
+    mut config: PpoConfig,
+    place: Place,
+    factory: &EnvFactory,
+) -> Result<Halves, TrainError> {
+    config.check()?;
+    let share = config.share(place.rank, place.workers)?;
+    config.environments = Some(share.environments);
+    let (spec, slots) = local_slots(&share, config.seed, factory)?;
+    let agent = config.networks(&spec);
+    let layout = Layout { parameters: agent.parameter_count(), dim: spec.observation_dim };
+    let mut model = vec![0.0; layout.model_len()];
+    let mut rng = stream(config.seed, Purpose::Weights, 0);
+    model[..layout.parameters].copy_from_slice(&agent.initial_parameters(config.log_std_init, &mut rng));
+    let shared = PpoShared {
+        adam: Adam::new(layout.parameters, config.adam_epsilon),
+        moments: [Moments::new(layout.dim), Moments::new(1)],
+        agent: agent.clone(),
+        layout,
+        config: config.clone(),
+    };
+    shared.show_moments(&mut model);
+    let samples = share.minibatch_per_env * slots.len();
+    let local = PpoLocal {
+        buffer: RolloutBuffer::new(
+            slots.len(),
+            share.steps_per_env,
+            spec.observation_dim,
+            agent.action_dim(),
+        ),
+        loss: PpoLoss::new(agent.clone(), samples.max(slots.len())),
+        minibatch: Minibatch::with_size(samples, &agent),
+        permutations: vec![(0..share.steps_per_env as u32).collect(); slots.len()],
+        normalised: vec![0.0; slots.len() * spec.observation_dim],
+        place: Position { epoch: config.epochs, number: 0 },
+        sums: Sums::new(layout.dim),
+        sums_told: true,
+        tail: Tail::default(),
+        config: config.clone(),
+        layout,
+        share,
+        spec,
+        agent,
+        slots,
+    };
+    Ok(Halves {
+        algorithm: PpoConfig::NAME,
+        config: to_json(&config),
+        total_steps: config.total_steps,
+        gradient_len: layout.gradient_len(),
+        model,
+        local: Box::new(local),
+        shared: Box::new(shared),
+    })
+}
+
+/// Where things lie: model `[parameters | means | variances]`, gradient `[parameters | count | sums | sums of squares]`,
+/// each of the observation's elements and then of the discounted return.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    parameters: usize,
+    dim: usize,
+}
+
+impl Layout {
+    pub(super) fn new(agent: &ActorCritic) -> Self {
+        Self { parameters: agent.parameter_count(), dim: agent.observation_dim() }
+    }
+
+    fn model_len(self) -> usize {
+        self.parameters + 2 * (self.dim + 1)
+    }
+
+    pub(super) fn gradient_len(self) -> usize {
+        self.parameters + 1 + 2 * (self.dim + 1)
+    }
+}
+
+/// Count, sums and sums of squares of the observation's elements and of the discounted return.
+struct Sums {
+    count: f64,
+    totals: Vec<f64>,
+    squares: Vec<f64>,
+}
+
+impl Sums {
+    fn new(dim: usize) -> Self {
+        Self { count: 0.0, totals: vec![0.0; dim + 1], squares: vec![0.0; dim + 1] }
+    }
+
+    fn clear(&mut self) {
+        self.count = 0.0;
+        self.totals.fill(0.0);
+        self.squares.fill(0.0);
+    }
+
+    fn add(&mut self, observation: &[f32], discounted_return: f64) {
+        self.count += 1.0;
+        let values = observation.iter().map(|x| f64::from(*x)).chain([discounted_return]);
+        for ((sum, square), x) in self.totals.iter_mut().zip(&mut self.squares).zip(values) {
+            *sum += x;
+            *square += x * x;
+        }
+    }
+
+    fn write(&self, floats: &mut [f32]) {
+        let values =
+            [self.count].into_iter().chain(self.totals.iter().copied()).chain(self.squares.iter().copied());
+        floats.iter_mut().zip(values).for_each(|(float, value)| *float = value as f32);
+    }
+
+    /// Count, and the deviations of each element from its mean, of what was written.
+    fn read(floats: &[f32], means: impl Iterator<Item = f64>) -> (f64, Vec<Deviations>) {
+        let (count, rest) = (f64::from(floats[0]), &floats[1..]);
+        let (sums, squares) = rest.split_at(rest.len() / 2);
+        let deviations = sums.iter().zip(squares).zip(means).map(|((sum, square), mean)| {
+            let (sum, square) = (f64::from(*sum), f64::from(*square));
+            let sum_squares = square - 2.0 * mean * sum + count * mean * mean;
+            Deviations { sum: sum - count * mean, sum_squares: sum_squares.max(0.0) }
+        });
+        (count, deviations.collect())
+    }
+}
+
+/// Which minibatch is next.
+#[derive(Clone, Copy, Debug)]
+struct Position {
+    epoch: usize,
+    number: usize,
+}
+
+struct PpoLocal {
+    config: PpoConfig,
+    share: Share,
+    spec: EnvSpec,
+    agent: ActorCritic,
+    layout: Layout,
+    slots: Vec<EnvironmentSlot>,
+    buffer: RolloutBuffer,
+    loss: PpoLoss,
+    minibatch: Minibatch,
+    permutations: Vec<Vec<u32>>,
+    normalised: Vec<f32>,
+    place: Position,
+    sums: Sums,
+    sums_told: bool,
+    tail: Tail,
+}
+
+impl PpoLocal {
+    /// The normalisation that the model has now.
+    fn normaliser(&self, model: &[f32]) -> (Option<Normaliser>, Option<f64>) {
+        let dim = self.layout.dim;
+        let statistics: Vec<_> = model[self.layout.parameters..].iter().map(|x| f64::from(*x)).collect();
+        let (means, variances) = statistics.split_at(dim + 1);
+        let of_observations =
+            Moments { mean: means[..dim].to_vec(), variance: variances[..dim].to_vec(), count: 1.0 };
+        let of_returns = Moments { mean: vec![0.0], variance: variances[dim..].to_vec(), count: 1.0 };
+        (
+            self.config.normalise_observations.then(|| Normaliser::new(&of_observations)),
+            self.config.normalise_rewards.then(|| of_returns.scale()[0]),
+        )
+    }
+
+    fn normalise_observations(&mut self, normaliser: Option<&Normaliser>) {
+        let rows = self.normalised.chunks_exact_mut(self.layout.dim);
+        for (slot, row) in self.slots.iter().zip(rows) {
+            normalise_or_copy(normaliser, &slot.observation, row);
+        }
+    }
+
+    fn roll_out(&mut self, model: &[f32]) -> Result<(), TrainError> {
+        let (normaliser, reward_scale) = self.normaliser(model);
+        let parameters = &model[..self.layout.parameters];
+        self.sums.clear();
+        self.sums_told = false;
+        for t in 0..self.share.steps_per_env {
+            self.normalise_observations(normaliser.as_ref());
+            self.act(parameters, t)?;
+            for k in 0..self.slots.len() {
+                self.finish_step(parameters, (k, t), normaliser.as_ref(), reward_scale)?;
+            }
+        }
+        self.normalise_observations(normaliser.as_ref());
+        let values = self.loss.values(parameters, &self.normalised);
+        self.buffer.last_values.copy_from_slice(values);
+        self.buffer.estimate_advantages(self.config.gamma, self.config.gae_lambda);
+        normalise(&mut self.buffer.advantages);
+        for permutation in &mut self.permutations {
+            permutation.iter_mut().zip(0..).for_each(|(place, i)| *place = i);
+        }
+        self.place = Position { epoch: 0, number: 0 };
+        Ok(())
+    }
+
+    fn act(&mut self, parameters: &[f32], t: usize) -> Result<(), TrainError> {
+        let (dim, action_dim) = (self.layout.dim, self.agent.action_dim());
+        let values = self.loss.values(parameters, &self.normalised);
+        for (k, value) in values.iter().enumerate() {
+            self.buffer.values[k * self.share.steps_per_env + t] = *value;
+        }
+        let outputs = self.agent.actor().outputs();
+        let output = self.loss.policy(parameters, &self.normalised);
+        for (k, slot) in self.slots.iter_mut().enumerate() {
+            let i = k * self.share.steps_per_env + t;
+            self.buffer.observations[i * dim..(i + 1) * dim]
+                .copy_from_slice(&self.normalised[k * dim..(k + 1) * dim]);
+            let action = &mut self.buffer.actions[i * action_dim..(i + 1) * action_dim];
+            let row = &output[k * outputs..(k + 1) * outputs];
+            self.buffer.log_probs[i] = self.agent.sample(parameters, row, &mut slot.action_rng, action);
+            slot.begin_step(self.agent.to_env(action))?;
+        }
+        Ok(())
+    }
+
+    fn finish_step(
+        &mut self,
+        parameters: &[f32],
+        (k, t): (usize, usize),
+        normaliser: Option<&Normaliser>,
+        reward_scale: Option<f64>,
+    ) -> Result<(), TrainError> {
+        let (i, action_dim) = (k * self.share.steps_per_env + t, self.agent.action_dim());
+        let slot = &mut self.slots[k];
+        let action = &self.buffer.actions[i * action_dim..(i + 1) * action_dim];
+        let before = slot.observation.clone();
+        let step = slot.finish_step(self.agent.to_env(action), f64::from(self.config.gamma), 0.0)?;
+        self.sums.add(&before, slot.discounted_return);
+        self.buffer.rewards[i] = match reward_scale {
+            Some(scale) => (step.reward * scale).clamp(-CLIP, CLIP) as f32,
+            None => step.reward as f32,
+        };
+        let is_done = step.terminated || step.truncated;
+        self.buffer.dones[i] = is_done || step.life_lost;
+        self.tail.steps += 1.0;
+        if !is_done {
+            return Ok(());
+        }
+        if step.truncated {
+            let row = &mut self.normalised[..self.layout.dim];
+            normalise_or_copy(normaliser, &slot.observation, row);
+            self.buffer.rewards[i] += self.config.gamma * self.loss.values(parameters, row)[0];
+        }
+        self.tail.episodes += 1.0;
+        self.tail.returns += slot.episode_return as f32;
+        self.tail.lengths += slot.episode_length as f32;
+        slot.reset()
+    }
+
+    fn next_minibatch(&mut self) {
+        let Position { epoch, number } = self.place;
+        if number == 0 {
+            for (permutation, slot) in self.permutations.iter_mut().zip(&mut self.slots) {
+                permutation.shuffle(&mut slot.minibatch_rng);
+            }
+        }
+        let per_env = self.share.minibatch_per_env;
+        for (k, permutation) in self.permutations.iter().enumerate() {
+            let chosen = &permutation[number * per_env..(number + 1) * per_env];
+            for (j, t) in chosen.iter().enumerate() {
+                let from = k * self.share.steps_per_env + *t as usize;
+                self.minibatch.copy_sample(k * per_env + j, &self.buffer, from);
+            }
+        }
+        self.place = if number + 1 == self.share.minibatches() {
+            Position { epoch: epoch + 1, number: 0 }
+        } else {
+            Position { epoch, number: number + 1 }
+        };
+    }
+}
+
+/// To mean 0 and standard deviation 1.
+fn normalise(advantages: &mut [f32]) {
+    let count = advantages.len() as f64;
+    let mean = advantages.iter().map(|x| f64::from(*x)).sum::<f64>() / count;
+    let variance = advantages.iter().map(|x| (f64::from(*x) - mean).powi(2)).sum::<f64>() / count;
+    let scale = 1.0 / (variance.sqrt() + 1e-8);
+    advantages.iter_mut().for_each(|x| *x = ((f64::from(*x) - mean) * scale) as f32);
+}
+
+impl LocalHalf for PpoLocal {
+    fn spec(&self) -> &EnvSpec {
+        &self.spec
+    }
+
+    fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> Result<Tail, TrainError> {
+        if self.place.epoch >= self.config.epochs {
+            self.roll_out(model)?;
+        }
+        self.next_minibatch();
+        let parameters = &model[..self.layout.parameters];
+        let (by_parameters, statistics) = gradient.split_at_mut(self.layout.parameters);
+        let losses: Losses = self.loss.gradient(&self.config, parameters, &self.minibatch, by_parameters);
+        statistics.fill(0.0);
+        if !self.sums_told {
+            self.sums.write(statistics);
+            self.sums_told = true;
+        }
+        let losses = [losses.policy, losses.value, losses.entropy, losses.approx_kl].map(|loss| loss as f32);
+        Ok(Tail { losses, ..std::mem::take(&mut self.tail) })
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        write_slots(writer, &self.slots);
+    }
+
+    fn read(&mut self, files: &[Reader<'_>]) -> Result<Vec<usize>, TrainError> {
+        read_slots(files, &mut self.slots)
+    }
+}
+
+struct PpoShared {
+    config: PpoConfig,
+    agent: ActorCritic,
+    layout: Layout,
+    adam: Adam,
+    /// Of observations and of the discounted return.
+    moments: [Moments; 2],
+}
+
+impl PpoShared {
+    fn merge(&mut self, sums: &[f32]) {
+        let means: Vec<_> = self.moments.iter().flat_map(|moments| moments.mean.clone()).collect();
+        let (count, deviations) = Sums::read(sums, means.into_iter());
+        let (of_observations, of_return) = deviations.split_at(self.layout.dim);
+        self.moments[0].merge(count, of_observations);
+        self.moments[1].merge(count, of_return);
+    }
+
+    /// Writes the statistics into the model.
+    fn show_moments(&self, model: &mut [f32]) {
+        let means = self.moments.iter().flat_map(|moments| &moments.mean);
+        let variances = self.moments.iter().flat_map(|moments| &moments.variance);
+        let places = &mut model[self.layout.parameters..];
+        places.iter_mut().zip(means.chain(variances)).for_each(|(place, x)| *place = *x as f32);
+    }
+}
+
+impl SharedHalf for PpoShared {
+    fn update(&mut self, model: &mut [f32], gradient: &mut [f32], counters: &Counters) {
+        let (by_parameters, statistics) = gradient.split_at_mut(self.layout.parameters);
+        clip_global_norm(by_parameters, self.config.max_grad_norm);
+        let left = 1.0 - counters.steps as f64 / self.config.total_steps as f64;
+        let factor = if self.config.anneal_learning_rate { left.max(0.0) } else { 1.0 };
+        let rate = (f64::from(self.config.learning_rate) * factor) as f32;
+        self.adam.step(&mut model[..self.layout.parameters], by_parameters, rate);
+        if statistics[0] > 0.0 {
+            self.merge(statistics);
+            self.show_moments(model);
+        }
+    }
+
+    fn loss_names(&self) -> &'static [&'static str] {
+        &["losses/policy_loss", "losses/value_loss", "losses/entropy", "losses/approx_kl"]
+    }
+
+    fn write(&self, model: &[f32], writer: &mut Writer) {
+        writer.parameters("", self.agent.tensors(), &model[..self.layout.parameters]);
+        writer.adam("optimiser", &self.adam);
+        self.moments[0].write("observation", writer);
+        self.moments[1].write("return", writer);
+    }
+
+    fn read(&mut self, model: &mut [f32], reader: &Reader<'_>) -> Result<(), TrainError> {
+        let parameters = self.layout.parameters;
+        model[..parameters].copy_from_slice(&reader.parameters("", self.agent.tensors())?);
+        reader.adam("optimiser", parameters, &mut self.adam)?;
+        self.moments =
+            [Moments::read("observation", self.layout.dim, reader)?, Moments::read("return", 1, reader)?];
+        self.show_moments(model);
+        Ok(())
+    }
+}

@@ -1,0 +1,163 @@
+//! Transitions of images that are stacks of the last frames: each frame is kept once, as bytes.
+//!
+//! An entry is a frame and what was done at it. The frame that a step led to is the next entry: one that more steps
+//! follow, or the last one of its episode, at which nothing was done.
+
+use super::{Batch, Transition};
+use crate::algorithms::TrainError;
+use crate::algorithms::checkpoint::{Reader, Writer};
+use crate::env::ImageShape;
+
+/// The frame begins an episode: its stack is this frame several times.
+const STARTS: u8 = 1;
+/// Something was done at it.
+const ACTS: u8 = 2;
+/// Nothing of value followed.
+const TERMINATES: u8 = 4;
+/// It is the frame of an episode that was the last one.
+const ENDS: u8 = 8;
+
+/// Entries without which nothing can be drawn.
+pub(super) const CAPACITY_MIN: usize = 8;
+
+/// A ring of entries; the oldest give way.
+#[derive(Clone, Debug)]
+pub(super) struct Frames {
+    capacity: usize,
+    pixels: usize,
+    stack: usize,
+    /// Entries ever made; the last one is what the last step led to.
+    made: u64,
+    bytes: Vec<u8>,
+    actions: Vec<f32>,
+    rewards: Vec<f32>,
+    flags: Vec<u8>,
+}
+
+impl Frames {
+    pub(super) fn new(capacity: usize, image: ImageShape) -> Self {
+        let (pixels, stack) = (image.height * image.width, image.channels);
+        Self {
+            capacity,
+            pixels,
+            stack,
+            made: 0,
+            bytes: Vec::new(),
+            actions: Vec::new(),
+            rewards: Vec::new(),
+            flags: Vec::new(),
+        }
+    }
+
+    /// Entries, which are a few more than transitions.
+    pub(super) fn len(&self) -> usize {
+        self.flags.len()
+    }
+
+    /// Gives the place of the transition, and calls `lost` with each place that can be drawn no longer.
+    pub(super) fn push(&mut self, transition: &Transition<'_>, mut lost: impl FnMut(usize)) -> usize {
+        let is_new = self.made == 0 || self.flags[self.slot(self.made - 1)] & ENDS != 0;
+        if is_new {
+            self.append(transition.observation, STARTS);
+        }
+        let at = self.slot(self.made - 1);
+        self.actions[at] = transition.action[0];
+        self.rewards[at] = transition.reward;
+        self.flags[at] |= ACTS | if transition.terminated { TERMINATES } else { 0 };
+        self.append(transition.next_observation, if transition.episode_ends { ENDS } else { 0 });
+        // What follows the newest is oldest: its stack is torn.
+        let newest = self.made - 1;
+        (0..self.stack as u64).map(|k| self.slot(newest + k)).filter(|slot| *slot != at).for_each(&mut lost);
+        at
+    }
+
+    /// The place of an entry by its number.
+    fn slot(&self, number: u64) -> usize {
+        (number % self.capacity as u64) as usize
+    }
+
+    fn append(&mut self, observation: &[f32], flags: u8) {
+        let at = self.slot(self.made);
+        if at == self.flags.len() {
+            self.bytes.resize((at + 1) * self.pixels, 0);
+            self.actions.push(0.0);
+            self.rewards.push(0.0);
+            self.flags.push(0);
+        }
+        let newest = observation.iter().skip(self.stack - 1).step_by(self.stack);
+        let frame = &mut self.bytes[at * self.pixels..(at + 1) * self.pixels];
+        frame.iter_mut().zip(newest).for_each(|(byte, x)| *byte = (x * 255.0).round() as u8);
+        self.flags[at] = flags;
+        self.made += 1;
+    }
+
+    /// Whether the entry at a place is a transition whose frames are all there.
+    pub(super) fn is_drawable(&self, at: usize) -> bool {
+        let newest = self.slot(self.made - 1);
+        // Entries from this one to the newest.
+        let age = (newest + self.capacity - at) % self.capacity;
+        self.flags[at] & ACTS != 0 && (self.len() < self.capacity || age + self.stack <= self.capacity)
+    }
+
+    pub(super) fn copy_out(&self, batch: &mut Batch) {
+        let len = batch.indices.len() * self.pixels * self.stack;
+        batch.observations.resize(len, 0.0);
+        batch.next_observations.resize(len, 0.0);
+        let width = self.pixels * self.stack;
+        for (i, at) in batch.indices.iter().copied().enumerate() {
+            self.copy_stack(at, &mut batch.observations[i * width..(i + 1) * width]);
+            let next = (at + 1) % self.capacity;
+            self.copy_stack(next, &mut batch.next_observations[i * width..(i + 1) * width]);
+            batch.actions.push(self.actions[at]);
+            batch.rewards.push(self.rewards[at]);
+            batch.goes_on.push(if self.flags[at] & TERMINATES != 0 { 0.0 } else { 1.0 });
+        }
+    }
+
+    /// The stack whose newest frame is at a place, oldest first in each pixel, in [0, 1].
+    fn copy_stack(&self, newest: usize, stack: &mut [f32]) {
+        let mut at = newest;
+        for channel in (0..self.stack).rev() {
+            let frame = &self.bytes[at * self.pixels..(at + 1) * self.pixels];
+            let own = stack.iter_mut().skip(channel).step_by(self.stack);
+            own.zip(frame).for_each(|(x, byte)| *x = f32::from(*byte) / 255.0);
+            if self.flags[at] & STARTS == 0 {
+                at = (at + self.capacity - 1) % self.capacity;
+            }
+        }
+    }
+
+    pub(super) fn write(&self, name: &str, writer: &mut Writer) {
+        writer.bytes(&format!("{name}.frames"), &self.bytes);
+        writer.bytes(&format!("{name}.flags"), &self.flags);
+        writer.floats(&format!("{name}.actions"), vec![self.len()], &self.actions);
+        writer.floats(&format!("{name}.rewards"), vec![self.len()], &self.rewards);
+        writer.text(&format!("{name}.pushed"), self.made.to_string());
+    }
+
+    pub(super) fn read(&mut self, name: &str, reader: &Reader<'_>) -> Result<(), TrainError> {
+        let len = reader.len_f32(&format!("{name}.rewards"))?;
+        if len > self.capacity {
+            return Err(reader.refuse(format!("{name} has {len} entries, room for {}", self.capacity)));
+        }
+        self.bytes = reader.bytes(&format!("{name}.frames"), len * self.pixels)?.to_vec();
+        self.flags = reader.bytes(&format!("{name}.flags"), len)?.to_vec();
+        self.actions = reader.floats(&format!("{name}.actions"), len)?;
+        self.rewards = reader.floats(&format!("{name}.rewards"), len)?;
+        self.made = reader.number(&format!("{name}.pushed"))?;
+        if self.is_sound() { Ok(()) } else { Err(reader.refuse(format!("{name} lacks transitions"))) }
+    }
+
+    /// Whether whatever can be drawn has its frames, and something can: else a draw would never end.
+    fn is_sound(&self) -> bool {
+        let len = self.len();
+        if len == 0 {
+            return self.made == 0;
+        }
+        let is_whole = len == self.capacity || (self.made == len as u64 && self.flags[0] & STARTS != 0);
+        is_whole
+            && self.made >= len as u64
+            && self.flags[self.slot(self.made - 1)] & ACTS == 0
+            && (0..len).any(|at| self.is_drawable(at))
+    }
+}
