@@ -23,6 +23,7 @@ use super::config::{Checks, to_json};
 use super::environments::{EnvFactory, EnvironmentSlot, local_slots};
 use super::halves::{Counters, Halves, LocalHalf, SharedHalf, Tail};
 use super::policy_value::{PolicyValue, PolicyValueWorkspace};
+use super::replica::Replica;
 use super::rollout::RolloutBuffer;
 use super::share::Share;
 use super::streams::{Purpose, stream};
@@ -182,11 +183,10 @@ impl Algorithm for A2cConfig {
         Ok(Halves {
             algorithm: Self::NAME,
             config: to_json(&self),
-            total_steps: self.total_steps,
             gradient_len: parameters.len(),
             model: parameters,
             local: Box::new(local),
-            shared: Box::new(shared),
+            replica: Replica::new(Box::new(shared), self.total_steps),
         })
     }
 

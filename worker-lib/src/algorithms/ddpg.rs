@@ -27,6 +27,7 @@ use super::environments::EnvFactory;
 use super::experience::{Experience, ExperienceOptions, Schedule};
 use super::halves::{Counters, Halves, LocalHalf, SharedHalf, Tail};
 use super::replay::Batch;
+use super::replica::Replica;
 use super::streams::{Purpose, stream};
 use super::trainer::{Algorithm, CommonParameters, Mode, Place, Policy};
 use crate::env::EnvSpec;
@@ -205,11 +206,10 @@ impl Algorithm for DdpgConfig {
         Ok(Halves {
             algorithm: Self::NAME,
             config: to_json(&self),
-            total_steps: self.total_steps,
             gradient_len: parameters.len(),
             model: parameters.repeat(2),
             local: Box::new(local),
-            shared: Box::new(shared),
+            replica: Replica::new(Box::new(shared), self.total_steps),
         })
     }
 

@@ -1,9 +1,11 @@
 //! What can end a training run.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::AggregateError;
 use crate::env::EnvError;
+use crate::pipeline::PipelineError;
 
 /// Why training cannot start or go on.
 #[non_exhaustive]
@@ -12,6 +14,19 @@ pub enum TrainError {
     /// The gradients were not aggregated.
     #[error(transparent)]
     Aggregate(#[from] AggregateError),
+    /// Asynchronous training ended.
+    #[error(transparent)]
+    Pipeline(#[from] PipelineError),
+    /// The connection between a worker and an asynchronous parameter server failed.
+    #[error("{what} {peer}: {error}")]
+    Server {
+        /// What was tried.
+        what: &'static str,
+        /// The other end.
+        peer: SocketAddr,
+        /// What the system said.
+        error: std::io::Error,
+    },
     /// An environment failed.
     #[error(transparent)]
     Env(#[from] EnvError),

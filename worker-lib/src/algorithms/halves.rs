@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use super::TrainError;
 use super::checkpoint::{Reader, Writer};
 use super::episodes::RecentReturns;
+use super::replica::Replica;
 use crate::env::EnvSpec;
 
 /// Losses that a tail has room for.
@@ -80,6 +81,9 @@ pub trait LocalHalf: Send {
     /// If an environment fails.
     fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> Result<Tail, TrainError>;
 
+    /// Nobody has seen the last gradient, nor what rode with it inside the gradient.
+    fn skipped(&mut self) {}
+
     /// Writes its state.
     fn write(&self, writer: &mut Writer);
 
@@ -115,16 +119,14 @@ pub struct Halves {
     pub algorithm: &'static str,
     /// Hyper-parameters, as JSON.
     pub config: String,
-    /// Environment steps of the run.
-    pub total_steps: u64,
     /// The model at the start; the same on all workers.
     pub model: Vec<f32>,
     /// Floats of a gradient, without the tail.
     pub gradient_len: usize,
     /// This worker's half.
     pub local: Box<dyn LocalHalf>,
-    /// The half that all have alike.
-    pub shared: Box<dyn SharedHalf>,
+    /// The half that all have alike, with its counts.
+    pub replica: Replica,
 }
 
 /// Returns of the last 100 episodes, in groups: those of one sum ended together.

@@ -12,6 +12,8 @@
 
 pub mod a2c;
 pub mod actor_critic;
+pub mod async_server;
+pub mod asynchronous;
 pub mod checkpoint;
 mod config;
 pub mod ddpg;
@@ -31,6 +33,7 @@ pub mod ppo;
 mod ppo_halves;
 pub mod q_network;
 pub mod replay;
+pub mod replica;
 pub mod rollout;
 pub mod share;
 pub mod statistics;

@@ -15,6 +15,7 @@ use super::environments::{EnvFactory, EnvironmentSlot, local_slots};
 use super::halves::{Counters, Halves, LocalHalf, SharedHalf, Tail};
 use super::normalise::{CLIP, Deviations, Moments, Normaliser, normalise_or_copy};
 use super::ppo::{Losses, Minibatch, PpoConfig, PpoLoss};
+use super::replica::Replica;
 use super::rollout::RolloutBuffer;
 use super::share::Share;
 use super::streams::{Purpose, stream};
@@ -59,7 +60,8 @@ pub(super) fn halves(
         normalised: vec![0.0; slots.len() * spec.observation_dim],
         place: Position { epoch: config.epochs, number: 0 },
         sums: Sums::new(layout.dim),
-        sums_told: true,
+        sums_untold: false,
+        tells_sums: false,
         tail: Tail::default(),
         config: config.clone(),
         layout,
@@ -71,11 +73,10 @@ pub(super) fn halves(
     Ok(Halves {
         algorithm: PpoConfig::NAME,
         config: to_json(&config),
-        total_steps: config.total_steps,
         gradient_len: layout.gradient_len(),
         model,
         local: Box::new(local),
-        shared: Box::new(shared),
+        replica: Replica::new(Box::new(shared), config.total_steps),
     })
 }
 
@@ -168,7 +169,9 @@ struct PpoLocal {
     normalised: Vec<f32>,
     place: Position,
     sums: Sums,
-    sums_told: bool,
+    /// They ride with the next gradient, or rode with the last one.
+    sums_untold: bool,
+    tells_sums: bool,
     tail: Tail,
 }
 
@@ -198,7 +201,7 @@ impl PpoLocal {
         let (normaliser, reward_scale) = self.normaliser(model);
         let parameters = &model[..self.layout.parameters];
         self.sums.clear();
-        self.sums_told = false;
+        self.sums_untold = true;
         for t in 0..self.share.steps_per_env {
             self.normalise_observations(normaliser.as_ref());
             self.act(parameters, t)?;
@@ -318,12 +321,16 @@ impl LocalHalf for PpoLocal {
         let (by_parameters, statistics) = gradient.split_at_mut(self.layout.parameters);
         let losses: Losses = self.loss.gradient(&self.config, parameters, &self.minibatch, by_parameters);
         statistics.fill(0.0);
-        if !self.sums_told {
+        self.tells_sums = std::mem::take(&mut self.sums_untold);
+        if self.tells_sums {
             self.sums.write(statistics);
-            self.sums_told = true;
         }
         let losses = [losses.policy, losses.value, losses.entropy, losses.approx_kl].map(|loss| loss as f32);
         Ok(Tail { losses, ..std::mem::take(&mut self.tail) })
+    }
+
+    fn skipped(&mut self) {
+        self.sums_untold |= self.tells_sums;
     }
 
     fn write(&self, writer: &mut Writer) {

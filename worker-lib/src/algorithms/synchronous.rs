@@ -8,7 +8,8 @@ use sha2::{Digest, Sha256};
 
 use super::TrainError;
 use super::checkpoint::{Reader, Writer};
-use super::halves::{Counters, Halves, LocalHalf, SharedHalf, Tail};
+use super::halves::{Halves, LocalHalf, Tail};
+use super::replica::Replica;
 use super::trainer::{Place, Progress, Report, Trainer, agree, first_bytes};
 use crate::env::EnvSpec;
 use crate::{AggregateError, GradientAggregator};
@@ -20,13 +21,10 @@ const ITERATIONS: u64 = 100;
 pub struct SynchronousTrainer {
     algorithm: &'static str,
     config: String,
-    total_steps: u64,
     place: Place,
     model: Vec<f32>,
     local: Box<dyn LocalHalf>,
-    shared: Box<dyn SharedHalf>,
-    counters: Counters,
-    advances: u64,
+    replica: Replica,
     aggregator: Box<dyn GradientAggregator>,
     vector: Vec<f32>,
     aggregation_times: Vec<Duration>,
@@ -44,7 +42,7 @@ impl SynchronousTrainer {
         place: Place,
         aggregator: Box<dyn GradientAggregator>,
     ) -> Result<Self, TrainError> {
-        let Halves { algorithm, config, total_steps, model, gradient_len, local, shared } = halves;
+        let Halves { algorithm, config, model, gradient_len, local, replica } = halves;
         let (actual, expected) = (gradient_len + Tail::LEN, aggregator.gradient_len());
         if actual != expected {
             return Err(AggregateError::WrongLength { actual, expected }.into());
@@ -52,13 +50,10 @@ impl SynchronousTrainer {
         Ok(Self {
             algorithm,
             config,
-            total_steps,
             place,
             model,
             local,
-            shared,
-            counters: Counters::default(),
-            advances: 0,
+            replica,
             aggregator,
             vector: vec![0.0; actual],
             aggregation_times: Vec::with_capacity(ITERATIONS as usize),
@@ -80,11 +75,7 @@ impl SynchronousTrainer {
         let begin = Instant::now();
         let round = self.aggregator.all_reduce(&mut self.vector)?;
         self.aggregation_times.push(begin.elapsed());
-        self.counters.absorb(&Tail::read(&self.vector), round.contributors);
-        let scale = 1.0 / f32::from(round.contributors.max(1));
-        let gradient = &mut self.vector[..gradient_len];
-        gradient.iter_mut().for_each(|x| *x *= scale);
-        self.shared.update(&mut self.model, gradient, &self.counters);
+        self.replica.apply(&mut self.model, &self.vector, round.contributors);
         Ok(())
     }
 }
@@ -119,7 +110,7 @@ impl Trainer for SynchronousTrainer {
     }
 
     fn loss_names(&self) -> &'static [&'static str] {
-        self.shared.loss_names()
+        self.replica.loss_names()
     }
 
     fn advance(&mut self) -> Result<Report, TrainError> {
@@ -131,49 +122,31 @@ impl Trainer for SynchronousTrainer {
         self.aggregation_times.clear();
         for _ in 0..ITERATIONS {
             self.iterate()?;
-            if self.counters.stop || self.progress().finished {
+            if self.replica.is_over() {
                 break;
             }
         }
-        self.advances += 1;
-        let recent = self.counters.take_recent();
-        Ok(Report {
-            episodic_return: recent.episodic_return,
-            episodic_length: recent.episodic_length,
-            losses: recent.losses[..self.loss_names().len()].to_vec(),
-            elapsed: begin.elapsed(),
-            stopped: std::mem::take(&mut self.counters.stop),
-        })
+        Ok(self.replica.report(begin.elapsed()))
     }
 
     fn progress(&self) -> Progress {
-        Progress {
-            advances: self.advances,
-            steps: self.counters.steps,
-            total_steps: self.total_steps,
-            iterations: self.counters.iterations,
-            mean_return: self.counters.returns.mean(),
-            finished: self.counters.steps >= self.total_steps,
-        }
+        self.replica.progress()
     }
 
     fn digest(&self) -> u64 {
+        let counters = self.replica.counters();
         let mut hash = Sha256::new();
         hash.update(bytemuck::cast_slice::<f32, u8>(&self.model));
-        hash.update(bytemuck::cast_slice::<u64, u8>(&[self.counters.steps, self.counters.iterations]));
+        hash.update(bytemuck::cast_slice::<u64, u8>(&[counters.steps, counters.iterations]));
         first_bytes(hash)
     }
 
     fn write_model(&self, writer: &mut Writer) {
-        self.counters.write(writer);
-        self.shared.write(&self.model, writer);
+        self.replica.write(&self.model, writer);
     }
 
     fn read_model(&mut self, reader: &Reader<'_>) -> Result<(), TrainError> {
-        self.shared.read(&mut self.model, reader)?;
-        self.counters = Counters::read(reader)?;
-        self.advances = reader.number("advances")?;
-        Ok(())
+        self.replica.read(&mut self.model, reader)
     }
 
     fn write_worker(&self, writer: &mut Writer) {

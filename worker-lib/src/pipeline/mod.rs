@@ -35,6 +35,9 @@ pub trait LocalGradient: Send {
     /// Computes a gradient (`[gradient_len]`) for a model (`[model_len]`), from experience of its own. It may turn out
     /// too stale to be used; the next call may be with a newer model.
     fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> Result<(), LearnerError>;
+
+    /// The last gradient was too stale, and nobody will see it: what else it told is to be told again.
+    fn skipped(&mut self, _gradient: &[f32]) {}
 }
 
 /// The second half of a learner, in the thread LWU.
@@ -184,23 +187,26 @@ impl Shared<'_> {
                 learner.staleness.updates()
             };
             gradients.gradient(&model, &mut gradient).map_err(PipelineError::Learner)?;
-            self.commit(&gradient, made_at)?;
+            if !self.commit(&gradient, made_at)? {
+                gradients.skipped(&gradient);
+            }
         }
     }
 
-    /// Commits a gradient when the one before is part of an aggregate, unless it is too stale then.
-    fn commit(&self, gradient: &[f32], made_at: u64) -> Result<(), PipelineError> {
+    /// Commits a gradient when the one before is part of an aggregate, unless it is too stale then. Gives whether it
+    /// was committed.
+    fn commit(&self, gradient: &[f32], made_at: u64) -> Result<bool, PipelineError> {
         loop {
             self.worker.wait_ready()?;
             // Held from the check to the commit: t stands still.
             let mut learner = self.lock();
             self.note_admissions(&mut learner);
             if !learner.staleness.may_commit(made_at) {
-                return Ok(());
+                return Ok(false);
             }
             if let Some(sequence) = self.worker.try_submit(gradient)? {
                 learner.staleness.committed(sequence, made_at);
-                return Ok(());
+                return Ok(true);
             }
         }
     }

@@ -52,23 +52,41 @@ pub fn save(trainer: &mut dyn Trainer, directory: &Path) -> Result<(), TrainErro
         return Err(TrainError::Checkpoint { path: directory.to_owned(), reason });
     }
     if rank == 0 {
-        save_model(trainer, directory)?;
+        let (spec, config) = (trainer.spec(), trainer.config_json());
+        let run = RunKind { algorithm: trainer.algorithm(), env: &spec.id, config: &config };
+        save_model(directory, &run, advances, &|writer| trainer.write_model(writer))?;
     }
     remove_old(directory, rank);
     Ok(())
 }
 
-/// Saves only what all workers have alike.
+/// What a model file is of.
+#[derive(Clone, Copy, Debug)]
+pub struct RunKind<'a> {
+    /// Such as `ppo`.
+    pub algorithm: &'a str,
+    /// Id of the environment.
+    pub env: &'a str,
+    /// Hyper-parameters, as JSON.
+    pub config: &'a str,
+}
+
+/// Saves only what all workers have alike; `write` writes the model.
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn save_model(trainer: &dyn Trainer, directory: &Path) -> Result<(), TrainError> {
+pub fn save_model(
+    directory: &Path,
+    run: &RunKind<'_>,
+    advances: u64,
+    write: &dyn Fn(&mut Writer),
+) -> Result<(), TrainError> {
     let mut writer = Writer::default();
-    writer.text("algorithm", trainer.algorithm().to_owned());
-    writer.text("env", trainer.spec().id.to_string());
-    writer.text("config", trainer.config_json());
-    writer.text("advances", trainer.progress().advances.to_string());
-    trainer.write_model(&mut writer);
+    writer.text("algorithm", run.algorithm.to_owned());
+    writer.text("env", run.env.to_owned());
+    writer.text("config", run.config.to_owned());
+    writer.text("advances", advances.to_string());
+    write(&mut writer);
     create_directory(directory)?;
     write_file(&directory.join(MODEL_FILE), &writer.finish())
 }
@@ -142,8 +160,11 @@ fn check_algorithm(reader: &Reader<'_>, expected: &str) -> Result<(), TrainError
     Err(reader.refuse(format!("it is of algorithm {actual}, not {expected}")))
 }
 
-/// Whether a model file is of that algorithm and environment.
-fn check_kind(reader: &Reader<'_>, algorithm: &str, spec: &EnvSpec) -> Result<(), TrainError> {
+/// Refuses a model file of another algorithm or environment.
+///
+/// # Errors
+/// If it is of another.
+pub fn check_kind(reader: &Reader<'_>, algorithm: &str, spec: &EnvSpec) -> Result<(), TrainError> {
     check_algorithm(reader, algorithm)?;
     let env = reader.text("env")?;
     if *env == *spec.id {

@@ -1,6 +1,6 @@
 //! What sums the gradients of a job, and where its workers meet.
 
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -11,10 +11,12 @@ use clap::{Args, ValueEnum};
 use iswitch::aggregate::{
     ParameterServer, ParameterServerClient, ParameterServerOptions, Ring, RingOptions, ServeError, Style,
 };
+use iswitch::algorithms::async_server::AsyncServer;
 use iswitch::algorithms::trainer::Place;
-use iswitch::{GradientAggregator, Loopback};
+use iswitch::{GradientAggregator, JoinOptions, Loopback, Worker};
 use iswitch_daemon::embedded::EmbeddedSwitch;
 
+use crate::asynchronous::Run;
 use crate::switch::{self, KeyArgs, SIBLINGS_TIMEOUT};
 
 /// What sums gradients.
@@ -39,9 +41,12 @@ pub(crate) struct GroupArgs {
     /// Switch to join. This process is then one worker, whose place --rank or the launcher tells.
     #[arg(long, value_name = "ADDR:PORT", env = "ISWITCH_SWITCH")]
     pub(crate) switch: Option<SocketAddrV4>,
-    /// Parameter server to join (`iswitch serve`), with --aggregator ps. This process is then one worker.
+    /// Parameter server to join, with --aggregator ps. This process is then one worker.
     #[arg(long, value_name = "ADDR:PORT")]
-    server: Option<SocketAddrV4>,
+    pub(crate) server: Option<SocketAddrV4>,
+    /// Be the parameter server of --workers workers at this address, with --aggregator ps.
+    #[arg(long, value_name = "ADDR:PORT", conflicts_with = "server")]
+    pub(crate) serve: Option<SocketAddrV4>,
     /// Where the workers of a ring listen, by rank, with --aggregator ring. This process is then one of them.
     #[arg(long, value_name = "ADDR:PORT,...", value_delimiter = ',')]
     members: Option<Vec<SocketAddrV4>>,
@@ -54,6 +59,9 @@ pub(crate) struct GroupArgs {
     #[command(flatten)]
     pub(crate) key: KeyArgs,
 }
+
+/// A free port of the loop-back interface.
+pub(crate) const ANY_PORT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 
 /// Bytes of the others are waited for this long: the slowest may act for a while.
 const PEER_TIMEOUT: Duration = Duration::from_secs(300);
@@ -78,6 +86,7 @@ impl GroupArgs {
         let given = [
             ("--switch", self.switch.is_some(), Aggregator::Switch),
             ("--server", self.server.is_some(), Aggregator::Ps),
+            ("--serve", self.serve.is_some(), Aggregator::Ps),
             ("--members", self.members.is_some(), Aggregator::Ring),
         ];
         for (name, is_given, expected) in given {
@@ -108,6 +117,37 @@ impl GroupArgs {
         }
     }
 
+    /// How a worker joins the switch. Vectors have `len` floats; `supervised` workers start together.
+    pub(crate) fn switch_options(
+        &self,
+        place: Place,
+        len: usize,
+        supervised: bool,
+    ) -> anyhow::Result<JoinOptions> {
+        let switch = self.switch.context("--switch is needed")?;
+        let gradient_len = u32::try_from(len).context("the network has more than 2^32 parameters")?;
+        let rank = u16::try_from(place.rank).context("--rank does not fit in 16 bits")?;
+        let workers = u16::try_from(place.workers).context("--workers does not fit in 16 bits")?;
+        let siblings = supervised.then_some(SIBLINGS_TIMEOUT);
+        switch::options(switch, self.job, (rank, workers), gradient_len, siblings, &self.key)
+    }
+
+    /// How the parameter server of so many workers, whose vectors have `len` floats, is set up.
+    pub(crate) fn server_options(
+        &self,
+        server: SocketAddrV4,
+        workers: usize,
+        len: usize,
+    ) -> anyhow::Result<ParameterServerOptions> {
+        Ok(ParameterServerOptions {
+            server,
+            workers: u16::try_from(workers).context("--workers does not fit in 16 bits")?,
+            gradient_len: u32::try_from(len).context("the network has more than 2^32 parameters")?,
+            style: self.style(),
+            timeout: PEER_TIMEOUT,
+        })
+    }
+
     /// Joins as one worker. Vectors have `len` floats; `supervised` workers start together.
     pub(crate) fn join(
         &self,
@@ -117,28 +157,18 @@ impl GroupArgs {
     ) -> anyhow::Result<Box<dyn GradientAggregator>> {
         let gradient_len = u32::try_from(len).context("the network has more than 2^32 parameters")?;
         let rank = u16::try_from(place.rank).context("--rank does not fit in 16 bits")?;
-        let workers = u16::try_from(place.workers).context("--workers does not fit in 16 bits")?;
         match self.aggregator(place.workers) {
             Aggregator::Local => Ok(Box::new(Loopback::alone(len))),
-            Aggregator::Switch => {
-                let switch = self.switch.context("--switch is needed")?;
-                let siblings = supervised.then_some(SIBLINGS_TIMEOUT);
-                switch::join(switch, self.job, (rank, workers), gradient_len, siblings, &self.key)
-            }
+            Aggregator::Switch => Ok(Box::new(Worker::join(self.switch_options(place, len, supervised)?)?)),
             Aggregator::Ps => {
-                let options = ParameterServerOptions {
-                    server: self.server.context("--server is needed")?,
-                    workers,
-                    gradient_len,
-                    style: self.style(),
-                    timeout: PEER_TIMEOUT,
-                };
+                let server = self.server.context("--server is needed")?;
+                let options = self.server_options(server, place.workers, len)?;
                 Ok(Box::new(ParameterServerClient::join(&options, rank)?))
             }
             Aggregator::Ring => {
                 let members = self.members.clone().context("--members is needed")?;
                 if members.len() != place.workers {
-                    bail!("--members names {} workers, the job has {workers}", members.len());
+                    bail!("--members names {} workers, the job has {}", members.len(), place.workers);
                 }
                 let style = self.style();
                 let options = RingOptions { members, rank, gradient_len, style, timeout: PEER_TIMEOUT };
@@ -154,14 +184,8 @@ impl GroupArgs {
                 switch::start_embedded_switch(&self.key).context("starting the embedded switch")?,
             )),
             Aggregator::Ps => {
-                let options = ParameterServerOptions {
-                    server: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0),
-                    workers: u16::try_from(workers)?,
-                    gradient_len: u32::try_from(len)?,
-                    style: self.style(),
-                    timeout: PEER_TIMEOUT,
-                };
-                Ok(Host::Server(Server::start(options)?))
+                let server = self.server_options(ANY_PORT, workers, len)?;
+                Ok(Host::Server(Server::start(server)?))
             }
             Aggregator::Ring => Ok(Host::Ring(free_addresses(workers)?)),
             Aggregator::Local => Ok(Host::Ring(Vec::new())),
@@ -186,6 +210,44 @@ pub(crate) enum Host {
     Switch(EmbeddedSwitch),
     Server(Server),
     Ring(Vec<SocketAddrV4>),
+    AsyncServer(AsyncHost),
+}
+
+/// An asynchronous parameter server in a thread, which shows the job.
+pub(crate) struct AsyncHost {
+    address: SocketAddrV4,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<anyhow::Result<()>>>,
+}
+
+impl AsyncHost {
+    /// Serves a run.
+    pub(crate) fn start(run: Run) -> anyhow::Result<Self> {
+        let server = AsyncServer::bind(ANY_PORT, run.vector_len(), run.staleness())?;
+        let address = ipv4(server.local_addr()?)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let serve = move || run.serve(server, &stopped);
+        let thread = std::thread::Builder::new().name("server".to_owned()).spawn(serve)?;
+        Ok(Self { address, stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for AsyncHost {
+    fn drop(&mut self) {
+        // It ends by itself when the run is over; after a failure of all workers it is told.
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(Ok(Err(error))) = self.thread.take().map(JoinHandle::join) {
+            eprintln!("iswitch: parameter server: {error:#}");
+        }
+    }
+}
+
+fn ipv4(address: SocketAddr) -> anyhow::Result<SocketAddrV4> {
+    match address {
+        SocketAddr::V4(address) => Ok(address),
+        other @ SocketAddr::V6(_) => bail!("the parameter server listens at {other}, expected IPv4"),
+    }
 }
 
 impl Host {
@@ -194,6 +256,7 @@ impl Host {
         match self {
             Self::Switch(switch) => ["--switch".to_owned(), switch.address().to_string()],
             Self::Server(server) => ["--server".to_owned(), server.address.to_string()],
+            Self::AsyncServer(server) => ["--server".to_owned(), server.address.to_string()],
             Self::Ring(members) => {
                 let members: Vec<_> = members.iter().map(SocketAddrV4::to_string).collect();
                 ["--members".to_owned(), members.join(",")]
@@ -212,12 +275,7 @@ pub(crate) struct Server {
 impl Server {
     fn start(options: ParameterServerOptions) -> anyhow::Result<Self> {
         let server = ParameterServer::bind(options).context("starting the parameter server")?;
-        let address = match server.local_addr()? {
-            std::net::SocketAddr::V4(address) => address,
-            other @ std::net::SocketAddr::V6(_) => {
-                bail!("the parameter server listens at {other}, expected IPv4")
-            }
-        };
+        let address = ipv4(server.local_addr()?)?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let run = move || server.run(&stopped);

@@ -1,5 +1,6 @@
 //! The `iswitch` command: trains and evaluates agents with gradients aggregated in the network.
 
+mod asynchronous;
 mod eval;
 mod group;
 mod hyper;

@@ -11,7 +11,8 @@ pub(crate) struct Shown {
     pub(crate) steps: u64,
     pub(crate) mean_return: Option<f64>,
     pub(crate) steps_per_second: f64,
-    pub(crate) aggregation_us_p50: f64,
+    /// Where something is waited for.
+    pub(crate) aggregation_us_p50: Option<f64>,
 }
 
 /// Shows progress on the standard error.
@@ -52,10 +53,9 @@ impl Progress {
     /// Shows the present state; a line only if `last` or the last one is long enough ago.
     pub(crate) fn update(&mut self, shown: Shown, last: bool) {
         let mean = shown.mean_return.map_or("-".to_owned(), |mean| format!("{mean:.1}"));
-        let text = format!(
-            "return {mean}, {:.0} steps/s, aggregation p50 {:.1} us",
-            shown.steps_per_second, shown.aggregation_us_p50
-        );
+        let p50 =
+            shown.aggregation_us_p50.map_or(String::new(), |us| format!(", aggregation p50 {us:.1} us"));
+        let text = format!("return {mean}, {:.0} steps/s{p50}", shown.steps_per_second);
         match &self.bar {
             Some(bar) => {
                 bar.set_position(shown.steps);

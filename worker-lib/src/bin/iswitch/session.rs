@@ -1,16 +1,16 @@
 //! One worker's run: advances, curves, checkpoints.
 
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use hdrhistogram::Histogram;
 use iswitch::algorithms::checkpoint;
 use iswitch::algorithms::metrics::MetricsWriter;
-use iswitch::algorithms::trainer::{Report, Trainer};
+use iswitch::algorithms::trainer::{Progress, Report, Trainer};
 
 use crate::outcome::{Outcome, microseconds};
-use crate::progress::{Progress, Shown};
+use crate::progress::{self, Shown};
 
 /// Names of the curves before and after the losses, which are the algorithm's.
 const CHARTS: [&str; 4] =
@@ -18,6 +18,7 @@ const CHARTS: [&str; 4] =
 const AGGREGATION: [&str; 2] = ["aggregation/p50_us", "aggregation/p99_us"];
 
 /// How a run is to be shown and kept.
+#[derive(Clone, Debug)]
 pub(crate) struct SessionOptions {
     /// Run directory.
     pub(crate) out: PathBuf,
@@ -25,14 +26,17 @@ pub(crate) struct SessionOptions {
     pub(crate) checkpoint_every: u64,
     pub(crate) quiet: bool,
     pub(crate) resume: bool,
+    /// Whether this process shows the job and writes its curves.
+    pub(crate) is_first: bool,
 }
 
 /// What one worker keeps while it trains.
 pub(crate) struct Session {
     options: SessionOptions,
-    /// Worker 0's.
     metrics: Option<MetricsWriter>,
-    progress: Progress,
+    progress: progress::Progress,
+    /// Steps when they were last shown.
+    steps: u64,
     /// Nanoseconds of each gradient aggregation of this worker, since the start and in the last advance.
     aggregation: Histogram<u64>,
     aggregation_recent: Histogram<u64>,
@@ -40,21 +44,21 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(options: SessionOptions, trainer: &dyn Trainer) -> anyhow::Result<Self> {
+    /// For a run that is at `at`, with these names of losses.
+    pub(crate) fn new(
+        options: SessionOptions,
+        at: &Progress,
+        loss_names: &[&'static str],
+    ) -> anyhow::Result<Self> {
         const SIGNIFICANT_DIGITS: u8 = 3;
-        let first = trainer.place().rank == 0;
-        let at = trainer.progress();
         let resumed = options.resume.then_some(at.steps);
-        let progress = Progress::new(at.total_steps, options.quiet || !first);
-        if let Some(note) = trainer.note().filter(|_| first) {
-            progress.note(&note);
-        }
-        let tags: Vec<_> = CHARTS.iter().chain(trainer.loss_names()).chain(&AGGREGATION).copied().collect();
-        let metrics = first.then(|| MetricsWriter::create(&options.out, &tags, resumed)).transpose()?;
+        let tags: Vec<_> = CHARTS.iter().chain(loss_names).chain(&AGGREGATION).copied().collect();
+        let create = || MetricsWriter::create(&options.out, &tags, resumed);
         Ok(Self {
+            metrics: options.is_first.then(create).transpose()?,
+            progress: progress::Progress::new(at.total_steps, options.quiet || !options.is_first),
+            steps: at.steps,
             options,
-            metrics,
-            progress,
             aggregation: Histogram::new(SIGNIFICANT_DIGITS)?,
             aggregation_recent: Histogram::new(SIGNIFICANT_DIGITS)?,
             begin: Instant::now(),
@@ -63,6 +67,9 @@ impl Session {
 
     /// Trains to the end, or until a worker asks to stop; the last state is in the checkpoint.
     pub(crate) fn run(&mut self, trainer: &mut dyn Trainer) -> anyhow::Result<Outcome> {
+        if let Some(note) = trainer.note().filter(|_| self.options.is_first) {
+            self.note(&note);
+        }
         while !trainer.progress().finished {
             let before = trainer.progress();
             let report = trainer
@@ -70,16 +77,26 @@ impl Session {
                 .with_context(|| format!("worker {}, step {}", trainer.place().rank, before.steps))?;
             let at = trainer.progress();
             let last = report.stopped || at.finished;
-            self.show(trainer, &report, at.steps - before.steps, last)?;
-            let every = self.options.checkpoint_every;
-            if last || (every > 0 && at.advances.is_multiple_of(every)) {
+            self.show(&at, &report, trainer.aggregation_times())?;
+            if self.is_checkpoint_due(&at, last) {
                 checkpoint::save(trainer, &self.options.out)?;
             }
             if last {
                 break;
             }
         }
-        Ok(Outcome::collect(trainer, &self.aggregation, self.begin.elapsed())?)
+        Ok(Outcome::collect(trainer, &self.aggregation, self.elapsed())?)
+    }
+
+    /// Whether the state after an advance, which may be the last one, is to be saved.
+    pub(crate) fn is_checkpoint_due(&self, at: &Progress, last: bool) -> bool {
+        let every = self.options.checkpoint_every;
+        last || (every > 0 && at.advances.is_multiple_of(every))
+    }
+
+    /// Time since the start.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.begin.elapsed()
     }
 
     /// Says something besides.
@@ -87,19 +104,21 @@ impl Session {
         self.progress.note(text);
     }
 
-    fn show(&mut self, trainer: &dyn Trainer, report: &Report, steps: u64, last: bool) -> anyhow::Result<()> {
+    /// Shows an advance, in which the aggregations took `times`.
+    pub(crate) fn show(&mut self, at: &Progress, report: &Report, times: &[Duration]) -> anyhow::Result<()> {
         self.aggregation_recent.reset();
-        for time in trainer.aggregation_times() {
+        for time in times {
             self.aggregation_recent.record(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1))?;
         }
         self.aggregation.add(&self.aggregation_recent)?;
-        let at = trainer.progress();
-        let steps_per_second = steps as f64 / report.elapsed.as_secs_f64();
+        let steps_per_second = (at.steps - self.steps) as f64 / report.elapsed.as_secs_f64();
+        self.steps = at.steps;
         if let Some(metrics) = &mut self.metrics {
             let charts =
                 [report.episodic_return, report.episodic_length, at.mean_return, Some(steps_per_second)];
+            let recent = &self.aggregation_recent;
             let aggregation =
-                [0.5, 0.99].map(|quantile| Some(microseconds(&self.aggregation_recent, quantile)));
+                [0.5, 0.99].map(|quantile| (!recent.is_empty()).then(|| microseconds(recent, quantile)));
             let losses = report.losses.iter().copied().map(Some);
             let row: Vec<_> = charts.into_iter().chain(losses).chain(aggregation).collect();
             metrics.write(at.steps, &row)?;
@@ -108,9 +127,9 @@ impl Session {
             steps: at.steps,
             mean_return: at.mean_return,
             steps_per_second,
-            aggregation_us_p50: microseconds(&self.aggregation, 0.5),
+            aggregation_us_p50: (!self.aggregation.is_empty()).then(|| microseconds(&self.aggregation, 0.5)),
         };
-        self.progress.update(shown, last);
+        self.progress.update(shown, report.stopped || at.finished);
         Ok(())
     }
 }

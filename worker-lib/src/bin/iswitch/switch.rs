@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use iswitch::{GradientAggregator, JoinOptions, Key, Worker, key_file};
+use iswitch::{JoinOptions, Key, key_file};
 use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch, random_secret};
 use iswitch_daemon::switch::Keys;
 
@@ -43,19 +43,7 @@ pub(crate) fn start_embedded_switch(key: &KeyArgs) -> anyhow::Result<EmbeddedSwi
     Ok(EmbeddedSwitch::start_with_keys(any_port, &EmbeddedOptions::default(), keys)?)
 }
 
-/// Joins `job` at `switch` as worker `rank` of `workers` that aggregate vectors of `gradient_len` floats.
-pub(crate) fn join(
-    switch: SocketAddrV4,
-    job: u32,
-    (rank, workers): (u16, u16),
-    gradient_len: u32,
-    workers_timeout: Option<Duration>,
-    key: &KeyArgs,
-) -> anyhow::Result<Box<dyn GradientAggregator>> {
-    Ok(Box::new(Worker::join(options(switch, job, (rank, workers), gradient_len, workers_timeout, key)?)?))
-}
-
-/// How a worker joins.
+/// How worker `rank` of `workers` joins `job` at `switch`, to sum vectors of `gradient_len` floats.
 pub(crate) fn options(
     switch: SocketAddrV4,
     job: u32,

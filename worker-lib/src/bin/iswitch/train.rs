@@ -1,16 +1,22 @@
 //! `iswitch train`: one worker's run, or the parent of all.
 
+use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use iswitch::aggregate::ParameterServer;
+use iswitch::algorithms::async_server::AsyncServer;
 use iswitch::algorithms::checkpoint::{self, ModelFile};
 use iswitch::algorithms::trainer::{Algorithm, Mode, Place, Trainer};
 use iswitch::env;
 use iswitch_protocol::limits::MAX_MEMBERS;
 
-use crate::group::GroupArgs;
+use crate::asynchronous::{AsyncArgs, Run};
+use crate::group::{Aggregator, AsyncHost, GroupArgs, Host};
 use crate::hyper::{HyperParameters, OwnParameters};
 use crate::launch;
 use crate::session::{Session, SessionOptions};
@@ -22,6 +28,8 @@ pub(crate) struct TrainArgs<H: Args> {
     run: RunArgs,
     #[command(flatten)]
     group: GroupArgs,
+    #[command(flatten)]
+    asynchronous: AsyncArgs,
     #[command(flatten)]
     hyper: HyperParameters,
     #[command(flatten)]
@@ -96,6 +104,8 @@ enum Role {
     Worker(Place),
     /// The parent of all, so many.
     Parent(usize),
+    /// The parameter server of so many.
+    Server(usize, SocketAddrV4),
 }
 
 /// Trains as one worker, or starts all workers and what sums their gradients.
@@ -118,19 +128,23 @@ pub(crate) fn run<A: Algorithm, H: OwnParameters>(args: &TrainArgs<H>) -> anyhow
         }
         Role::Parent(workers) => {
             args.prepare(&job, Place { rank: 0, workers })?;
-            let len = job.vector_len()?;
             let mut arguments: Vec<_> = std::env::args_os().skip(1).collect();
             if args.run.out.is_none() {
-                arguments.extend(["--out".into(), job.out.into()]);
+                arguments.extend(["--out".into(), job.out.clone().into()]);
             }
-            launch::run_workers(workers, &arguments, &args.group.host(workers, len)?)
+            launch::run_workers(workers, &arguments, &args.host(job, workers)?)
+        }
+        Role::Server(workers, address) => {
+            args.prepare(&job, Place { rank: 0, workers })?;
+            args.serve(job, workers, address)?;
+            Ok(ExitCode::SUCCESS)
         }
     }
 }
 
 impl<A: Algorithm> Job<A> {
-    fn vector_len(&self) -> anyhow::Result<usize> {
-        Ok(self.config.vector_len(env::make(&self.env)?.spec(), Mode::Synchronous)?)
+    fn vector_len(&self, mode: Mode) -> anyhow::Result<usize> {
+        Ok(self.config.vector_len(env::make(&self.env)?.spec(), mode)?)
     }
 }
 
@@ -141,6 +155,13 @@ impl<H: OwnParameters> TrainArgs<H> {
         let place = launch::placement(rank, self.run.workers.map(usize::from), lookup)?;
         let workers = place.map_or(usize::from(self.run.workers.unwrap_or(DEFAULT_WORKERS)), |it| it.workers);
         self.group.check(workers)?;
+        let is_ring = self.group.aggregator(workers) == Aggregator::Ring;
+        if self.asynchronous.is_async && is_ring {
+            bail!("--async: a ring waits for all its members; give --aggregator switch or ps");
+        }
+        if let Some(address) = self.group.serve {
+            return Ok(Role::Server(workers, address));
+        }
         match place {
             Some(place) => match self.group.missing(place.workers).filter(|_| place.workers > 1) {
                 Some(missing) => bail!(
@@ -195,7 +216,7 @@ impl<H: OwnParameters> TrainArgs<H> {
             return Ok(());
         }
         // A wrong id or a missing library is best told before anything is started.
-        job.vector_len()?;
+        job.vector_len(self.mode())?;
         let out = &job.out;
         if holds_run(out) && !self.run.resume && !self.run.force {
             bail!(
@@ -209,9 +230,65 @@ impl<H: OwnParameters> TrainArgs<H> {
         std::fs::create_dir_all(out).with_context(|| format!("making {}", out.display()))
     }
 
+    fn mode(&self) -> Mode {
+        if self.asynchronous.is_async { Mode::Asynchronous } else { Mode::Synchronous }
+    }
+
+    /// How the run is shown and kept.
+    fn session_options<A: Algorithm>(&self, out: &Path, is_first: bool) -> SessionOptions {
+        SessionOptions {
+            out: out.to_owned(),
+            checkpoint_every: self.run.checkpoint_every.unwrap_or(A::CHECKPOINT_EVERY),
+            quiet: self.run.quiet,
+            resume: self.run.resume,
+            is_first,
+        }
+    }
+
+    /// An asynchronous run of a worker or of a server.
+    fn asynchronous_run<A: Algorithm>(
+        &self,
+        job: Job<A>,
+        place: Place,
+        is_first: bool,
+    ) -> anyhow::Result<Run> {
+        let options = self.session_options::<A>(&job.out, is_first);
+        let id = job.env;
+        let make = move |count: usize| env::make_vector(&id, count);
+        let halves = job.config.halves(place, &make, Mode::Asynchronous)?;
+        Run::new(halves, place, self.asynchronous.staleness, options, self.run.json)
+    }
+
+    /// What the children of this process meet at.
+    fn host<A: Algorithm>(&self, job: Job<A>, workers: usize) -> anyhow::Result<Host> {
+        if self.asynchronous.is_async && self.group.aggregator(workers) == Aggregator::Ps {
+            let run = self.asynchronous_run(job, Place { rank: 0, workers }, true)?;
+            return Ok(Host::AsyncServer(AsyncHost::start(run)?));
+        }
+        self.group.host(workers, job.vector_len(self.mode())?)
+    }
+
+    /// Is the parameter server of a job until its workers are done.
+    fn serve<A: Algorithm>(&self, job: Job<A>, workers: usize, address: SocketAddrV4) -> anyhow::Result<()> {
+        let stop = Arc::new(AtomicBool::new(false));
+        launch::stop_on_signal(&stop)?;
+        if self.asynchronous.is_async {
+            let run = self.asynchronous_run(job, Place { rank: 0, workers }, true)?;
+            let server = AsyncServer::bind(address, run.vector_len(), run.staleness())?;
+            return run.serve(server, &stop);
+        }
+        let options = self.group.server_options(address, workers, job.vector_len(Mode::Synchronous)?)?;
+        let rounds = ParameterServer::bind(options)?.run(&stop)?;
+        eprintln!("iswitch: {rounds} sums");
+        Ok(())
+    }
+
     /// One worker's run.
     fn work<A: Algorithm>(&self, job: Job<A>, place: Place) -> anyhow::Result<()> {
-        let aggregator = self.group.join(place, job.vector_len()?, self.run.supervised)?;
+        if self.asynchronous.is_async {
+            return self.work_asynchronously(job, place);
+        }
+        let aggregator = self.group.join(place, job.vector_len(Mode::Synchronous)?, self.run.supervised)?;
         let Job { env: id, config, out } = job;
         let make = move |count: usize| env::make_vector(&id, count);
         let mut trainer = config.trainer(place, &make, aggregator)?;
@@ -223,22 +300,37 @@ impl<H: OwnParameters> TrainArgs<H> {
                 );
             }
         }
-        let stop = trainer.stop_handle();
-        launch::stop_on_signal(&stop)?;
-        if self.run.supervised {
-            launch::obey_parent(stop);
-        }
-        let options = SessionOptions {
-            out: out.clone(),
-            checkpoint_every: self.run.checkpoint_every.unwrap_or(A::CHECKPOINT_EVERY),
-            quiet: self.run.quiet,
-            resume: self.run.resume,
-        };
-        let mut session = Session::new(options, trainer.as_ref())?;
+        self.stop_when_told(&trainer.stop_handle())?;
+        let options = self.session_options::<A>(&out, place.rank == 0);
+        let mut session = Session::new(options, &trainer.progress(), trainer.loss_names())?;
         let outcome = session.run(trainer.as_mut())?;
         if place.rank == 0 {
             outcome.print(self.run.json)?;
             note_stop(&session, trainer.as_ref(), &out);
+        }
+        Ok(())
+    }
+
+    /// One worker's run, without waiting for the others.
+    fn work_asynchronously<A: Algorithm>(&self, job: Job<A>, place: Place) -> anyhow::Result<()> {
+        let stop = Arc::new(AtomicBool::new(false));
+        self.stop_when_told(&stop)?;
+        let by_server = self.group.server.filter(|_| self.group.aggregator(place.workers) == Aggregator::Ps);
+        let run = self.asynchronous_run(job, place, place.rank == 0 && by_server.is_none())?;
+        if let Some(server) = by_server {
+            return run.with_server(server, stop);
+        }
+        if self.group.switch.is_none() {
+            bail!("--async with a single worker: give --switch ADDR:PORT, or more --workers");
+        }
+        let join = self.group.switch_options(place, run.vector_len(), self.run.supervised)?;
+        run.with_switch(join, stop)
+    }
+
+    fn stop_when_told(&self, stop: &Arc<AtomicBool>) -> anyhow::Result<()> {
+        launch::stop_on_signal(stop)?;
+        if self.run.supervised {
+            launch::obey_parent(Arc::clone(stop));
         }
         Ok(())
     }

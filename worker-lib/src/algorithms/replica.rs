@@ -1,0 +1,90 @@
+//! The shared half of a learner with its counts: what applies sums of vectors to a model.
+
+use std::time::Duration;
+
+use super::TrainError;
+use super::checkpoint::{Reader, Writer};
+use super::halves::{Counters, SharedHalf, Tail};
+use super::trainer::{Progress, Report};
+
+/// One on each worker of a synchronous job or of a job with a switch; the only one at an asynchronous parameter server.
+pub struct Replica {
+    shared: Box<dyn SharedHalf>,
+    counters: Counters,
+    total_steps: u64,
+    advances: u64,
+    gradient: Vec<f32>,
+}
+
+impl Replica {
+    /// At the start of a run of `total_steps` environment steps.
+    pub fn new(shared: Box<dyn SharedHalf>, total_steps: u64) -> Self {
+        Self { shared, counters: Counters::default(), total_steps, advances: 0, gradient: Vec::new() }
+    }
+
+    /// Applies a sum of gradients and tails, of so many contributions, to the model.
+    pub fn apply(&mut self, model: &mut [f32], sum: &[f32], contributions: u16) {
+        self.counters.absorb(&Tail::read(sum), contributions);
+        let scale = 1.0 / f32::from(contributions.max(1));
+        self.gradient.clear();
+        self.gradient.extend(sum[..sum.len() - Tail::LEN].iter().map(|x| x * scale));
+        self.shared.update(model, &mut self.gradient, &self.counters);
+    }
+
+    /// Counts of the run.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// What losses are, as names of curves.
+    pub fn loss_names(&self) -> &'static [&'static str] {
+        self.shared.loss_names()
+    }
+
+    /// How far the run is.
+    pub fn progress(&self) -> Progress {
+        Progress {
+            advances: self.advances,
+            steps: self.counters.steps,
+            total_steps: self.total_steps,
+            iterations: self.counters.iterations,
+            mean_return: self.counters.returns.mean(),
+            finished: self.counters.steps >= self.total_steps,
+        }
+    }
+
+    /// The run is complete, or a worker asked to stop.
+    pub fn is_over(&self) -> bool {
+        self.counters.stop || self.counters.steps >= self.total_steps
+    }
+
+    /// Ends an advance: what came since the one before, which took so long.
+    pub fn report(&mut self, elapsed: Duration) -> Report {
+        self.advances += 1;
+        let recent = self.counters.take_recent();
+        Report {
+            episodic_return: recent.episodic_return,
+            episodic_length: recent.episodic_length,
+            losses: recent.losses[..self.loss_names().len()].to_vec(),
+            elapsed,
+            stopped: std::mem::take(&mut self.counters.stop),
+        }
+    }
+
+    /// For a checkpoint.
+    pub fn write(&self, model: &[f32], writer: &mut Writer) {
+        self.counters.write(writer);
+        self.shared.write(model, writer);
+    }
+
+    /// What [`Self::write`] wrote, with the advances of the file.
+    ///
+    /// # Errors
+    /// If it does not fit.
+    pub fn read(&mut self, model: &mut [f32], reader: &Reader<'_>) -> Result<(), TrainError> {
+        self.shared.read(model, reader)?;
+        self.counters = Counters::read(reader)?;
+        self.advances = reader.number("advances")?;
+        Ok(())
+    }
+}
