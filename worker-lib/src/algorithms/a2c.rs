@@ -9,8 +9,8 @@
 //!    value of what follows (generalised advantage estimation with a lambda of 1).
 //! 3. Truncation is not termination: where the time limit cut an episode, the discounted value of the observation it
 //!    led to is added to the last reward.
-//! 4. RMSProp as PyTorch has it, an epsilon of 1e-5 beside the root; the learning rate falls linearly to 0 over the run;
-//!    gradients clipped by their global norm after the aggregation.
+//! 4. RMSProp as PyTorch has it, an epsilon of 1e-5 beside the root; the learning rate falls linearly to 0 over the
+//!    run; gradients clipped by their global norm after the aggregation.
 //! 5. Advantages are not normalised.
 
 use rand_chacha::ChaCha8Rng;

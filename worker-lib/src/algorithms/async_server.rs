@@ -6,7 +6,7 @@
 //! | from | content, little-endian |
 //! |---|---|
 //! | worker, once | magic `iSW2`, floats of a vector, floats of the model: u32 each |
-//! | server | number of the model u64, whether the last vector was applied u32, whether the run is over u32; the model |
+//! | server | number of the model u64, was the last vector applied u32, is the run over u32; the model |
 //! | worker | number of the model that the vector was made from u64; the vector |
 
 use std::io::{Read, Write};
@@ -109,7 +109,7 @@ impl AsyncServer {
         self.listener.local_addr()
     }
 
-    /// Serves workers, which may come and go, until the run is complete or one has asked to stop, and all have been told.
+    /// Serves workers, which may come and go, until the run is complete or one has asked to stop, and all know.
     ///
     /// # Errors
     /// If the observer fails. What befalls a connection ends that connection only.

@@ -88,7 +88,7 @@ impl DdpgConfig {
             train_every: 1,
             updates: 0,
             actor_learning_rate: 3e-4,
-            critic_learning_rate: 1e-3,
+            critic_learning_rate: 3e-4,
             gamma: 0.99,
             tau: 5e-3,
             exploration_noise: 0.1,
@@ -137,11 +137,10 @@ impl Algorithm for DdpgConfig {
     fn preset(env: &str) -> Self {
         match env {
             "Pendulum-v1" => Self {
-                total_steps: 50_000,
-                buffer_size: 50_000,
+                total_steps: 40_000,
+                buffer_size: 40_000,
                 learning_starts: 1_000,
-                critic_learning_rate: 3e-4,
-                gamma: 0.98,
+                gamma: 0.95,
                 ..Self::continuous()
             },
             _ => Self::continuous(),

@@ -1,5 +1,5 @@
-//! Deep Q-learning (Mnih et al., 2015) with its options: double (van Hasselt et al., 2016), duelling (Wang et al., 2016),
-//! prioritised replay (Schaul et al., 2016).
+//! Deep Q-learning (Mnih et al., 2015) with its options: double (van Hasselt et al., 2016), duelling (Wang et al.,
+//! 2016), prioritised replay (Schaul et al., 2016).
 //!
 //! Implementation details:
 //!
@@ -8,7 +8,8 @@
 //! 2. Epsilon falls linearly over `exploration_fraction` of the run. Half the numbers that decide are drawn in vain, so
 //!    that streams do not depend on what was decided.
 //! 3. Truncation is not termination: only where the episode terminated nothing follows.
-//! 4. The Huber loss or half the squared error, its mean over the batch; gradients clipped by their global norm after the aggregation; Adam.
+//! 4. The Huber loss or half the squared error, its mean over the batch; gradients clipped by their global norm after
+//!    the aggregation; Adam.
 //! 5. The target network is copied once in `target_update_interval` environment steps, or follows by `tau`.
 //! 6. Each environment has its own replay buffer; a batch has equally many samples of each.
 

@@ -1,6 +1,7 @@
 //! Distributed reinforcement learning, and what its algorithms share.
 //!
-//! One algorithm is one file with its hyper-parameters documented at the top: [`dqn`], [`a2c`], [`ppo`], [`ddpg`]. Every algorithm is a
+//! One algorithm is one file with its hyper-parameters documented at the top: [`dqn`], [`a2c`], [`ppo`], [`ddpg`].
+//! Every algorithm is a
 //! resumable state machine around a [`GradientAggregator`](crate::GradientAggregator): each worker computes
 //! the gradient of its share of a batch, the aggregator sums them, and all workers apply the same step, so that
 //! their replicas of the network stay identical to the last bit.

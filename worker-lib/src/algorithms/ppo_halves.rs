@@ -80,8 +80,8 @@ pub(super) fn halves(
     })
 }
 
-/// Where things lie: model `[parameters | means | variances]`, gradient `[parameters | count | sums | sums of squares]`,
-/// each of the observation's elements and then of the discounted return.
+/// Where things lie: model `[parameters | means | variances]`, gradient `[parameters | count | sums | sums of
+/// squares]`, each of the observation's elements and then of the discounted return.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     parameters: usize,

@@ -75,7 +75,7 @@ fn a_buffer_without_room_is_refused() {
 
 const SHAPE: ImageShape = ImageShape { height: 2, width: 1, channels: 3 };
 
-/// The stack whose newest frame has that number, in an episode whose first one is `start`: pixel by pixel, oldest first.
+/// The stack whose newest frame has that number, in an episode whose first one is `start`: by pixels, oldest first.
 fn stack(start: u8, newest: u8) -> Vec<f32> {
     let frame = |back: u8| newest.saturating_sub(back).max(start);
     let pixels = [0, 100].map(|offset| [2, 1, 0].map(|back| f32::from(frame(back) + offset) / 255.0));
@@ -95,7 +95,7 @@ fn image_replay(capacity: usize, prioritised: bool) -> Replay {
 }
 
 proptest! {
-    /// Frames are numbered; each transition tells the first frame of its episode in its reward and its own in its action.
+    /// Frames are numbered; each transition tells the first frame of its episode in its reward, its own in its action.
     #[test]
     fn stacks_are_those_of_their_episode(
         lengths in prop::collection::vec(1_u8..9, 1..8),

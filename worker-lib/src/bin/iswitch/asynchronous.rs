@@ -25,8 +25,8 @@ use crate::session::{Session, SessionOptions};
 /// Whether workers wait for each other.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AsyncArgs {
-    /// Workers do not wait for each other: an update takes whatever gradients are there (--aggregator switch: as many as
-    /// there are workers; ps: one).
+    /// Workers do not wait for each other: an update takes whatever gradients are there (--aggregator switch: as many
+    /// as there are workers; ps: one).
     #[arg(long = "async")]
     pub(crate) is_async: bool,
     /// With --async: updates by which the model may be ahead of a gradient's, or the gradient is skipped.
@@ -51,8 +51,8 @@ struct AsyncOutcome {
     solved: bool,
     seconds: f64,
     staleness_bound: u32,
-    /// Gradients by the updates that the model was ahead when they were committed, 0 to S: of this worker, or all at the
-    /// server.
+    /// Gradients by the updates that the model was ahead when they were committed, 0 to S: of this worker, or all at
+    /// the server.
     staleness: Vec<u64>,
     /// Gradients that were too stale.
     skipped: u64,
@@ -203,7 +203,8 @@ impl AsyncOutcome {
     fn text(&self) -> String {
         let mean = self.final_return.map_or("none".to_owned(), |mean| format!("{mean:.1}"));
         format!(
-            "{} on {}, {} worker(s), asynchronous: mean return of the last 100 episodes {mean} ({}) after {} steps, {:.1} s\n\
+            "{} on {}, {} worker(s), asynchronous: mean return of the last 100 episodes {mean} ({}) after {} steps, \
+             {:.1} s\n\
              updates by {}: {}, {:.0} a second; staleness of gradients 0 to {}: {:?}, {} skipped\n",
             self.algorithm.to_uppercase(),
             self.env,

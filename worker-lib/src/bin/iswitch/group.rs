@@ -50,7 +50,7 @@ pub(crate) struct GroupArgs {
     /// Where the workers of a ring listen, by rank, with --aggregator ring. This process is then one of them.
     #[arg(long, value_name = "ADDR:PORT,...", value_delimiter = ',')]
     members: Option<Vec<SocketAddrV4>>,
-    /// Parameter server and ring as in the paper, each step complete before the next one; by default they are pipelined.
+    /// Parameter server and ring as in the paper, each step complete before the next; by default they are pipelined.
     #[arg(long)]
     paper_style: bool,
     /// Number of the job at the switch; jobs of different numbers do not meet.

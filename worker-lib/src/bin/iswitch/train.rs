@@ -38,7 +38,7 @@ pub(crate) struct TrainArgs<H: Args> {
 
 #[derive(Args)]
 struct RunArgs {
-    /// Environment: PlanarHopper-v0 (the default of ppo), CartPole-v1 (of dqn and a2c), Pendulum-v1 (of ddpg), Hopper-v5
+    /// Environment: PlanarHopper-v0 (the default of ppo), CartPole-v1 (of dqn, a2c), Pendulum-v1 (of ddpg), Hopper-v5
     /// and HalfCheetah-v5, which need libmujoco (`pip install mujoco`, or MUJOCO_LIBRARY=FILE), or any id of Gymnasium,
     /// such as ALE/Pong-v5, which needs a Python that has it (`pip install gymnasium`, or ISWITCH_PYTHON=FILE).
     #[arg(long, value_name = "ID")]
@@ -67,8 +67,8 @@ struct RunArgs {
     /// Discard the run that the run directory holds.
     #[arg(long, conflicts_with = "resume")]
     force: bool,
-    /// Checkpoint after so many rollouts (ppo) or hundreds of gradients (others); 0 only at the end [default: 50 for ppo
-    /// and a2c, 500 for dqn and ddpg, whose checkpoints hold their replay buffers].
+    /// Checkpoint after so many rollouts (ppo) or hundreds of gradients (others); 0 only at the end [default: 50 for
+    /// ppo and a2c, 500 for dqn and ddpg, whose checkpoints hold their replay buffers].
     #[arg(long, value_name = "N")]
     checkpoint_every: Option<u64>,
     /// Print the result as one JSON object on the standard output.
@@ -172,7 +172,7 @@ impl<H: OwnParameters> TrainArgs<H> {
                 None => Ok(Role::Worker(place)),
             },
             None if self.group.is_told() => bail!(
-                "--switch, --server and --members need --rank and --workers, or a launcher that sets RANK and WORLD_SIZE"
+                "--switch, --server and --members need --rank and --workers, or a launcher that sets RANK, WORLD_SIZE"
             ),
             None if workers > 1 => Ok(Role::Parent(workers)),
             None => Ok(Role::Worker(Place::ALONE)),
