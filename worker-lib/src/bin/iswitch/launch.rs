@@ -118,15 +118,27 @@ struct Workers {
 /// How often the workers are looked after.
 const POLL: Duration = Duration::from_millis(20);
 
+/// How a group of workers ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ended {
+    /// Its run is complete, or was stopped on request.
+    Well,
+    /// Worker 0 has failed, and with it the group.
+    Failed(ExitCode),
+}
+
 /// Starts `workers` processes of this executable with `arguments` and the settings that make them workers that meet at
-/// `host`; waits for them. They are in process groups of their own, so that a
-/// Ctrl-C reaches them through this process only.
+/// `host`; waits for them. They are in process groups of their own, so that a Ctrl-C reaches them through this process
+/// only, which has set `stop` then.
 ///
 /// # Errors
 /// If a worker cannot be started.
-pub(crate) fn run_workers(workers: usize, arguments: &[OsString], host: &Host) -> anyhow::Result<ExitCode> {
-    let stop = Arc::new(AtomicBool::new(false));
-    stop_on_signal(&stop)?;
+pub(crate) fn run_workers(
+    workers: usize,
+    arguments: &[OsString],
+    host: &Host,
+    stop: &AtomicBool,
+) -> anyhow::Result<Ended> {
     let mut group = Workers { children: Vec::with_capacity(workers) };
     for rank in 0..workers {
         let child =
@@ -146,9 +158,10 @@ pub(crate) fn run_workers(workers: usize, arguments: &[OsString], host: &Host) -
     };
     if status.success() {
         group.wait_for_all()?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(Ended::Well);
     }
-    Ok(status.code().map_or(ExitCode::FAILURE, |code| ExitCode::from(u8::try_from(code).unwrap_or(1))))
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(Ended::Failed(code.map_or(ExitCode::FAILURE, ExitCode::from)))
 }
 
 fn spawn(rank: usize, workers: usize, host: &Host, arguments: &[OsString]) -> std::io::Result<Child> {

@@ -4,7 +4,7 @@ use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
@@ -18,7 +18,7 @@ use iswitch_protocol::limits::MAX_MEMBERS;
 use crate::asynchronous::{AsyncArgs, Run};
 use crate::group::{Aggregator, AsyncHost, GroupArgs, Host};
 use crate::hyper::{HyperParameters, OwnParameters};
-use crate::launch;
+use crate::launch::{self, Ended};
 use crate::session::{Session, SessionOptions};
 
 /// Arguments of `iswitch train ALGORITHM`.
@@ -77,9 +77,16 @@ struct RunArgs {
     /// Show no progress.
     #[arg(long, short)]
     quiet: bool,
+    /// When worker 0 fails, or the parameter server, or anyone of a ring: start all again, from the last checkpoint, at
+    /// most so often. With a switch the others go on without a worker that fails.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    restarts: u32,
     /// Given by the parent process to its workers.
     #[arg(long, hide = true)]
     supervised: bool,
+    /// Given by the parent process to its workers when it starts them again.
+    #[arg(long, hide = true)]
+    restarted: bool,
 }
 
 /// As many workers as a switch counts in one job.
@@ -92,6 +99,7 @@ const DEFAULT_SEED: u64 = 1;
 const PROGRESS_FILE: &str = "progress.csv";
 
 /// What a run is, after defaults and checkpoint.
+#[derive(Clone)]
 struct Job<A> {
     env: String,
     config: A,
@@ -128,11 +136,7 @@ pub(crate) fn run<A: Algorithm, H: OwnParameters>(args: &TrainArgs<H>) -> anyhow
         }
         Role::Parent(workers) => {
             args.prepare(&job, Place { rank: 0, workers })?;
-            let mut arguments: Vec<_> = std::env::args_os().skip(1).collect();
-            if args.run.out.is_none() {
-                arguments.extend(["--out".into(), job.out.clone().into()]);
-            }
-            launch::run_workers(workers, &arguments, &args.host(job, workers)?)
+            args.lead(&job, workers)
         }
         Role::Server(workers, address) => {
             args.prepare(&job, Place { rank: 0, workers })?;
@@ -240,7 +244,7 @@ impl<H: OwnParameters> TrainArgs<H> {
             out: out.to_owned(),
             checkpoint_every: self.run.checkpoint_every.unwrap_or(A::CHECKPOINT_EVERY),
             quiet: self.run.quiet,
-            resume: self.run.resume,
+            resume: self.resumes(out),
             is_first,
         }
     }
@@ -250,19 +254,55 @@ impl<H: OwnParameters> TrainArgs<H> {
         &self,
         job: Job<A>,
         place: Place,
-        is_first: bool,
+        options: SessionOptions,
     ) -> anyhow::Result<Run> {
-        let options = self.session_options::<A>(&job.out, is_first);
         let id = job.env;
         let make = move |count: usize| env::make_vector(&id, count);
         let halves = job.config.halves(place, &make, Mode::Asynchronous)?;
         Run::new(halves, place, self.asynchronous.staleness, options, self.run.json)
     }
 
+    /// Starts all workers, and starts them again if they fail.
+    fn lead<A: Algorithm>(&self, job: &Job<A>, workers: usize) -> anyhow::Result<ExitCode> {
+        let stop = Arc::new(AtomicBool::new(false));
+        launch::stop_on_signal(&stop)?;
+        let mut arguments: Vec<_> = std::env::args_os().skip(1).collect();
+        if self.run.out.is_none() {
+            arguments.extend(["--out".into(), job.out.clone().into()]);
+        }
+        let mut restarts = 0;
+        loop {
+            let host = self.host(job.clone(), workers, restarts > 0)?;
+            let code = match launch::run_workers(workers, &arguments, &host, &stop)? {
+                Ended::Well => return Ok(ExitCode::SUCCESS),
+                Ended::Failed(code) => code,
+            };
+            if restarts == self.run.restarts || stop.load(Ordering::Relaxed) {
+                return Ok(code);
+            }
+            restarts += 1;
+            let from = if holds_checkpoint(&job.out) { "its last checkpoint" } else { "its start" };
+            eprintln!(
+                "iswitch: starting the job again from {from}, {restarts} of {} times",
+                self.run.restarts
+            );
+            if restarts == 1 {
+                arguments.push("--restarted".into());
+            }
+        }
+    }
+
+    /// Whether there is a state to go on from.
+    fn resumes(&self, out: &Path) -> bool {
+        self.run.resume || (self.run.restarted && holds_checkpoint(out))
+    }
+
     /// What the children of this process meet at.
-    fn host<A: Algorithm>(&self, job: Job<A>, workers: usize) -> anyhow::Result<Host> {
+    fn host<A: Algorithm>(&self, job: Job<A>, workers: usize, restarted: bool) -> anyhow::Result<Host> {
         if self.asynchronous.is_async && self.group.aggregator(workers) == Aggregator::Ps {
-            let run = self.asynchronous_run(job, Place { rank: 0, workers }, true)?;
+            let mut options = self.session_options::<A>(&job.out, true);
+            options.resume |= restarted && holds_checkpoint(&job.out);
+            let run = self.asynchronous_run(job, Place { rank: 0, workers }, options)?;
             return Ok(Host::AsyncServer(AsyncHost::start(run)?));
         }
         self.group.host(workers, job.vector_len(self.mode())?)
@@ -273,7 +313,8 @@ impl<H: OwnParameters> TrainArgs<H> {
         let stop = Arc::new(AtomicBool::new(false));
         launch::stop_on_signal(&stop)?;
         if self.asynchronous.is_async {
-            let run = self.asynchronous_run(job, Place { rank: 0, workers }, true)?;
+            let options = self.session_options::<A>(&job.out, true);
+            let run = self.asynchronous_run(job, Place { rank: 0, workers }, options)?;
             let server = AsyncServer::bind(address, run.vector_len(), run.staleness())?;
             return run.serve(server, &stop);
         }
@@ -292,7 +333,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         let Job { env: id, config, out } = job;
         let make = move |count: usize| env::make_vector(&id, count);
         let mut trainer = config.trainer(place, &make, aggregator)?;
-        if self.run.resume {
+        if self.resumes(&out) {
             let missing = checkpoint::resume(trainer.as_mut(), &out)?;
             if !missing.is_empty() {
                 eprintln!(
@@ -316,7 +357,8 @@ impl<H: OwnParameters> TrainArgs<H> {
         let stop = Arc::new(AtomicBool::new(false));
         self.stop_when_told(&stop)?;
         let by_server = self.group.server.filter(|_| self.group.aggregator(place.workers) == Aggregator::Ps);
-        let run = self.asynchronous_run(job, place, place.rank == 0 && by_server.is_none())?;
+        let options = self.session_options::<A>(&job.out, place.rank == 0 && by_server.is_none());
+        let run = self.asynchronous_run(job, place, options)?;
         if let Some(server) = by_server {
             return run.with_server(server, stop);
         }
@@ -353,7 +395,11 @@ fn note_stop(session: &Session, trainer: &dyn Trainer, out: &Path) {
 }
 
 fn holds_run(out: &Path) -> bool {
-    [checkpoint::MODEL_FILE, PROGRESS_FILE].iter().any(|name| out.join(name).exists())
+    holds_checkpoint(out) || out.join(PROGRESS_FILE).exists()
+}
+
+fn holds_checkpoint(out: &Path) -> bool {
+    out.join(checkpoint::MODEL_FILE).exists()
 }
 
 /// The directory, or the first of DIR-2, DIR-3 and so on, that holds no run: so that a command can be repeated.
