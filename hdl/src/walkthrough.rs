@@ -16,7 +16,7 @@ use crate::accelerator::Build;
 use crate::accelerator::records::{MAX_FLOATS, MEMBERS};
 use crate::adder::add;
 use crate::host::{JobSetup, Member, SetupError, contribution, member_frame, result_frame};
-use crate::simulation::{BoardError, Command, Device as _, Frame, Passage, RustDevice};
+use crate::simulation::{BoardError, CYCLE_PS, Command, Device as _, Frame, Passage, RustDevice};
 
 /// What the pictures show, from the input to the output.
 const SHOWN: [&str; 14] = [
@@ -35,7 +35,6 @@ const SHOWN: [&str; 14] = [
     "uut.m_axis_tready",
     "uut.m_axis_tlast",
 ];
-const CYCLE_PS: u64 = 5_000;
 const ORDINARY_LEN_BYTES: usize = 96;
 
 /// What is sent.

@@ -38,7 +38,7 @@ fn changed_verilog_is_another_circuit() {
     }
     let directory = tempfile::tempdir().unwrap();
     for (name, search, replace) in [
-        ("scoreboard", "~conflict", "conflict"),
+        ("scoreboard", "~blocked$q", "blocked$q"),
         ("fifo", "count$q + 32'h1", "count$q + 32'h2"),
         ("seg_decoder", "<< 32'h10", "<< 32'hf"),
         ("round", "32'h7fc00000", "32'h7fc00001"),

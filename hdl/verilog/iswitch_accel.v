@@ -848,6 +848,7 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
     reg  decisions$push;
     wire  [27:0] decisions$data_out;
     wire  decisions$valid;
+    wire  decisions$empty;
     reg  decisions$pop;
     wire  decisions$room;
     reg  results$clock;
@@ -856,6 +857,7 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
     reg  results$push;
     wire  [72:0] results$data_out;
     wire  results$valid;
+    wire  results$empty;
     reg  results$pop;
     wire  results$room;
     reg  separator$clock;
@@ -877,8 +879,18 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
     reg  bursts$push;
     wire  [271:0] bursts$data_out;
     wire  bursts$valid;
+    wire  bursts$empty;
     reg  bursts$pop;
     wire  bursts$room;
+    reg  places$clock;
+    reg  places$reset;
+    reg  [13:0] places$data_in;
+    reg  places$push;
+    wire  [13:0] places$data_out;
+    wire  places$valid;
+    wire  places$empty;
+    reg  places$pop;
+    wire  places$room;
     reg  accumulator$clock;
     reg  accumulator$reset;
     reg  [271:0] accumulator$burst;
@@ -894,6 +906,7 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
     reg  sums$push;
     wire  [255:0] sums$data_out;
     wire  sums$valid;
+    wire  sums$empty;
     reg  sums$pop;
     wire  sums$room;
     reg  output_module$clock;
@@ -904,6 +917,7 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
     wire  output_module$info_pop;
     reg  [255:0] output_module$sum;
     reg  output_module$sum_valid;
+    reg  output_module$no_sum;
     wire  output_module$sum_pop;
     wire  [416:0] output_module$flit;
     wire  output_module$valid;
@@ -925,6 +939,7 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
     reg  leaving$push;
     wire  [416:0] leaving$data_out;
     wire  leaving$valid;
+    wire  leaving$empty;
     reg  leaving$pop;
     wire  leaving$room;
     // Sub module instances
@@ -1008,6 +1023,7 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         .push(decisions$push),
         .data_out(decisions$data_out),
         .valid(decisions$valid),
+        .empty(decisions$empty),
         .pop(decisions$pop),
         .room(decisions$room)
     );
@@ -1018,6 +1034,7 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         .push(results$push),
         .data_out(results$data_out),
         .valid(results$valid),
+        .empty(results$empty),
         .pop(results$pop),
         .room(results$room)
     );
@@ -1043,8 +1060,20 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         .push(bursts$push),
         .data_out(bursts$data_out),
         .valid(bursts$valid),
+        .empty(bursts$empty),
         .pop(bursts$pop),
         .room(bursts$room)
+    );
+    iswitch_accel$datapath$places places(
+        .clock(places$clock),
+        .reset(places$reset),
+        .data_in(places$data_in),
+        .push(places$push),
+        .data_out(places$data_out),
+        .valid(places$valid),
+        .empty(places$empty),
+        .pop(places$pop),
+        .room(places$room)
     );
     iswitch_accel$datapath$accumulator accumulator(
         .clock(accumulator$clock),
@@ -1064,6 +1093,7 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         .push(sums$push),
         .data_out(sums$data_out),
         .valid(sums$valid),
+        .empty(sums$empty),
         .pop(sums$pop),
         .room(sums$room)
     );
@@ -1076,6 +1106,7 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         .info_pop(output_module$info_pop),
         .sum(output_module$sum),
         .sum_valid(output_module$sum_valid),
+        .no_sum(output_module$no_sum),
         .sum_pop(output_module$sum_pop),
         .flit(output_module$flit),
         .valid(output_module$valid),
@@ -1101,6 +1132,7 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         .push(leaving$push),
         .data_out(leaving$data_out),
         .valid(leaving$valid),
+        .empty(leaving$empty),
         .pop(leaving$pop),
         .room(leaving$room)
     );
@@ -1114,6 +1146,7 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         results$clock = clock;
         separator$clock = clock;
         bursts$clock = clock;
+        places$clock = clock;
         accumulator$clock = clock;
         sums$clock = clock;
         output_module$clock = clock;
@@ -1187,7 +1220,12 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         separator$burst_room = bursts$room;
         bursts$data_in = separator$burst;
         bursts$push = separator$burst_push;
+        places$reset = reset;
+        places$data_in = separator$burst[(64'h100)+:(14)];
+        places$push = separator$burst_push;
+        places$pop = accumulator$burst_pop;
         accumulator$burst = bursts$data_out;
+        accumulator$burst[(64'h100)+:(14)] = places$data_out;
         accumulator$burst_valid = bursts$valid;
         bursts$pop = accumulator$burst_pop;
         accumulator$credit = sums$room;
@@ -1200,6 +1238,7 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         results$pop = output_module$info_pop;
         output_module$sum = sums$data_out;
         output_module$sum_valid = sums$valid;
+        output_module$no_sum = sums$empty;
         sums$pop = output_module$sum_pop;
         output_module$ready = merge$result_ready;
         merge$ordinary = ingress$oldest;
@@ -1634,8 +1673,11 @@ module iswitch_accel$datapath$accumulator$adders$lane$0$align(clock,kind_in,expo
     reg  lost_15;
     reg  lost_31;
     reg  all_lost;
-    reg  [27:0] augend;
-    reg  [27:0] addend;
+    reg  [28:0] augend;
+    reg  [28:0] addend;
+    reg  [28:0] complement;
+    reg  [28:0] sum;
+    reg  [28:0] shifted;
     // Sub module instances
     iswitch_accel$datapath$accumulator$adders$lane$0$align$aligned_kind aligned_kind(
         .d(aligned_kind$d),
@@ -1727,12 +1769,15 @@ module iswitch_accel$datapath$accumulator$adders$lane$0$align(clock,kind_in,expo
         aligned_kind$d = kind_in;
         aligned_exponent$d = exponent_in;
         aligned_large$d = larger;
-        augend = ((aligned_large$q) & 28'hfffffff) << 32'h3;
-        addend = ((aligned_small$q) & 28'hfffffff);
-        out_total$d = augend + addend;
+        shifted = ((aligned_large$q) & 29'h1fffffff) << 32'h4;
+        augend = shifted | 32'h1;
+        addend = ((aligned_small$q) & 29'h1fffffff) << 32'h1;
+        complement = addend;
         if (aligned_kind$q[(64'h1)+:(1)]) begin
-            out_total$d = augend - addend;
+            complement = ~addend;
         end
+        sum = augend + complement;
+        out_total$d = sum[(32'h1)+:(28)];
         out_kind$d = aligned_kind$q;
         out_exponent$d = aligned_exponent$q;
         kind = out_kind$q;
@@ -1863,6 +1908,23 @@ module iswitch_accel$datapath$accumulator$adders$lane$0$normalise(clock,kind_in,
     wire  [26:0] out_fraction$q;
     reg  out_fraction$clock;
     // Local signals
+    reg  [27:0] padded;
+    reg  [3:0] group$0;
+    reg  [3:0] group$1;
+    reg  [3:0] group$2;
+    reg  [3:0] group$3;
+    reg  [3:0] group$4;
+    reg  [3:0] group$5;
+    reg  [3:0] group$6;
+    reg  [4:0] within$0;
+    reg  [4:0] within$1;
+    reg  [4:0] within$2;
+    reg  [4:0] within$3;
+    reg  [4:0] within$4;
+    reg  [4:0] within$5;
+    reg  [4:0] within$6;
+    reg  [4:0] groups_before;
+    reg  [4:0] zeros_within;
     reg  [4:0] zeros;
     reg  [7:0] wide_zeros;
     reg  [7:0] most;
@@ -1927,88 +1989,115 @@ module iswitch_accel$datapath$accumulator$adders$lane$0$normalise(clock,kind_in,
         out_kind$d = out_kind$q;
         out_exponent$d = out_exponent$q;
         out_fraction$d = out_fraction$q;
-        zeros = 32'h1f;
-        if (total[0]) begin
-            zeros = (32'h1a - 0);
+        padded = total << 32'h1;
+        groups_before = 32'h1c;
+        zeros_within = 32'h3;
+        group$0 = padded[(32'h4 * 0)+:(4)];
+        within$0 = 32'h3;
+        if (group$0[32'h1]) begin
+            within$0 = 32'h2;
         end
-        if (total[1]) begin
-            zeros = (32'h1a - 1);
+        if (group$0[32'h2]) begin
+            within$0 = 32'h1;
         end
-        if (total[2]) begin
-            zeros = (32'h1a - 2);
+        if (group$0[32'h3]) begin
+            within$0 = 32'h0;
         end
-        if (total[3]) begin
-            zeros = (32'h1a - 3);
+        if (|group$0) begin
+            groups_before = (32'h4 * (32'h6 - 0));
+            zeros_within = within$0;
         end
-        if (total[4]) begin
-            zeros = (32'h1a - 4);
+        group$1 = padded[(32'h4 * 1)+:(4)];
+        within$1 = 32'h3;
+        if (group$1[32'h1]) begin
+            within$1 = 32'h2;
         end
-        if (total[5]) begin
-            zeros = (32'h1a - 5);
+        if (group$1[32'h2]) begin
+            within$1 = 32'h1;
         end
-        if (total[6]) begin
-            zeros = (32'h1a - 6);
+        if (group$1[32'h3]) begin
+            within$1 = 32'h0;
         end
-        if (total[7]) begin
-            zeros = (32'h1a - 7);
+        if (|group$1) begin
+            groups_before = (32'h4 * (32'h6 - 1));
+            zeros_within = within$1;
         end
-        if (total[8]) begin
-            zeros = (32'h1a - 8);
+        group$2 = padded[(32'h4 * 2)+:(4)];
+        within$2 = 32'h3;
+        if (group$2[32'h1]) begin
+            within$2 = 32'h2;
         end
-        if (total[9]) begin
-            zeros = (32'h1a - 9);
+        if (group$2[32'h2]) begin
+            within$2 = 32'h1;
         end
-        if (total[10]) begin
-            zeros = (32'h1a - 10);
+        if (group$2[32'h3]) begin
+            within$2 = 32'h0;
         end
-        if (total[11]) begin
-            zeros = (32'h1a - 11);
+        if (|group$2) begin
+            groups_before = (32'h4 * (32'h6 - 2));
+            zeros_within = within$2;
         end
-        if (total[12]) begin
-            zeros = (32'h1a - 12);
+        group$3 = padded[(32'h4 * 3)+:(4)];
+        within$3 = 32'h3;
+        if (group$3[32'h1]) begin
+            within$3 = 32'h2;
         end
-        if (total[13]) begin
-            zeros = (32'h1a - 13);
+        if (group$3[32'h2]) begin
+            within$3 = 32'h1;
         end
-        if (total[14]) begin
-            zeros = (32'h1a - 14);
+        if (group$3[32'h3]) begin
+            within$3 = 32'h0;
         end
-        if (total[15]) begin
-            zeros = (32'h1a - 15);
+        if (|group$3) begin
+            groups_before = (32'h4 * (32'h6 - 3));
+            zeros_within = within$3;
         end
-        if (total[16]) begin
-            zeros = (32'h1a - 16);
+        group$4 = padded[(32'h4 * 4)+:(4)];
+        within$4 = 32'h3;
+        if (group$4[32'h1]) begin
+            within$4 = 32'h2;
         end
-        if (total[17]) begin
-            zeros = (32'h1a - 17);
+        if (group$4[32'h2]) begin
+            within$4 = 32'h1;
         end
-        if (total[18]) begin
-            zeros = (32'h1a - 18);
+        if (group$4[32'h3]) begin
+            within$4 = 32'h0;
         end
-        if (total[19]) begin
-            zeros = (32'h1a - 19);
+        if (|group$4) begin
+            groups_before = (32'h4 * (32'h6 - 4));
+            zeros_within = within$4;
         end
-        if (total[20]) begin
-            zeros = (32'h1a - 20);
+        group$5 = padded[(32'h4 * 5)+:(4)];
+        within$5 = 32'h3;
+        if (group$5[32'h1]) begin
+            within$5 = 32'h2;
         end
-        if (total[21]) begin
-            zeros = (32'h1a - 21);
+        if (group$5[32'h2]) begin
+            within$5 = 32'h1;
         end
-        if (total[22]) begin
-            zeros = (32'h1a - 22);
+        if (group$5[32'h3]) begin
+            within$5 = 32'h0;
         end
-        if (total[23]) begin
-            zeros = (32'h1a - 23);
+        if (|group$5) begin
+            groups_before = (32'h4 * (32'h6 - 5));
+            zeros_within = within$5;
         end
-        if (total[24]) begin
-            zeros = (32'h1a - 24);
+        group$6 = padded[(32'h4 * 6)+:(4)];
+        within$6 = 32'h3;
+        if (group$6[32'h1]) begin
+            within$6 = 32'h2;
         end
-        if (total[25]) begin
-            zeros = (32'h1a - 25);
+        if (group$6[32'h2]) begin
+            within$6 = 32'h1;
         end
-        if (total[26]) begin
-            zeros = (32'h1a - 26);
+        if (group$6[32'h3]) begin
+            within$6 = 32'h0;
         end
+        if (|group$6) begin
+            groups_before = (32'h4 * (32'h6 - 6));
+            zeros_within = within$6;
+        end
+        zeros = groups_before | zeros_within;
         most = exponent_in - 32'h1;
         wide_zeros = ((zeros) & 8'hff);
         shift$d = zeros;
@@ -2165,7 +2254,8 @@ module iswitch_accel$datapath$accumulator$adders$lane$0$round(clock,kind,exponen
     reg  [30:0] truncated;
     reg  up;
     reg  [30:0] rounded;
-    reg  [7:0] top;
+    reg  largest;
+    reg  overflows;
     reg  [31:0] magnitude;
     reg  [31:0] sign;
     // Sub module instances
@@ -2185,13 +2275,11 @@ module iswitch_accel$datapath$accumulator$adders$lane$0$round(clock,kind,exponen
             truncated = ((kept) & 31'h7fffffff) | field;
         end
         up = fraction[32'h2] & (fraction[32'h3] | fraction[32'h1] | fraction[32'h0]);
-        rounded = truncated;
-        if (up) begin
-            rounded = truncated + 32'h1;
-        end
-        top = rounded[(32'h17)+:(8)];
+        rounded = truncated + ((up) & 31'h7fffffff);
+        largest = (exponent == 32'hfe) & &kept;
+        overflows = fraction[32'h1a] & (&exponent | (largest & up));
         magnitude = ((rounded) & 32'hffffffff);
-        if (&top | kind[(64'h3)+:(1)]) begin
+        if (overflows | kind[(64'h3)+:(1)]) begin
             magnitude = 32'h7f800000;
         end
         sign = ((kind[(64'h0)+:(1)]) & 32'hffffffff) << 32'h1f;
@@ -2226,15 +2314,33 @@ module iswitch_accel$datapath$accumulator$adders$lane$0$unpack(clock,a,b,kind,ex
     output reg  [23:0] larger;
     output reg  [23:0] smaller;
     // Stub signals
-    reg  [31:0] held_a$d;
-    wire  [31:0] held_a$q;
-    reg  held_a$clock;
-    reg  [31:0] held_b$d;
-    wire  [31:0] held_b$q;
-    reg  held_b$clock;
     reg  a_is_large$d;
     wire  a_is_large$q;
     reg  a_is_large$clock;
+    reg  a_is_small$d;
+    wire  a_is_small$q;
+    reg  a_is_small$clock;
+    reg  [3:0] held_kind$d;
+    wire  [3:0] held_kind$q;
+    reg  held_kind$clock;
+    reg  sign_a$d;
+    wire  sign_a$q;
+    reg  sign_a$clock;
+    reg  sign_b$d;
+    wire  sign_b$q;
+    reg  sign_b$clock;
+    reg  [7:0] shift_a$d;
+    wire  [7:0] shift_a$q;
+    reg  shift_a$clock;
+    reg  [7:0] shift_b$d;
+    wire  [7:0] shift_b$q;
+    reg  shift_b$clock;
+    reg  [23:0] significand_a$d;
+    wire  [23:0] significand_a$q;
+    reg  significand_a$clock;
+    reg  [23:0] significand_b$d;
+    wire  [23:0] significand_b$q;
+    reg  significand_b$clock;
     reg  [3:0] out_kind$d;
     wire  [3:0] out_kind$q;
     reg  out_kind$clock;
@@ -2253,32 +2359,61 @@ module iswitch_accel$datapath$accumulator$adders$lane$0$unpack(clock,a,b,kind,ex
     // Local signals
     reg  [30:0] magnitude_a;
     reg  [30:0] magnitude_b;
-    reg  [31:0] x;
-    reg  [31:0] y;
-    reg  [7:0] exponent_x;
-    reg  [7:0] exponent_y;
-    reg  [22:0] fraction_x;
-    reg  [22:0] fraction_y;
+    reg  at_least;
+    reg  [7:0] exponent_a;
+    reg  [7:0] exponent_b;
+    reg  [22:0] fraction_a;
+    reg  [22:0] fraction_b;
+    reg  a_special;
+    reg  b_special;
+    reg  unlike;
     reg  [7:0] shift_x;
     reg  [7:0] shift_y;
-    reg  unlike;
-    reg  x_special;
-    reg  y_special;
     // Sub module instances
-    iswitch_accel$datapath$accumulator$adders$lane$0$unpack$held_a held_a(
-        .d(held_a$d),
-        .q(held_a$q),
-        .clock(held_a$clock)
-    );
-    iswitch_accel$datapath$accumulator$adders$lane$0$unpack$held_b held_b(
-        .d(held_b$d),
-        .q(held_b$q),
-        .clock(held_b$clock)
-    );
     iswitch_accel$datapath$accumulator$adders$lane$0$unpack$a_is_large a_is_large(
         .d(a_is_large$d),
         .q(a_is_large$q),
         .clock(a_is_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$unpack$a_is_small a_is_small(
+        .d(a_is_small$d),
+        .q(a_is_small$q),
+        .clock(a_is_small$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$unpack$held_kind held_kind(
+        .d(held_kind$d),
+        .q(held_kind$q),
+        .clock(held_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$unpack$sign_a sign_a(
+        .d(sign_a$d),
+        .q(sign_a$q),
+        .clock(sign_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$unpack$sign_b sign_b(
+        .d(sign_b$d),
+        .q(sign_b$q),
+        .clock(sign_b$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$unpack$shift_a shift_a(
+        .d(shift_a$d),
+        .q(shift_a$q),
+        .clock(shift_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$unpack$shift_b shift_b(
+        .d(shift_b$d),
+        .q(shift_b$q),
+        .clock(shift_b$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$unpack$significand_a significand_a(
+        .d(significand_a$d),
+        .q(significand_a$q),
+        .clock(significand_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$0$unpack$significand_b significand_b(
+        .d(significand_b$d),
+        .q(significand_b$q),
+        .clock(significand_b$clock)
     );
     iswitch_accel$datapath$accumulator$adders$lane$0$unpack$out_kind out_kind(
         .d(out_kind$d),
@@ -2307,58 +2442,81 @@ module iswitch_accel$datapath$accumulator$adders$lane$0$unpack(clock,a,b,kind,ex
     );
     // Update code
     always @(*) begin
-        held_a$clock = clock;
-        held_b$clock = clock;
         a_is_large$clock = clock;
+        a_is_small$clock = clock;
+        held_kind$clock = clock;
+        sign_a$clock = clock;
+        sign_b$clock = clock;
+        shift_a$clock = clock;
+        shift_b$clock = clock;
+        a_is_large$d = a_is_large$q;
+        a_is_small$d = a_is_small$q;
+        held_kind$d = held_kind$q;
+        sign_a$d = sign_a$q;
+        sign_b$d = sign_b$q;
+        shift_a$d = shift_a$q;
+        shift_b$d = shift_b$q;
+        significand_a$clock = clock;
+        significand_b$clock = clock;
+        significand_a$d = significand_a$q;
+        significand_b$d = significand_b$q;
         out_kind$clock = clock;
         out_exponent$clock = clock;
         out_distance$clock = clock;
-        held_a$d = held_a$q;
-        held_b$d = held_b$q;
-        a_is_large$d = a_is_large$q;
+        out_large$clock = clock;
+        out_small$clock = clock;
         out_kind$d = out_kind$q;
         out_exponent$d = out_exponent$q;
         out_distance$d = out_distance$q;
-        out_large$clock = clock;
-        out_small$clock = clock;
         out_large$d = out_large$q;
         out_small$d = out_small$q;
         magnitude_a = a[(32'h0)+:(31)];
         magnitude_b = b[(32'h0)+:(31)];
-        a_is_large$d = magnitude_a >= magnitude_b;
-        held_a$d = a;
-        held_b$d = b;
-        x = held_b$q;
-        y = held_a$q;
+        at_least = magnitude_a >= magnitude_b;
+        a_is_large$d = at_least;
+        a_is_small$d = ~at_least;
+        exponent_a = a[(32'h17)+:(8)];
+        exponent_b = b[(32'h17)+:(8)];
+        fraction_a = a[(32'h0)+:(23)];
+        fraction_b = b[(32'h0)+:(23)];
+        shift_a$d = 32'h1;
+        shift_b$d = 32'h1;
+        significand_a$d = ((fraction_a) & 24'hffffff);
+        significand_b$d = ((fraction_b) & 24'hffffff);
+        if (|exponent_a) begin
+            shift_a$d = exponent_a;
+            significand_a$d = ((fraction_a) & 24'hffffff) | 32'h800000;
+        end
+        if (|exponent_b) begin
+            shift_b$d = exponent_b;
+            significand_b$d = ((fraction_b) & 24'hffffff) | 32'h800000;
+        end
+        sign_a$d = a[32'h1f];
+        sign_b$d = b[32'h1f];
+        unlike = a[32'h1f] ^ b[32'h1f];
+        a_special = &exponent_a;
+        b_special = &exponent_b;
+        held_kind$d[(64'h0)+:(1)] = 1'b0;
+        held_kind$d[(64'h1)+:(1)] = unlike;
+        held_kind$d[(64'h2)+:(1)] = (a_special & |fraction_a) | (b_special & |fraction_b) | (a_special & b_special & unlike);
+        held_kind$d[(64'h3)+:(1)] = a_special | b_special;
+        out_kind$d = held_kind$q;
+        out_kind$d[(64'h0)+:(1)] = sign_b$q;
+        shift_x = shift_b$q;
+        out_large$d = significand_b$q;
         if (a_is_large$q) begin
-            x = held_a$q;
-            y = held_b$q;
+            out_kind$d[(64'h0)+:(1)] = sign_a$q;
+            shift_x = shift_a$q;
+            out_large$d = significand_a$q;
         end
-        exponent_x = x[(32'h17)+:(8)];
-        exponent_y = y[(32'h17)+:(8)];
-        fraction_x = x[(32'h0)+:(23)];
-        fraction_y = y[(32'h0)+:(23)];
-        unlike = x[32'h1f] ^ y[32'h1f];
-        x_special = &exponent_x;
-        y_special = &exponent_y;
-        out_large$d = ((fraction_x) & 24'hffffff);
-        out_small$d = ((fraction_y) & 24'hffffff);
-        shift_x = 32'h1;
-        shift_y = 32'h1;
-        if (|exponent_x) begin
-            shift_x = exponent_x;
-            out_large$d = ((fraction_x) & 24'hffffff) | 32'h800000;
-        end
-        if (|exponent_y) begin
-            shift_y = exponent_y;
-            out_small$d = ((fraction_y) & 24'hffffff) | 32'h800000;
+        shift_y = shift_b$q;
+        out_small$d = significand_b$q;
+        if (a_is_small$q) begin
+            shift_y = shift_a$q;
+            out_small$d = significand_a$q;
         end
         out_exponent$d = shift_x;
         out_distance$d = shift_x - shift_y;
-        out_kind$d[(64'h0)+:(1)] = x[32'h1f];
-        out_kind$d[(64'h1)+:(1)] = unlike;
-        out_kind$d[(64'h2)+:(1)] = (x_special & |fraction_x) | (y_special & |fraction_y) | (x_special & y_special & unlike);
-        out_kind$d[(64'h3)+:(1)] = x_special;
         kind = out_kind$q;
         exponent = out_exponent$q;
         distance = out_distance$q;
@@ -2379,32 +2537,32 @@ module iswitch_accel$datapath$accumulator$adders$lane$0$unpack$a_is_large(d,q,cl
        q <= d;
     end
 endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$unpack$a_is_large
-module iswitch_accel$datapath$accumulator$adders$lane$0$unpack$held_a(d,q,clock);
+module iswitch_accel$datapath$accumulator$adders$lane$0$unpack$a_is_small(d,q,clock);
     // Module arguments
-    input wire  [31:0] d;
-    output reg  [31:0] q;
+    input wire  d;
+    output reg  q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 32'h0;
+       q = 1'h0;
     end
     always @(posedge clock) begin
        q <= d;
     end
-endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$unpack$held_a
-module iswitch_accel$datapath$accumulator$adders$lane$0$unpack$held_b(d,q,clock);
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$unpack$a_is_small
+module iswitch_accel$datapath$accumulator$adders$lane$0$unpack$held_kind(d,q,clock);
     // Module arguments
-    input wire  [31:0] d;
-    output reg  [31:0] q;
+    input wire  [3:0] d;
+    output reg  [3:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 32'h0;
+       q = 4'h0;
     end
     always @(posedge clock) begin
        q <= d;
     end
-endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$unpack$held_b
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$unpack$held_kind
 module iswitch_accel$datapath$accumulator$adders$lane$0$unpack$out_distance(d,q,clock);
     // Module arguments
     input wire  [7:0] d;
@@ -2470,6 +2628,84 @@ module iswitch_accel$datapath$accumulator$adders$lane$0$unpack$out_small(d,q,clo
        q <= d;
     end
 endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$unpack$out_small
+module iswitch_accel$datapath$accumulator$adders$lane$0$unpack$shift_a(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$unpack$shift_a
+module iswitch_accel$datapath$accumulator$adders$lane$0$unpack$shift_b(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$unpack$shift_b
+module iswitch_accel$datapath$accumulator$adders$lane$0$unpack$sign_a(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$unpack$sign_a
+module iswitch_accel$datapath$accumulator$adders$lane$0$unpack$sign_b(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$unpack$sign_b
+module iswitch_accel$datapath$accumulator$adders$lane$0$unpack$significand_a(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$unpack$significand_a
+module iswitch_accel$datapath$accumulator$adders$lane$0$unpack$significand_b(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$0$unpack$significand_b
 module iswitch_accel$datapath$accumulator$adders$lane$1(clock,a,b,sum);
     // Module arguments
     input wire  clock;
@@ -2612,8 +2848,11 @@ module iswitch_accel$datapath$accumulator$adders$lane$1$align(clock,kind_in,expo
     reg  lost_15;
     reg  lost_31;
     reg  all_lost;
-    reg  [27:0] augend;
-    reg  [27:0] addend;
+    reg  [28:0] augend;
+    reg  [28:0] addend;
+    reg  [28:0] complement;
+    reg  [28:0] sum;
+    reg  [28:0] shifted;
     // Sub module instances
     iswitch_accel$datapath$accumulator$adders$lane$1$align$aligned_kind aligned_kind(
         .d(aligned_kind$d),
@@ -2705,12 +2944,15 @@ module iswitch_accel$datapath$accumulator$adders$lane$1$align(clock,kind_in,expo
         aligned_kind$d = kind_in;
         aligned_exponent$d = exponent_in;
         aligned_large$d = larger;
-        augend = ((aligned_large$q) & 28'hfffffff) << 32'h3;
-        addend = ((aligned_small$q) & 28'hfffffff);
-        out_total$d = augend + addend;
+        shifted = ((aligned_large$q) & 29'h1fffffff) << 32'h4;
+        augend = shifted | 32'h1;
+        addend = ((aligned_small$q) & 29'h1fffffff) << 32'h1;
+        complement = addend;
         if (aligned_kind$q[(64'h1)+:(1)]) begin
-            out_total$d = augend - addend;
+            complement = ~addend;
         end
+        sum = augend + complement;
+        out_total$d = sum[(32'h1)+:(28)];
         out_kind$d = aligned_kind$q;
         out_exponent$d = aligned_exponent$q;
         kind = out_kind$q;
@@ -2841,6 +3083,23 @@ module iswitch_accel$datapath$accumulator$adders$lane$1$normalise(clock,kind_in,
     wire  [26:0] out_fraction$q;
     reg  out_fraction$clock;
     // Local signals
+    reg  [27:0] padded;
+    reg  [3:0] group$0;
+    reg  [3:0] group$1;
+    reg  [3:0] group$2;
+    reg  [3:0] group$3;
+    reg  [3:0] group$4;
+    reg  [3:0] group$5;
+    reg  [3:0] group$6;
+    reg  [4:0] within$0;
+    reg  [4:0] within$1;
+    reg  [4:0] within$2;
+    reg  [4:0] within$3;
+    reg  [4:0] within$4;
+    reg  [4:0] within$5;
+    reg  [4:0] within$6;
+    reg  [4:0] groups_before;
+    reg  [4:0] zeros_within;
     reg  [4:0] zeros;
     reg  [7:0] wide_zeros;
     reg  [7:0] most;
@@ -2905,88 +3164,115 @@ module iswitch_accel$datapath$accumulator$adders$lane$1$normalise(clock,kind_in,
         out_kind$d = out_kind$q;
         out_exponent$d = out_exponent$q;
         out_fraction$d = out_fraction$q;
-        zeros = 32'h1f;
-        if (total[0]) begin
-            zeros = (32'h1a - 0);
+        padded = total << 32'h1;
+        groups_before = 32'h1c;
+        zeros_within = 32'h3;
+        group$0 = padded[(32'h4 * 0)+:(4)];
+        within$0 = 32'h3;
+        if (group$0[32'h1]) begin
+            within$0 = 32'h2;
         end
-        if (total[1]) begin
-            zeros = (32'h1a - 1);
+        if (group$0[32'h2]) begin
+            within$0 = 32'h1;
         end
-        if (total[2]) begin
-            zeros = (32'h1a - 2);
+        if (group$0[32'h3]) begin
+            within$0 = 32'h0;
         end
-        if (total[3]) begin
-            zeros = (32'h1a - 3);
+        if (|group$0) begin
+            groups_before = (32'h4 * (32'h6 - 0));
+            zeros_within = within$0;
         end
-        if (total[4]) begin
-            zeros = (32'h1a - 4);
+        group$1 = padded[(32'h4 * 1)+:(4)];
+        within$1 = 32'h3;
+        if (group$1[32'h1]) begin
+            within$1 = 32'h2;
         end
-        if (total[5]) begin
-            zeros = (32'h1a - 5);
+        if (group$1[32'h2]) begin
+            within$1 = 32'h1;
         end
-        if (total[6]) begin
-            zeros = (32'h1a - 6);
+        if (group$1[32'h3]) begin
+            within$1 = 32'h0;
         end
-        if (total[7]) begin
-            zeros = (32'h1a - 7);
+        if (|group$1) begin
+            groups_before = (32'h4 * (32'h6 - 1));
+            zeros_within = within$1;
         end
-        if (total[8]) begin
-            zeros = (32'h1a - 8);
+        group$2 = padded[(32'h4 * 2)+:(4)];
+        within$2 = 32'h3;
+        if (group$2[32'h1]) begin
+            within$2 = 32'h2;
         end
-        if (total[9]) begin
-            zeros = (32'h1a - 9);
+        if (group$2[32'h2]) begin
+            within$2 = 32'h1;
         end
-        if (total[10]) begin
-            zeros = (32'h1a - 10);
+        if (group$2[32'h3]) begin
+            within$2 = 32'h0;
         end
-        if (total[11]) begin
-            zeros = (32'h1a - 11);
+        if (|group$2) begin
+            groups_before = (32'h4 * (32'h6 - 2));
+            zeros_within = within$2;
         end
-        if (total[12]) begin
-            zeros = (32'h1a - 12);
+        group$3 = padded[(32'h4 * 3)+:(4)];
+        within$3 = 32'h3;
+        if (group$3[32'h1]) begin
+            within$3 = 32'h2;
         end
-        if (total[13]) begin
-            zeros = (32'h1a - 13);
+        if (group$3[32'h2]) begin
+            within$3 = 32'h1;
         end
-        if (total[14]) begin
-            zeros = (32'h1a - 14);
+        if (group$3[32'h3]) begin
+            within$3 = 32'h0;
         end
-        if (total[15]) begin
-            zeros = (32'h1a - 15);
+        if (|group$3) begin
+            groups_before = (32'h4 * (32'h6 - 3));
+            zeros_within = within$3;
         end
-        if (total[16]) begin
-            zeros = (32'h1a - 16);
+        group$4 = padded[(32'h4 * 4)+:(4)];
+        within$4 = 32'h3;
+        if (group$4[32'h1]) begin
+            within$4 = 32'h2;
         end
-        if (total[17]) begin
-            zeros = (32'h1a - 17);
+        if (group$4[32'h2]) begin
+            within$4 = 32'h1;
         end
-        if (total[18]) begin
-            zeros = (32'h1a - 18);
+        if (group$4[32'h3]) begin
+            within$4 = 32'h0;
         end
-        if (total[19]) begin
-            zeros = (32'h1a - 19);
+        if (|group$4) begin
+            groups_before = (32'h4 * (32'h6 - 4));
+            zeros_within = within$4;
         end
-        if (total[20]) begin
-            zeros = (32'h1a - 20);
+        group$5 = padded[(32'h4 * 5)+:(4)];
+        within$5 = 32'h3;
+        if (group$5[32'h1]) begin
+            within$5 = 32'h2;
         end
-        if (total[21]) begin
-            zeros = (32'h1a - 21);
+        if (group$5[32'h2]) begin
+            within$5 = 32'h1;
         end
-        if (total[22]) begin
-            zeros = (32'h1a - 22);
+        if (group$5[32'h3]) begin
+            within$5 = 32'h0;
         end
-        if (total[23]) begin
-            zeros = (32'h1a - 23);
+        if (|group$5) begin
+            groups_before = (32'h4 * (32'h6 - 5));
+            zeros_within = within$5;
         end
-        if (total[24]) begin
-            zeros = (32'h1a - 24);
+        group$6 = padded[(32'h4 * 6)+:(4)];
+        within$6 = 32'h3;
+        if (group$6[32'h1]) begin
+            within$6 = 32'h2;
         end
-        if (total[25]) begin
-            zeros = (32'h1a - 25);
+        if (group$6[32'h2]) begin
+            within$6 = 32'h1;
         end
-        if (total[26]) begin
-            zeros = (32'h1a - 26);
+        if (group$6[32'h3]) begin
+            within$6 = 32'h0;
         end
+        if (|group$6) begin
+            groups_before = (32'h4 * (32'h6 - 6));
+            zeros_within = within$6;
+        end
+        zeros = groups_before | zeros_within;
         most = exponent_in - 32'h1;
         wide_zeros = ((zeros) & 8'hff);
         shift$d = zeros;
@@ -3143,7 +3429,8 @@ module iswitch_accel$datapath$accumulator$adders$lane$1$round(clock,kind,exponen
     reg  [30:0] truncated;
     reg  up;
     reg  [30:0] rounded;
-    reg  [7:0] top;
+    reg  largest;
+    reg  overflows;
     reg  [31:0] magnitude;
     reg  [31:0] sign;
     // Sub module instances
@@ -3163,13 +3450,11 @@ module iswitch_accel$datapath$accumulator$adders$lane$1$round(clock,kind,exponen
             truncated = ((kept) & 31'h7fffffff) | field;
         end
         up = fraction[32'h2] & (fraction[32'h3] | fraction[32'h1] | fraction[32'h0]);
-        rounded = truncated;
-        if (up) begin
-            rounded = truncated + 32'h1;
-        end
-        top = rounded[(32'h17)+:(8)];
+        rounded = truncated + ((up) & 31'h7fffffff);
+        largest = (exponent == 32'hfe) & &kept;
+        overflows = fraction[32'h1a] & (&exponent | (largest & up));
         magnitude = ((rounded) & 32'hffffffff);
-        if (&top | kind[(64'h3)+:(1)]) begin
+        if (overflows | kind[(64'h3)+:(1)]) begin
             magnitude = 32'h7f800000;
         end
         sign = ((kind[(64'h0)+:(1)]) & 32'hffffffff) << 32'h1f;
@@ -3204,15 +3489,33 @@ module iswitch_accel$datapath$accumulator$adders$lane$1$unpack(clock,a,b,kind,ex
     output reg  [23:0] larger;
     output reg  [23:0] smaller;
     // Stub signals
-    reg  [31:0] held_a$d;
-    wire  [31:0] held_a$q;
-    reg  held_a$clock;
-    reg  [31:0] held_b$d;
-    wire  [31:0] held_b$q;
-    reg  held_b$clock;
     reg  a_is_large$d;
     wire  a_is_large$q;
     reg  a_is_large$clock;
+    reg  a_is_small$d;
+    wire  a_is_small$q;
+    reg  a_is_small$clock;
+    reg  [3:0] held_kind$d;
+    wire  [3:0] held_kind$q;
+    reg  held_kind$clock;
+    reg  sign_a$d;
+    wire  sign_a$q;
+    reg  sign_a$clock;
+    reg  sign_b$d;
+    wire  sign_b$q;
+    reg  sign_b$clock;
+    reg  [7:0] shift_a$d;
+    wire  [7:0] shift_a$q;
+    reg  shift_a$clock;
+    reg  [7:0] shift_b$d;
+    wire  [7:0] shift_b$q;
+    reg  shift_b$clock;
+    reg  [23:0] significand_a$d;
+    wire  [23:0] significand_a$q;
+    reg  significand_a$clock;
+    reg  [23:0] significand_b$d;
+    wire  [23:0] significand_b$q;
+    reg  significand_b$clock;
     reg  [3:0] out_kind$d;
     wire  [3:0] out_kind$q;
     reg  out_kind$clock;
@@ -3231,32 +3534,61 @@ module iswitch_accel$datapath$accumulator$adders$lane$1$unpack(clock,a,b,kind,ex
     // Local signals
     reg  [30:0] magnitude_a;
     reg  [30:0] magnitude_b;
-    reg  [31:0] x;
-    reg  [31:0] y;
-    reg  [7:0] exponent_x;
-    reg  [7:0] exponent_y;
-    reg  [22:0] fraction_x;
-    reg  [22:0] fraction_y;
+    reg  at_least;
+    reg  [7:0] exponent_a;
+    reg  [7:0] exponent_b;
+    reg  [22:0] fraction_a;
+    reg  [22:0] fraction_b;
+    reg  a_special;
+    reg  b_special;
+    reg  unlike;
     reg  [7:0] shift_x;
     reg  [7:0] shift_y;
-    reg  unlike;
-    reg  x_special;
-    reg  y_special;
     // Sub module instances
-    iswitch_accel$datapath$accumulator$adders$lane$1$unpack$held_a held_a(
-        .d(held_a$d),
-        .q(held_a$q),
-        .clock(held_a$clock)
-    );
-    iswitch_accel$datapath$accumulator$adders$lane$1$unpack$held_b held_b(
-        .d(held_b$d),
-        .q(held_b$q),
-        .clock(held_b$clock)
-    );
     iswitch_accel$datapath$accumulator$adders$lane$1$unpack$a_is_large a_is_large(
         .d(a_is_large$d),
         .q(a_is_large$q),
         .clock(a_is_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$unpack$a_is_small a_is_small(
+        .d(a_is_small$d),
+        .q(a_is_small$q),
+        .clock(a_is_small$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$unpack$held_kind held_kind(
+        .d(held_kind$d),
+        .q(held_kind$q),
+        .clock(held_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$unpack$sign_a sign_a(
+        .d(sign_a$d),
+        .q(sign_a$q),
+        .clock(sign_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$unpack$sign_b sign_b(
+        .d(sign_b$d),
+        .q(sign_b$q),
+        .clock(sign_b$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$unpack$shift_a shift_a(
+        .d(shift_a$d),
+        .q(shift_a$q),
+        .clock(shift_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$unpack$shift_b shift_b(
+        .d(shift_b$d),
+        .q(shift_b$q),
+        .clock(shift_b$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$unpack$significand_a significand_a(
+        .d(significand_a$d),
+        .q(significand_a$q),
+        .clock(significand_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$1$unpack$significand_b significand_b(
+        .d(significand_b$d),
+        .q(significand_b$q),
+        .clock(significand_b$clock)
     );
     iswitch_accel$datapath$accumulator$adders$lane$1$unpack$out_kind out_kind(
         .d(out_kind$d),
@@ -3285,58 +3617,81 @@ module iswitch_accel$datapath$accumulator$adders$lane$1$unpack(clock,a,b,kind,ex
     );
     // Update code
     always @(*) begin
-        held_a$clock = clock;
-        held_b$clock = clock;
         a_is_large$clock = clock;
+        a_is_small$clock = clock;
+        held_kind$clock = clock;
+        sign_a$clock = clock;
+        sign_b$clock = clock;
+        shift_a$clock = clock;
+        shift_b$clock = clock;
+        a_is_large$d = a_is_large$q;
+        a_is_small$d = a_is_small$q;
+        held_kind$d = held_kind$q;
+        sign_a$d = sign_a$q;
+        sign_b$d = sign_b$q;
+        shift_a$d = shift_a$q;
+        shift_b$d = shift_b$q;
+        significand_a$clock = clock;
+        significand_b$clock = clock;
+        significand_a$d = significand_a$q;
+        significand_b$d = significand_b$q;
         out_kind$clock = clock;
         out_exponent$clock = clock;
         out_distance$clock = clock;
-        held_a$d = held_a$q;
-        held_b$d = held_b$q;
-        a_is_large$d = a_is_large$q;
+        out_large$clock = clock;
+        out_small$clock = clock;
         out_kind$d = out_kind$q;
         out_exponent$d = out_exponent$q;
         out_distance$d = out_distance$q;
-        out_large$clock = clock;
-        out_small$clock = clock;
         out_large$d = out_large$q;
         out_small$d = out_small$q;
         magnitude_a = a[(32'h0)+:(31)];
         magnitude_b = b[(32'h0)+:(31)];
-        a_is_large$d = magnitude_a >= magnitude_b;
-        held_a$d = a;
-        held_b$d = b;
-        x = held_b$q;
-        y = held_a$q;
+        at_least = magnitude_a >= magnitude_b;
+        a_is_large$d = at_least;
+        a_is_small$d = ~at_least;
+        exponent_a = a[(32'h17)+:(8)];
+        exponent_b = b[(32'h17)+:(8)];
+        fraction_a = a[(32'h0)+:(23)];
+        fraction_b = b[(32'h0)+:(23)];
+        shift_a$d = 32'h1;
+        shift_b$d = 32'h1;
+        significand_a$d = ((fraction_a) & 24'hffffff);
+        significand_b$d = ((fraction_b) & 24'hffffff);
+        if (|exponent_a) begin
+            shift_a$d = exponent_a;
+            significand_a$d = ((fraction_a) & 24'hffffff) | 32'h800000;
+        end
+        if (|exponent_b) begin
+            shift_b$d = exponent_b;
+            significand_b$d = ((fraction_b) & 24'hffffff) | 32'h800000;
+        end
+        sign_a$d = a[32'h1f];
+        sign_b$d = b[32'h1f];
+        unlike = a[32'h1f] ^ b[32'h1f];
+        a_special = &exponent_a;
+        b_special = &exponent_b;
+        held_kind$d[(64'h0)+:(1)] = 1'b0;
+        held_kind$d[(64'h1)+:(1)] = unlike;
+        held_kind$d[(64'h2)+:(1)] = (a_special & |fraction_a) | (b_special & |fraction_b) | (a_special & b_special & unlike);
+        held_kind$d[(64'h3)+:(1)] = a_special | b_special;
+        out_kind$d = held_kind$q;
+        out_kind$d[(64'h0)+:(1)] = sign_b$q;
+        shift_x = shift_b$q;
+        out_large$d = significand_b$q;
         if (a_is_large$q) begin
-            x = held_a$q;
-            y = held_b$q;
+            out_kind$d[(64'h0)+:(1)] = sign_a$q;
+            shift_x = shift_a$q;
+            out_large$d = significand_a$q;
         end
-        exponent_x = x[(32'h17)+:(8)];
-        exponent_y = y[(32'h17)+:(8)];
-        fraction_x = x[(32'h0)+:(23)];
-        fraction_y = y[(32'h0)+:(23)];
-        unlike = x[32'h1f] ^ y[32'h1f];
-        x_special = &exponent_x;
-        y_special = &exponent_y;
-        out_large$d = ((fraction_x) & 24'hffffff);
-        out_small$d = ((fraction_y) & 24'hffffff);
-        shift_x = 32'h1;
-        shift_y = 32'h1;
-        if (|exponent_x) begin
-            shift_x = exponent_x;
-            out_large$d = ((fraction_x) & 24'hffffff) | 32'h800000;
-        end
-        if (|exponent_y) begin
-            shift_y = exponent_y;
-            out_small$d = ((fraction_y) & 24'hffffff) | 32'h800000;
+        shift_y = shift_b$q;
+        out_small$d = significand_b$q;
+        if (a_is_small$q) begin
+            shift_y = shift_a$q;
+            out_small$d = significand_a$q;
         end
         out_exponent$d = shift_x;
         out_distance$d = shift_x - shift_y;
-        out_kind$d[(64'h0)+:(1)] = x[32'h1f];
-        out_kind$d[(64'h1)+:(1)] = unlike;
-        out_kind$d[(64'h2)+:(1)] = (x_special & |fraction_x) | (y_special & |fraction_y) | (x_special & y_special & unlike);
-        out_kind$d[(64'h3)+:(1)] = x_special;
         kind = out_kind$q;
         exponent = out_exponent$q;
         distance = out_distance$q;
@@ -3357,32 +3712,32 @@ module iswitch_accel$datapath$accumulator$adders$lane$1$unpack$a_is_large(d,q,cl
        q <= d;
     end
 endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$unpack$a_is_large
-module iswitch_accel$datapath$accumulator$adders$lane$1$unpack$held_a(d,q,clock);
+module iswitch_accel$datapath$accumulator$adders$lane$1$unpack$a_is_small(d,q,clock);
     // Module arguments
-    input wire  [31:0] d;
-    output reg  [31:0] q;
+    input wire  d;
+    output reg  q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 32'h0;
+       q = 1'h0;
     end
     always @(posedge clock) begin
        q <= d;
     end
-endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$unpack$held_a
-module iswitch_accel$datapath$accumulator$adders$lane$1$unpack$held_b(d,q,clock);
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$unpack$a_is_small
+module iswitch_accel$datapath$accumulator$adders$lane$1$unpack$held_kind(d,q,clock);
     // Module arguments
-    input wire  [31:0] d;
-    output reg  [31:0] q;
+    input wire  [3:0] d;
+    output reg  [3:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 32'h0;
+       q = 4'h0;
     end
     always @(posedge clock) begin
        q <= d;
     end
-endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$unpack$held_b
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$unpack$held_kind
 module iswitch_accel$datapath$accumulator$adders$lane$1$unpack$out_distance(d,q,clock);
     // Module arguments
     input wire  [7:0] d;
@@ -3448,6 +3803,84 @@ module iswitch_accel$datapath$accumulator$adders$lane$1$unpack$out_small(d,q,clo
        q <= d;
     end
 endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$unpack$out_small
+module iswitch_accel$datapath$accumulator$adders$lane$1$unpack$shift_a(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$unpack$shift_a
+module iswitch_accel$datapath$accumulator$adders$lane$1$unpack$shift_b(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$unpack$shift_b
+module iswitch_accel$datapath$accumulator$adders$lane$1$unpack$sign_a(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$unpack$sign_a
+module iswitch_accel$datapath$accumulator$adders$lane$1$unpack$sign_b(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$unpack$sign_b
+module iswitch_accel$datapath$accumulator$adders$lane$1$unpack$significand_a(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$unpack$significand_a
+module iswitch_accel$datapath$accumulator$adders$lane$1$unpack$significand_b(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$1$unpack$significand_b
 module iswitch_accel$datapath$accumulator$adders$lane$2(clock,a,b,sum);
     // Module arguments
     input wire  clock;
@@ -3590,8 +4023,11 @@ module iswitch_accel$datapath$accumulator$adders$lane$2$align(clock,kind_in,expo
     reg  lost_15;
     reg  lost_31;
     reg  all_lost;
-    reg  [27:0] augend;
-    reg  [27:0] addend;
+    reg  [28:0] augend;
+    reg  [28:0] addend;
+    reg  [28:0] complement;
+    reg  [28:0] sum;
+    reg  [28:0] shifted;
     // Sub module instances
     iswitch_accel$datapath$accumulator$adders$lane$2$align$aligned_kind aligned_kind(
         .d(aligned_kind$d),
@@ -3683,12 +4119,15 @@ module iswitch_accel$datapath$accumulator$adders$lane$2$align(clock,kind_in,expo
         aligned_kind$d = kind_in;
         aligned_exponent$d = exponent_in;
         aligned_large$d = larger;
-        augend = ((aligned_large$q) & 28'hfffffff) << 32'h3;
-        addend = ((aligned_small$q) & 28'hfffffff);
-        out_total$d = augend + addend;
+        shifted = ((aligned_large$q) & 29'h1fffffff) << 32'h4;
+        augend = shifted | 32'h1;
+        addend = ((aligned_small$q) & 29'h1fffffff) << 32'h1;
+        complement = addend;
         if (aligned_kind$q[(64'h1)+:(1)]) begin
-            out_total$d = augend - addend;
+            complement = ~addend;
         end
+        sum = augend + complement;
+        out_total$d = sum[(32'h1)+:(28)];
         out_kind$d = aligned_kind$q;
         out_exponent$d = aligned_exponent$q;
         kind = out_kind$q;
@@ -3819,6 +4258,23 @@ module iswitch_accel$datapath$accumulator$adders$lane$2$normalise(clock,kind_in,
     wire  [26:0] out_fraction$q;
     reg  out_fraction$clock;
     // Local signals
+    reg  [27:0] padded;
+    reg  [3:0] group$0;
+    reg  [3:0] group$1;
+    reg  [3:0] group$2;
+    reg  [3:0] group$3;
+    reg  [3:0] group$4;
+    reg  [3:0] group$5;
+    reg  [3:0] group$6;
+    reg  [4:0] within$0;
+    reg  [4:0] within$1;
+    reg  [4:0] within$2;
+    reg  [4:0] within$3;
+    reg  [4:0] within$4;
+    reg  [4:0] within$5;
+    reg  [4:0] within$6;
+    reg  [4:0] groups_before;
+    reg  [4:0] zeros_within;
     reg  [4:0] zeros;
     reg  [7:0] wide_zeros;
     reg  [7:0] most;
@@ -3883,88 +4339,115 @@ module iswitch_accel$datapath$accumulator$adders$lane$2$normalise(clock,kind_in,
         out_kind$d = out_kind$q;
         out_exponent$d = out_exponent$q;
         out_fraction$d = out_fraction$q;
-        zeros = 32'h1f;
-        if (total[0]) begin
-            zeros = (32'h1a - 0);
+        padded = total << 32'h1;
+        groups_before = 32'h1c;
+        zeros_within = 32'h3;
+        group$0 = padded[(32'h4 * 0)+:(4)];
+        within$0 = 32'h3;
+        if (group$0[32'h1]) begin
+            within$0 = 32'h2;
         end
-        if (total[1]) begin
-            zeros = (32'h1a - 1);
+        if (group$0[32'h2]) begin
+            within$0 = 32'h1;
         end
-        if (total[2]) begin
-            zeros = (32'h1a - 2);
+        if (group$0[32'h3]) begin
+            within$0 = 32'h0;
         end
-        if (total[3]) begin
-            zeros = (32'h1a - 3);
+        if (|group$0) begin
+            groups_before = (32'h4 * (32'h6 - 0));
+            zeros_within = within$0;
         end
-        if (total[4]) begin
-            zeros = (32'h1a - 4);
+        group$1 = padded[(32'h4 * 1)+:(4)];
+        within$1 = 32'h3;
+        if (group$1[32'h1]) begin
+            within$1 = 32'h2;
         end
-        if (total[5]) begin
-            zeros = (32'h1a - 5);
+        if (group$1[32'h2]) begin
+            within$1 = 32'h1;
         end
-        if (total[6]) begin
-            zeros = (32'h1a - 6);
+        if (group$1[32'h3]) begin
+            within$1 = 32'h0;
         end
-        if (total[7]) begin
-            zeros = (32'h1a - 7);
+        if (|group$1) begin
+            groups_before = (32'h4 * (32'h6 - 1));
+            zeros_within = within$1;
         end
-        if (total[8]) begin
-            zeros = (32'h1a - 8);
+        group$2 = padded[(32'h4 * 2)+:(4)];
+        within$2 = 32'h3;
+        if (group$2[32'h1]) begin
+            within$2 = 32'h2;
         end
-        if (total[9]) begin
-            zeros = (32'h1a - 9);
+        if (group$2[32'h2]) begin
+            within$2 = 32'h1;
         end
-        if (total[10]) begin
-            zeros = (32'h1a - 10);
+        if (group$2[32'h3]) begin
+            within$2 = 32'h0;
         end
-        if (total[11]) begin
-            zeros = (32'h1a - 11);
+        if (|group$2) begin
+            groups_before = (32'h4 * (32'h6 - 2));
+            zeros_within = within$2;
         end
-        if (total[12]) begin
-            zeros = (32'h1a - 12);
+        group$3 = padded[(32'h4 * 3)+:(4)];
+        within$3 = 32'h3;
+        if (group$3[32'h1]) begin
+            within$3 = 32'h2;
         end
-        if (total[13]) begin
-            zeros = (32'h1a - 13);
+        if (group$3[32'h2]) begin
+            within$3 = 32'h1;
         end
-        if (total[14]) begin
-            zeros = (32'h1a - 14);
+        if (group$3[32'h3]) begin
+            within$3 = 32'h0;
         end
-        if (total[15]) begin
-            zeros = (32'h1a - 15);
+        if (|group$3) begin
+            groups_before = (32'h4 * (32'h6 - 3));
+            zeros_within = within$3;
         end
-        if (total[16]) begin
-            zeros = (32'h1a - 16);
+        group$4 = padded[(32'h4 * 4)+:(4)];
+        within$4 = 32'h3;
+        if (group$4[32'h1]) begin
+            within$4 = 32'h2;
         end
-        if (total[17]) begin
-            zeros = (32'h1a - 17);
+        if (group$4[32'h2]) begin
+            within$4 = 32'h1;
         end
-        if (total[18]) begin
-            zeros = (32'h1a - 18);
+        if (group$4[32'h3]) begin
+            within$4 = 32'h0;
         end
-        if (total[19]) begin
-            zeros = (32'h1a - 19);
+        if (|group$4) begin
+            groups_before = (32'h4 * (32'h6 - 4));
+            zeros_within = within$4;
         end
-        if (total[20]) begin
-            zeros = (32'h1a - 20);
+        group$5 = padded[(32'h4 * 5)+:(4)];
+        within$5 = 32'h3;
+        if (group$5[32'h1]) begin
+            within$5 = 32'h2;
         end
-        if (total[21]) begin
-            zeros = (32'h1a - 21);
+        if (group$5[32'h2]) begin
+            within$5 = 32'h1;
         end
-        if (total[22]) begin
-            zeros = (32'h1a - 22);
+        if (group$5[32'h3]) begin
+            within$5 = 32'h0;
         end
-        if (total[23]) begin
-            zeros = (32'h1a - 23);
+        if (|group$5) begin
+            groups_before = (32'h4 * (32'h6 - 5));
+            zeros_within = within$5;
         end
-        if (total[24]) begin
-            zeros = (32'h1a - 24);
+        group$6 = padded[(32'h4 * 6)+:(4)];
+        within$6 = 32'h3;
+        if (group$6[32'h1]) begin
+            within$6 = 32'h2;
         end
-        if (total[25]) begin
-            zeros = (32'h1a - 25);
+        if (group$6[32'h2]) begin
+            within$6 = 32'h1;
         end
-        if (total[26]) begin
-            zeros = (32'h1a - 26);
+        if (group$6[32'h3]) begin
+            within$6 = 32'h0;
         end
+        if (|group$6) begin
+            groups_before = (32'h4 * (32'h6 - 6));
+            zeros_within = within$6;
+        end
+        zeros = groups_before | zeros_within;
         most = exponent_in - 32'h1;
         wide_zeros = ((zeros) & 8'hff);
         shift$d = zeros;
@@ -4121,7 +4604,8 @@ module iswitch_accel$datapath$accumulator$adders$lane$2$round(clock,kind,exponen
     reg  [30:0] truncated;
     reg  up;
     reg  [30:0] rounded;
-    reg  [7:0] top;
+    reg  largest;
+    reg  overflows;
     reg  [31:0] magnitude;
     reg  [31:0] sign;
     // Sub module instances
@@ -4141,13 +4625,11 @@ module iswitch_accel$datapath$accumulator$adders$lane$2$round(clock,kind,exponen
             truncated = ((kept) & 31'h7fffffff) | field;
         end
         up = fraction[32'h2] & (fraction[32'h3] | fraction[32'h1] | fraction[32'h0]);
-        rounded = truncated;
-        if (up) begin
-            rounded = truncated + 32'h1;
-        end
-        top = rounded[(32'h17)+:(8)];
+        rounded = truncated + ((up) & 31'h7fffffff);
+        largest = (exponent == 32'hfe) & &kept;
+        overflows = fraction[32'h1a] & (&exponent | (largest & up));
         magnitude = ((rounded) & 32'hffffffff);
-        if (&top | kind[(64'h3)+:(1)]) begin
+        if (overflows | kind[(64'h3)+:(1)]) begin
             magnitude = 32'h7f800000;
         end
         sign = ((kind[(64'h0)+:(1)]) & 32'hffffffff) << 32'h1f;
@@ -4182,15 +4664,33 @@ module iswitch_accel$datapath$accumulator$adders$lane$2$unpack(clock,a,b,kind,ex
     output reg  [23:0] larger;
     output reg  [23:0] smaller;
     // Stub signals
-    reg  [31:0] held_a$d;
-    wire  [31:0] held_a$q;
-    reg  held_a$clock;
-    reg  [31:0] held_b$d;
-    wire  [31:0] held_b$q;
-    reg  held_b$clock;
     reg  a_is_large$d;
     wire  a_is_large$q;
     reg  a_is_large$clock;
+    reg  a_is_small$d;
+    wire  a_is_small$q;
+    reg  a_is_small$clock;
+    reg  [3:0] held_kind$d;
+    wire  [3:0] held_kind$q;
+    reg  held_kind$clock;
+    reg  sign_a$d;
+    wire  sign_a$q;
+    reg  sign_a$clock;
+    reg  sign_b$d;
+    wire  sign_b$q;
+    reg  sign_b$clock;
+    reg  [7:0] shift_a$d;
+    wire  [7:0] shift_a$q;
+    reg  shift_a$clock;
+    reg  [7:0] shift_b$d;
+    wire  [7:0] shift_b$q;
+    reg  shift_b$clock;
+    reg  [23:0] significand_a$d;
+    wire  [23:0] significand_a$q;
+    reg  significand_a$clock;
+    reg  [23:0] significand_b$d;
+    wire  [23:0] significand_b$q;
+    reg  significand_b$clock;
     reg  [3:0] out_kind$d;
     wire  [3:0] out_kind$q;
     reg  out_kind$clock;
@@ -4209,32 +4709,61 @@ module iswitch_accel$datapath$accumulator$adders$lane$2$unpack(clock,a,b,kind,ex
     // Local signals
     reg  [30:0] magnitude_a;
     reg  [30:0] magnitude_b;
-    reg  [31:0] x;
-    reg  [31:0] y;
-    reg  [7:0] exponent_x;
-    reg  [7:0] exponent_y;
-    reg  [22:0] fraction_x;
-    reg  [22:0] fraction_y;
+    reg  at_least;
+    reg  [7:0] exponent_a;
+    reg  [7:0] exponent_b;
+    reg  [22:0] fraction_a;
+    reg  [22:0] fraction_b;
+    reg  a_special;
+    reg  b_special;
+    reg  unlike;
     reg  [7:0] shift_x;
     reg  [7:0] shift_y;
-    reg  unlike;
-    reg  x_special;
-    reg  y_special;
     // Sub module instances
-    iswitch_accel$datapath$accumulator$adders$lane$2$unpack$held_a held_a(
-        .d(held_a$d),
-        .q(held_a$q),
-        .clock(held_a$clock)
-    );
-    iswitch_accel$datapath$accumulator$adders$lane$2$unpack$held_b held_b(
-        .d(held_b$d),
-        .q(held_b$q),
-        .clock(held_b$clock)
-    );
     iswitch_accel$datapath$accumulator$adders$lane$2$unpack$a_is_large a_is_large(
         .d(a_is_large$d),
         .q(a_is_large$q),
         .clock(a_is_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$unpack$a_is_small a_is_small(
+        .d(a_is_small$d),
+        .q(a_is_small$q),
+        .clock(a_is_small$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$unpack$held_kind held_kind(
+        .d(held_kind$d),
+        .q(held_kind$q),
+        .clock(held_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$unpack$sign_a sign_a(
+        .d(sign_a$d),
+        .q(sign_a$q),
+        .clock(sign_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$unpack$sign_b sign_b(
+        .d(sign_b$d),
+        .q(sign_b$q),
+        .clock(sign_b$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$unpack$shift_a shift_a(
+        .d(shift_a$d),
+        .q(shift_a$q),
+        .clock(shift_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$unpack$shift_b shift_b(
+        .d(shift_b$d),
+        .q(shift_b$q),
+        .clock(shift_b$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$unpack$significand_a significand_a(
+        .d(significand_a$d),
+        .q(significand_a$q),
+        .clock(significand_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$2$unpack$significand_b significand_b(
+        .d(significand_b$d),
+        .q(significand_b$q),
+        .clock(significand_b$clock)
     );
     iswitch_accel$datapath$accumulator$adders$lane$2$unpack$out_kind out_kind(
         .d(out_kind$d),
@@ -4263,58 +4792,81 @@ module iswitch_accel$datapath$accumulator$adders$lane$2$unpack(clock,a,b,kind,ex
     );
     // Update code
     always @(*) begin
-        held_a$clock = clock;
-        held_b$clock = clock;
         a_is_large$clock = clock;
+        a_is_small$clock = clock;
+        held_kind$clock = clock;
+        sign_a$clock = clock;
+        sign_b$clock = clock;
+        shift_a$clock = clock;
+        shift_b$clock = clock;
+        a_is_large$d = a_is_large$q;
+        a_is_small$d = a_is_small$q;
+        held_kind$d = held_kind$q;
+        sign_a$d = sign_a$q;
+        sign_b$d = sign_b$q;
+        shift_a$d = shift_a$q;
+        shift_b$d = shift_b$q;
+        significand_a$clock = clock;
+        significand_b$clock = clock;
+        significand_a$d = significand_a$q;
+        significand_b$d = significand_b$q;
         out_kind$clock = clock;
         out_exponent$clock = clock;
         out_distance$clock = clock;
-        held_a$d = held_a$q;
-        held_b$d = held_b$q;
-        a_is_large$d = a_is_large$q;
+        out_large$clock = clock;
+        out_small$clock = clock;
         out_kind$d = out_kind$q;
         out_exponent$d = out_exponent$q;
         out_distance$d = out_distance$q;
-        out_large$clock = clock;
-        out_small$clock = clock;
         out_large$d = out_large$q;
         out_small$d = out_small$q;
         magnitude_a = a[(32'h0)+:(31)];
         magnitude_b = b[(32'h0)+:(31)];
-        a_is_large$d = magnitude_a >= magnitude_b;
-        held_a$d = a;
-        held_b$d = b;
-        x = held_b$q;
-        y = held_a$q;
+        at_least = magnitude_a >= magnitude_b;
+        a_is_large$d = at_least;
+        a_is_small$d = ~at_least;
+        exponent_a = a[(32'h17)+:(8)];
+        exponent_b = b[(32'h17)+:(8)];
+        fraction_a = a[(32'h0)+:(23)];
+        fraction_b = b[(32'h0)+:(23)];
+        shift_a$d = 32'h1;
+        shift_b$d = 32'h1;
+        significand_a$d = ((fraction_a) & 24'hffffff);
+        significand_b$d = ((fraction_b) & 24'hffffff);
+        if (|exponent_a) begin
+            shift_a$d = exponent_a;
+            significand_a$d = ((fraction_a) & 24'hffffff) | 32'h800000;
+        end
+        if (|exponent_b) begin
+            shift_b$d = exponent_b;
+            significand_b$d = ((fraction_b) & 24'hffffff) | 32'h800000;
+        end
+        sign_a$d = a[32'h1f];
+        sign_b$d = b[32'h1f];
+        unlike = a[32'h1f] ^ b[32'h1f];
+        a_special = &exponent_a;
+        b_special = &exponent_b;
+        held_kind$d[(64'h0)+:(1)] = 1'b0;
+        held_kind$d[(64'h1)+:(1)] = unlike;
+        held_kind$d[(64'h2)+:(1)] = (a_special & |fraction_a) | (b_special & |fraction_b) | (a_special & b_special & unlike);
+        held_kind$d[(64'h3)+:(1)] = a_special | b_special;
+        out_kind$d = held_kind$q;
+        out_kind$d[(64'h0)+:(1)] = sign_b$q;
+        shift_x = shift_b$q;
+        out_large$d = significand_b$q;
         if (a_is_large$q) begin
-            x = held_a$q;
-            y = held_b$q;
+            out_kind$d[(64'h0)+:(1)] = sign_a$q;
+            shift_x = shift_a$q;
+            out_large$d = significand_a$q;
         end
-        exponent_x = x[(32'h17)+:(8)];
-        exponent_y = y[(32'h17)+:(8)];
-        fraction_x = x[(32'h0)+:(23)];
-        fraction_y = y[(32'h0)+:(23)];
-        unlike = x[32'h1f] ^ y[32'h1f];
-        x_special = &exponent_x;
-        y_special = &exponent_y;
-        out_large$d = ((fraction_x) & 24'hffffff);
-        out_small$d = ((fraction_y) & 24'hffffff);
-        shift_x = 32'h1;
-        shift_y = 32'h1;
-        if (|exponent_x) begin
-            shift_x = exponent_x;
-            out_large$d = ((fraction_x) & 24'hffffff) | 32'h800000;
-        end
-        if (|exponent_y) begin
-            shift_y = exponent_y;
-            out_small$d = ((fraction_y) & 24'hffffff) | 32'h800000;
+        shift_y = shift_b$q;
+        out_small$d = significand_b$q;
+        if (a_is_small$q) begin
+            shift_y = shift_a$q;
+            out_small$d = significand_a$q;
         end
         out_exponent$d = shift_x;
         out_distance$d = shift_x - shift_y;
-        out_kind$d[(64'h0)+:(1)] = x[32'h1f];
-        out_kind$d[(64'h1)+:(1)] = unlike;
-        out_kind$d[(64'h2)+:(1)] = (x_special & |fraction_x) | (y_special & |fraction_y) | (x_special & y_special & unlike);
-        out_kind$d[(64'h3)+:(1)] = x_special;
         kind = out_kind$q;
         exponent = out_exponent$q;
         distance = out_distance$q;
@@ -4335,32 +4887,32 @@ module iswitch_accel$datapath$accumulator$adders$lane$2$unpack$a_is_large(d,q,cl
        q <= d;
     end
 endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$unpack$a_is_large
-module iswitch_accel$datapath$accumulator$adders$lane$2$unpack$held_a(d,q,clock);
+module iswitch_accel$datapath$accumulator$adders$lane$2$unpack$a_is_small(d,q,clock);
     // Module arguments
-    input wire  [31:0] d;
-    output reg  [31:0] q;
+    input wire  d;
+    output reg  q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 32'h0;
+       q = 1'h0;
     end
     always @(posedge clock) begin
        q <= d;
     end
-endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$unpack$held_a
-module iswitch_accel$datapath$accumulator$adders$lane$2$unpack$held_b(d,q,clock);
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$unpack$a_is_small
+module iswitch_accel$datapath$accumulator$adders$lane$2$unpack$held_kind(d,q,clock);
     // Module arguments
-    input wire  [31:0] d;
-    output reg  [31:0] q;
+    input wire  [3:0] d;
+    output reg  [3:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 32'h0;
+       q = 4'h0;
     end
     always @(posedge clock) begin
        q <= d;
     end
-endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$unpack$held_b
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$unpack$held_kind
 module iswitch_accel$datapath$accumulator$adders$lane$2$unpack$out_distance(d,q,clock);
     // Module arguments
     input wire  [7:0] d;
@@ -4426,6 +4978,84 @@ module iswitch_accel$datapath$accumulator$adders$lane$2$unpack$out_small(d,q,clo
        q <= d;
     end
 endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$unpack$out_small
+module iswitch_accel$datapath$accumulator$adders$lane$2$unpack$shift_a(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$unpack$shift_a
+module iswitch_accel$datapath$accumulator$adders$lane$2$unpack$shift_b(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$unpack$shift_b
+module iswitch_accel$datapath$accumulator$adders$lane$2$unpack$sign_a(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$unpack$sign_a
+module iswitch_accel$datapath$accumulator$adders$lane$2$unpack$sign_b(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$unpack$sign_b
+module iswitch_accel$datapath$accumulator$adders$lane$2$unpack$significand_a(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$unpack$significand_a
+module iswitch_accel$datapath$accumulator$adders$lane$2$unpack$significand_b(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$2$unpack$significand_b
 module iswitch_accel$datapath$accumulator$adders$lane$3(clock,a,b,sum);
     // Module arguments
     input wire  clock;
@@ -4568,8 +5198,11 @@ module iswitch_accel$datapath$accumulator$adders$lane$3$align(clock,kind_in,expo
     reg  lost_15;
     reg  lost_31;
     reg  all_lost;
-    reg  [27:0] augend;
-    reg  [27:0] addend;
+    reg  [28:0] augend;
+    reg  [28:0] addend;
+    reg  [28:0] complement;
+    reg  [28:0] sum;
+    reg  [28:0] shifted;
     // Sub module instances
     iswitch_accel$datapath$accumulator$adders$lane$3$align$aligned_kind aligned_kind(
         .d(aligned_kind$d),
@@ -4661,12 +5294,15 @@ module iswitch_accel$datapath$accumulator$adders$lane$3$align(clock,kind_in,expo
         aligned_kind$d = kind_in;
         aligned_exponent$d = exponent_in;
         aligned_large$d = larger;
-        augend = ((aligned_large$q) & 28'hfffffff) << 32'h3;
-        addend = ((aligned_small$q) & 28'hfffffff);
-        out_total$d = augend + addend;
+        shifted = ((aligned_large$q) & 29'h1fffffff) << 32'h4;
+        augend = shifted | 32'h1;
+        addend = ((aligned_small$q) & 29'h1fffffff) << 32'h1;
+        complement = addend;
         if (aligned_kind$q[(64'h1)+:(1)]) begin
-            out_total$d = augend - addend;
+            complement = ~addend;
         end
+        sum = augend + complement;
+        out_total$d = sum[(32'h1)+:(28)];
         out_kind$d = aligned_kind$q;
         out_exponent$d = aligned_exponent$q;
         kind = out_kind$q;
@@ -4797,6 +5433,23 @@ module iswitch_accel$datapath$accumulator$adders$lane$3$normalise(clock,kind_in,
     wire  [26:0] out_fraction$q;
     reg  out_fraction$clock;
     // Local signals
+    reg  [27:0] padded;
+    reg  [3:0] group$0;
+    reg  [3:0] group$1;
+    reg  [3:0] group$2;
+    reg  [3:0] group$3;
+    reg  [3:0] group$4;
+    reg  [3:0] group$5;
+    reg  [3:0] group$6;
+    reg  [4:0] within$0;
+    reg  [4:0] within$1;
+    reg  [4:0] within$2;
+    reg  [4:0] within$3;
+    reg  [4:0] within$4;
+    reg  [4:0] within$5;
+    reg  [4:0] within$6;
+    reg  [4:0] groups_before;
+    reg  [4:0] zeros_within;
     reg  [4:0] zeros;
     reg  [7:0] wide_zeros;
     reg  [7:0] most;
@@ -4861,88 +5514,115 @@ module iswitch_accel$datapath$accumulator$adders$lane$3$normalise(clock,kind_in,
         out_kind$d = out_kind$q;
         out_exponent$d = out_exponent$q;
         out_fraction$d = out_fraction$q;
-        zeros = 32'h1f;
-        if (total[0]) begin
-            zeros = (32'h1a - 0);
+        padded = total << 32'h1;
+        groups_before = 32'h1c;
+        zeros_within = 32'h3;
+        group$0 = padded[(32'h4 * 0)+:(4)];
+        within$0 = 32'h3;
+        if (group$0[32'h1]) begin
+            within$0 = 32'h2;
         end
-        if (total[1]) begin
-            zeros = (32'h1a - 1);
+        if (group$0[32'h2]) begin
+            within$0 = 32'h1;
         end
-        if (total[2]) begin
-            zeros = (32'h1a - 2);
+        if (group$0[32'h3]) begin
+            within$0 = 32'h0;
         end
-        if (total[3]) begin
-            zeros = (32'h1a - 3);
+        if (|group$0) begin
+            groups_before = (32'h4 * (32'h6 - 0));
+            zeros_within = within$0;
         end
-        if (total[4]) begin
-            zeros = (32'h1a - 4);
+        group$1 = padded[(32'h4 * 1)+:(4)];
+        within$1 = 32'h3;
+        if (group$1[32'h1]) begin
+            within$1 = 32'h2;
         end
-        if (total[5]) begin
-            zeros = (32'h1a - 5);
+        if (group$1[32'h2]) begin
+            within$1 = 32'h1;
         end
-        if (total[6]) begin
-            zeros = (32'h1a - 6);
+        if (group$1[32'h3]) begin
+            within$1 = 32'h0;
         end
-        if (total[7]) begin
-            zeros = (32'h1a - 7);
+        if (|group$1) begin
+            groups_before = (32'h4 * (32'h6 - 1));
+            zeros_within = within$1;
         end
-        if (total[8]) begin
-            zeros = (32'h1a - 8);
+        group$2 = padded[(32'h4 * 2)+:(4)];
+        within$2 = 32'h3;
+        if (group$2[32'h1]) begin
+            within$2 = 32'h2;
         end
-        if (total[9]) begin
-            zeros = (32'h1a - 9);
+        if (group$2[32'h2]) begin
+            within$2 = 32'h1;
         end
-        if (total[10]) begin
-            zeros = (32'h1a - 10);
+        if (group$2[32'h3]) begin
+            within$2 = 32'h0;
         end
-        if (total[11]) begin
-            zeros = (32'h1a - 11);
+        if (|group$2) begin
+            groups_before = (32'h4 * (32'h6 - 2));
+            zeros_within = within$2;
         end
-        if (total[12]) begin
-            zeros = (32'h1a - 12);
+        group$3 = padded[(32'h4 * 3)+:(4)];
+        within$3 = 32'h3;
+        if (group$3[32'h1]) begin
+            within$3 = 32'h2;
         end
-        if (total[13]) begin
-            zeros = (32'h1a - 13);
+        if (group$3[32'h2]) begin
+            within$3 = 32'h1;
         end
-        if (total[14]) begin
-            zeros = (32'h1a - 14);
+        if (group$3[32'h3]) begin
+            within$3 = 32'h0;
         end
-        if (total[15]) begin
-            zeros = (32'h1a - 15);
+        if (|group$3) begin
+            groups_before = (32'h4 * (32'h6 - 3));
+            zeros_within = within$3;
         end
-        if (total[16]) begin
-            zeros = (32'h1a - 16);
+        group$4 = padded[(32'h4 * 4)+:(4)];
+        within$4 = 32'h3;
+        if (group$4[32'h1]) begin
+            within$4 = 32'h2;
         end
-        if (total[17]) begin
-            zeros = (32'h1a - 17);
+        if (group$4[32'h2]) begin
+            within$4 = 32'h1;
         end
-        if (total[18]) begin
-            zeros = (32'h1a - 18);
+        if (group$4[32'h3]) begin
+            within$4 = 32'h0;
         end
-        if (total[19]) begin
-            zeros = (32'h1a - 19);
+        if (|group$4) begin
+            groups_before = (32'h4 * (32'h6 - 4));
+            zeros_within = within$4;
         end
-        if (total[20]) begin
-            zeros = (32'h1a - 20);
+        group$5 = padded[(32'h4 * 5)+:(4)];
+        within$5 = 32'h3;
+        if (group$5[32'h1]) begin
+            within$5 = 32'h2;
         end
-        if (total[21]) begin
-            zeros = (32'h1a - 21);
+        if (group$5[32'h2]) begin
+            within$5 = 32'h1;
         end
-        if (total[22]) begin
-            zeros = (32'h1a - 22);
+        if (group$5[32'h3]) begin
+            within$5 = 32'h0;
         end
-        if (total[23]) begin
-            zeros = (32'h1a - 23);
+        if (|group$5) begin
+            groups_before = (32'h4 * (32'h6 - 5));
+            zeros_within = within$5;
         end
-        if (total[24]) begin
-            zeros = (32'h1a - 24);
+        group$6 = padded[(32'h4 * 6)+:(4)];
+        within$6 = 32'h3;
+        if (group$6[32'h1]) begin
+            within$6 = 32'h2;
         end
-        if (total[25]) begin
-            zeros = (32'h1a - 25);
+        if (group$6[32'h2]) begin
+            within$6 = 32'h1;
         end
-        if (total[26]) begin
-            zeros = (32'h1a - 26);
+        if (group$6[32'h3]) begin
+            within$6 = 32'h0;
         end
+        if (|group$6) begin
+            groups_before = (32'h4 * (32'h6 - 6));
+            zeros_within = within$6;
+        end
+        zeros = groups_before | zeros_within;
         most = exponent_in - 32'h1;
         wide_zeros = ((zeros) & 8'hff);
         shift$d = zeros;
@@ -5099,7 +5779,8 @@ module iswitch_accel$datapath$accumulator$adders$lane$3$round(clock,kind,exponen
     reg  [30:0] truncated;
     reg  up;
     reg  [30:0] rounded;
-    reg  [7:0] top;
+    reg  largest;
+    reg  overflows;
     reg  [31:0] magnitude;
     reg  [31:0] sign;
     // Sub module instances
@@ -5119,13 +5800,11 @@ module iswitch_accel$datapath$accumulator$adders$lane$3$round(clock,kind,exponen
             truncated = ((kept) & 31'h7fffffff) | field;
         end
         up = fraction[32'h2] & (fraction[32'h3] | fraction[32'h1] | fraction[32'h0]);
-        rounded = truncated;
-        if (up) begin
-            rounded = truncated + 32'h1;
-        end
-        top = rounded[(32'h17)+:(8)];
+        rounded = truncated + ((up) & 31'h7fffffff);
+        largest = (exponent == 32'hfe) & &kept;
+        overflows = fraction[32'h1a] & (&exponent | (largest & up));
         magnitude = ((rounded) & 32'hffffffff);
-        if (&top | kind[(64'h3)+:(1)]) begin
+        if (overflows | kind[(64'h3)+:(1)]) begin
             magnitude = 32'h7f800000;
         end
         sign = ((kind[(64'h0)+:(1)]) & 32'hffffffff) << 32'h1f;
@@ -5160,15 +5839,33 @@ module iswitch_accel$datapath$accumulator$adders$lane$3$unpack(clock,a,b,kind,ex
     output reg  [23:0] larger;
     output reg  [23:0] smaller;
     // Stub signals
-    reg  [31:0] held_a$d;
-    wire  [31:0] held_a$q;
-    reg  held_a$clock;
-    reg  [31:0] held_b$d;
-    wire  [31:0] held_b$q;
-    reg  held_b$clock;
     reg  a_is_large$d;
     wire  a_is_large$q;
     reg  a_is_large$clock;
+    reg  a_is_small$d;
+    wire  a_is_small$q;
+    reg  a_is_small$clock;
+    reg  [3:0] held_kind$d;
+    wire  [3:0] held_kind$q;
+    reg  held_kind$clock;
+    reg  sign_a$d;
+    wire  sign_a$q;
+    reg  sign_a$clock;
+    reg  sign_b$d;
+    wire  sign_b$q;
+    reg  sign_b$clock;
+    reg  [7:0] shift_a$d;
+    wire  [7:0] shift_a$q;
+    reg  shift_a$clock;
+    reg  [7:0] shift_b$d;
+    wire  [7:0] shift_b$q;
+    reg  shift_b$clock;
+    reg  [23:0] significand_a$d;
+    wire  [23:0] significand_a$q;
+    reg  significand_a$clock;
+    reg  [23:0] significand_b$d;
+    wire  [23:0] significand_b$q;
+    reg  significand_b$clock;
     reg  [3:0] out_kind$d;
     wire  [3:0] out_kind$q;
     reg  out_kind$clock;
@@ -5187,32 +5884,61 @@ module iswitch_accel$datapath$accumulator$adders$lane$3$unpack(clock,a,b,kind,ex
     // Local signals
     reg  [30:0] magnitude_a;
     reg  [30:0] magnitude_b;
-    reg  [31:0] x;
-    reg  [31:0] y;
-    reg  [7:0] exponent_x;
-    reg  [7:0] exponent_y;
-    reg  [22:0] fraction_x;
-    reg  [22:0] fraction_y;
+    reg  at_least;
+    reg  [7:0] exponent_a;
+    reg  [7:0] exponent_b;
+    reg  [22:0] fraction_a;
+    reg  [22:0] fraction_b;
+    reg  a_special;
+    reg  b_special;
+    reg  unlike;
     reg  [7:0] shift_x;
     reg  [7:0] shift_y;
-    reg  unlike;
-    reg  x_special;
-    reg  y_special;
     // Sub module instances
-    iswitch_accel$datapath$accumulator$adders$lane$3$unpack$held_a held_a(
-        .d(held_a$d),
-        .q(held_a$q),
-        .clock(held_a$clock)
-    );
-    iswitch_accel$datapath$accumulator$adders$lane$3$unpack$held_b held_b(
-        .d(held_b$d),
-        .q(held_b$q),
-        .clock(held_b$clock)
-    );
     iswitch_accel$datapath$accumulator$adders$lane$3$unpack$a_is_large a_is_large(
         .d(a_is_large$d),
         .q(a_is_large$q),
         .clock(a_is_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$unpack$a_is_small a_is_small(
+        .d(a_is_small$d),
+        .q(a_is_small$q),
+        .clock(a_is_small$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$unpack$held_kind held_kind(
+        .d(held_kind$d),
+        .q(held_kind$q),
+        .clock(held_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$unpack$sign_a sign_a(
+        .d(sign_a$d),
+        .q(sign_a$q),
+        .clock(sign_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$unpack$sign_b sign_b(
+        .d(sign_b$d),
+        .q(sign_b$q),
+        .clock(sign_b$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$unpack$shift_a shift_a(
+        .d(shift_a$d),
+        .q(shift_a$q),
+        .clock(shift_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$unpack$shift_b shift_b(
+        .d(shift_b$d),
+        .q(shift_b$q),
+        .clock(shift_b$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$unpack$significand_a significand_a(
+        .d(significand_a$d),
+        .q(significand_a$q),
+        .clock(significand_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$3$unpack$significand_b significand_b(
+        .d(significand_b$d),
+        .q(significand_b$q),
+        .clock(significand_b$clock)
     );
     iswitch_accel$datapath$accumulator$adders$lane$3$unpack$out_kind out_kind(
         .d(out_kind$d),
@@ -5241,58 +5967,81 @@ module iswitch_accel$datapath$accumulator$adders$lane$3$unpack(clock,a,b,kind,ex
     );
     // Update code
     always @(*) begin
-        held_a$clock = clock;
-        held_b$clock = clock;
         a_is_large$clock = clock;
+        a_is_small$clock = clock;
+        held_kind$clock = clock;
+        sign_a$clock = clock;
+        sign_b$clock = clock;
+        shift_a$clock = clock;
+        shift_b$clock = clock;
+        a_is_large$d = a_is_large$q;
+        a_is_small$d = a_is_small$q;
+        held_kind$d = held_kind$q;
+        sign_a$d = sign_a$q;
+        sign_b$d = sign_b$q;
+        shift_a$d = shift_a$q;
+        shift_b$d = shift_b$q;
+        significand_a$clock = clock;
+        significand_b$clock = clock;
+        significand_a$d = significand_a$q;
+        significand_b$d = significand_b$q;
         out_kind$clock = clock;
         out_exponent$clock = clock;
         out_distance$clock = clock;
-        held_a$d = held_a$q;
-        held_b$d = held_b$q;
-        a_is_large$d = a_is_large$q;
+        out_large$clock = clock;
+        out_small$clock = clock;
         out_kind$d = out_kind$q;
         out_exponent$d = out_exponent$q;
         out_distance$d = out_distance$q;
-        out_large$clock = clock;
-        out_small$clock = clock;
         out_large$d = out_large$q;
         out_small$d = out_small$q;
         magnitude_a = a[(32'h0)+:(31)];
         magnitude_b = b[(32'h0)+:(31)];
-        a_is_large$d = magnitude_a >= magnitude_b;
-        held_a$d = a;
-        held_b$d = b;
-        x = held_b$q;
-        y = held_a$q;
+        at_least = magnitude_a >= magnitude_b;
+        a_is_large$d = at_least;
+        a_is_small$d = ~at_least;
+        exponent_a = a[(32'h17)+:(8)];
+        exponent_b = b[(32'h17)+:(8)];
+        fraction_a = a[(32'h0)+:(23)];
+        fraction_b = b[(32'h0)+:(23)];
+        shift_a$d = 32'h1;
+        shift_b$d = 32'h1;
+        significand_a$d = ((fraction_a) & 24'hffffff);
+        significand_b$d = ((fraction_b) & 24'hffffff);
+        if (|exponent_a) begin
+            shift_a$d = exponent_a;
+            significand_a$d = ((fraction_a) & 24'hffffff) | 32'h800000;
+        end
+        if (|exponent_b) begin
+            shift_b$d = exponent_b;
+            significand_b$d = ((fraction_b) & 24'hffffff) | 32'h800000;
+        end
+        sign_a$d = a[32'h1f];
+        sign_b$d = b[32'h1f];
+        unlike = a[32'h1f] ^ b[32'h1f];
+        a_special = &exponent_a;
+        b_special = &exponent_b;
+        held_kind$d[(64'h0)+:(1)] = 1'b0;
+        held_kind$d[(64'h1)+:(1)] = unlike;
+        held_kind$d[(64'h2)+:(1)] = (a_special & |fraction_a) | (b_special & |fraction_b) | (a_special & b_special & unlike);
+        held_kind$d[(64'h3)+:(1)] = a_special | b_special;
+        out_kind$d = held_kind$q;
+        out_kind$d[(64'h0)+:(1)] = sign_b$q;
+        shift_x = shift_b$q;
+        out_large$d = significand_b$q;
         if (a_is_large$q) begin
-            x = held_a$q;
-            y = held_b$q;
+            out_kind$d[(64'h0)+:(1)] = sign_a$q;
+            shift_x = shift_a$q;
+            out_large$d = significand_a$q;
         end
-        exponent_x = x[(32'h17)+:(8)];
-        exponent_y = y[(32'h17)+:(8)];
-        fraction_x = x[(32'h0)+:(23)];
-        fraction_y = y[(32'h0)+:(23)];
-        unlike = x[32'h1f] ^ y[32'h1f];
-        x_special = &exponent_x;
-        y_special = &exponent_y;
-        out_large$d = ((fraction_x) & 24'hffffff);
-        out_small$d = ((fraction_y) & 24'hffffff);
-        shift_x = 32'h1;
-        shift_y = 32'h1;
-        if (|exponent_x) begin
-            shift_x = exponent_x;
-            out_large$d = ((fraction_x) & 24'hffffff) | 32'h800000;
-        end
-        if (|exponent_y) begin
-            shift_y = exponent_y;
-            out_small$d = ((fraction_y) & 24'hffffff) | 32'h800000;
+        shift_y = shift_b$q;
+        out_small$d = significand_b$q;
+        if (a_is_small$q) begin
+            shift_y = shift_a$q;
+            out_small$d = significand_a$q;
         end
         out_exponent$d = shift_x;
         out_distance$d = shift_x - shift_y;
-        out_kind$d[(64'h0)+:(1)] = x[32'h1f];
-        out_kind$d[(64'h1)+:(1)] = unlike;
-        out_kind$d[(64'h2)+:(1)] = (x_special & |fraction_x) | (y_special & |fraction_y) | (x_special & y_special & unlike);
-        out_kind$d[(64'h3)+:(1)] = x_special;
         kind = out_kind$q;
         exponent = out_exponent$q;
         distance = out_distance$q;
@@ -5313,32 +6062,32 @@ module iswitch_accel$datapath$accumulator$adders$lane$3$unpack$a_is_large(d,q,cl
        q <= d;
     end
 endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$unpack$a_is_large
-module iswitch_accel$datapath$accumulator$adders$lane$3$unpack$held_a(d,q,clock);
+module iswitch_accel$datapath$accumulator$adders$lane$3$unpack$a_is_small(d,q,clock);
     // Module arguments
-    input wire  [31:0] d;
-    output reg  [31:0] q;
+    input wire  d;
+    output reg  q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 32'h0;
+       q = 1'h0;
     end
     always @(posedge clock) begin
        q <= d;
     end
-endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$unpack$held_a
-module iswitch_accel$datapath$accumulator$adders$lane$3$unpack$held_b(d,q,clock);
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$unpack$a_is_small
+module iswitch_accel$datapath$accumulator$adders$lane$3$unpack$held_kind(d,q,clock);
     // Module arguments
-    input wire  [31:0] d;
-    output reg  [31:0] q;
+    input wire  [3:0] d;
+    output reg  [3:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 32'h0;
+       q = 4'h0;
     end
     always @(posedge clock) begin
        q <= d;
     end
-endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$unpack$held_b
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$unpack$held_kind
 module iswitch_accel$datapath$accumulator$adders$lane$3$unpack$out_distance(d,q,clock);
     // Module arguments
     input wire  [7:0] d;
@@ -5404,6 +6153,84 @@ module iswitch_accel$datapath$accumulator$adders$lane$3$unpack$out_small(d,q,clo
        q <= d;
     end
 endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$unpack$out_small
+module iswitch_accel$datapath$accumulator$adders$lane$3$unpack$shift_a(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$unpack$shift_a
+module iswitch_accel$datapath$accumulator$adders$lane$3$unpack$shift_b(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$unpack$shift_b
+module iswitch_accel$datapath$accumulator$adders$lane$3$unpack$sign_a(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$unpack$sign_a
+module iswitch_accel$datapath$accumulator$adders$lane$3$unpack$sign_b(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$unpack$sign_b
+module iswitch_accel$datapath$accumulator$adders$lane$3$unpack$significand_a(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$unpack$significand_a
+module iswitch_accel$datapath$accumulator$adders$lane$3$unpack$significand_b(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$3$unpack$significand_b
 module iswitch_accel$datapath$accumulator$adders$lane$4(clock,a,b,sum);
     // Module arguments
     input wire  clock;
@@ -5546,8 +6373,11 @@ module iswitch_accel$datapath$accumulator$adders$lane$4$align(clock,kind_in,expo
     reg  lost_15;
     reg  lost_31;
     reg  all_lost;
-    reg  [27:0] augend;
-    reg  [27:0] addend;
+    reg  [28:0] augend;
+    reg  [28:0] addend;
+    reg  [28:0] complement;
+    reg  [28:0] sum;
+    reg  [28:0] shifted;
     // Sub module instances
     iswitch_accel$datapath$accumulator$adders$lane$4$align$aligned_kind aligned_kind(
         .d(aligned_kind$d),
@@ -5639,12 +6469,15 @@ module iswitch_accel$datapath$accumulator$adders$lane$4$align(clock,kind_in,expo
         aligned_kind$d = kind_in;
         aligned_exponent$d = exponent_in;
         aligned_large$d = larger;
-        augend = ((aligned_large$q) & 28'hfffffff) << 32'h3;
-        addend = ((aligned_small$q) & 28'hfffffff);
-        out_total$d = augend + addend;
+        shifted = ((aligned_large$q) & 29'h1fffffff) << 32'h4;
+        augend = shifted | 32'h1;
+        addend = ((aligned_small$q) & 29'h1fffffff) << 32'h1;
+        complement = addend;
         if (aligned_kind$q[(64'h1)+:(1)]) begin
-            out_total$d = augend - addend;
+            complement = ~addend;
         end
+        sum = augend + complement;
+        out_total$d = sum[(32'h1)+:(28)];
         out_kind$d = aligned_kind$q;
         out_exponent$d = aligned_exponent$q;
         kind = out_kind$q;
@@ -5775,6 +6608,23 @@ module iswitch_accel$datapath$accumulator$adders$lane$4$normalise(clock,kind_in,
     wire  [26:0] out_fraction$q;
     reg  out_fraction$clock;
     // Local signals
+    reg  [27:0] padded;
+    reg  [3:0] group$0;
+    reg  [3:0] group$1;
+    reg  [3:0] group$2;
+    reg  [3:0] group$3;
+    reg  [3:0] group$4;
+    reg  [3:0] group$5;
+    reg  [3:0] group$6;
+    reg  [4:0] within$0;
+    reg  [4:0] within$1;
+    reg  [4:0] within$2;
+    reg  [4:0] within$3;
+    reg  [4:0] within$4;
+    reg  [4:0] within$5;
+    reg  [4:0] within$6;
+    reg  [4:0] groups_before;
+    reg  [4:0] zeros_within;
     reg  [4:0] zeros;
     reg  [7:0] wide_zeros;
     reg  [7:0] most;
@@ -5839,88 +6689,115 @@ module iswitch_accel$datapath$accumulator$adders$lane$4$normalise(clock,kind_in,
         out_kind$d = out_kind$q;
         out_exponent$d = out_exponent$q;
         out_fraction$d = out_fraction$q;
-        zeros = 32'h1f;
-        if (total[0]) begin
-            zeros = (32'h1a - 0);
+        padded = total << 32'h1;
+        groups_before = 32'h1c;
+        zeros_within = 32'h3;
+        group$0 = padded[(32'h4 * 0)+:(4)];
+        within$0 = 32'h3;
+        if (group$0[32'h1]) begin
+            within$0 = 32'h2;
         end
-        if (total[1]) begin
-            zeros = (32'h1a - 1);
+        if (group$0[32'h2]) begin
+            within$0 = 32'h1;
         end
-        if (total[2]) begin
-            zeros = (32'h1a - 2);
+        if (group$0[32'h3]) begin
+            within$0 = 32'h0;
         end
-        if (total[3]) begin
-            zeros = (32'h1a - 3);
+        if (|group$0) begin
+            groups_before = (32'h4 * (32'h6 - 0));
+            zeros_within = within$0;
         end
-        if (total[4]) begin
-            zeros = (32'h1a - 4);
+        group$1 = padded[(32'h4 * 1)+:(4)];
+        within$1 = 32'h3;
+        if (group$1[32'h1]) begin
+            within$1 = 32'h2;
         end
-        if (total[5]) begin
-            zeros = (32'h1a - 5);
+        if (group$1[32'h2]) begin
+            within$1 = 32'h1;
         end
-        if (total[6]) begin
-            zeros = (32'h1a - 6);
+        if (group$1[32'h3]) begin
+            within$1 = 32'h0;
         end
-        if (total[7]) begin
-            zeros = (32'h1a - 7);
+        if (|group$1) begin
+            groups_before = (32'h4 * (32'h6 - 1));
+            zeros_within = within$1;
         end
-        if (total[8]) begin
-            zeros = (32'h1a - 8);
+        group$2 = padded[(32'h4 * 2)+:(4)];
+        within$2 = 32'h3;
+        if (group$2[32'h1]) begin
+            within$2 = 32'h2;
         end
-        if (total[9]) begin
-            zeros = (32'h1a - 9);
+        if (group$2[32'h2]) begin
+            within$2 = 32'h1;
         end
-        if (total[10]) begin
-            zeros = (32'h1a - 10);
+        if (group$2[32'h3]) begin
+            within$2 = 32'h0;
         end
-        if (total[11]) begin
-            zeros = (32'h1a - 11);
+        if (|group$2) begin
+            groups_before = (32'h4 * (32'h6 - 2));
+            zeros_within = within$2;
         end
-        if (total[12]) begin
-            zeros = (32'h1a - 12);
+        group$3 = padded[(32'h4 * 3)+:(4)];
+        within$3 = 32'h3;
+        if (group$3[32'h1]) begin
+            within$3 = 32'h2;
         end
-        if (total[13]) begin
-            zeros = (32'h1a - 13);
+        if (group$3[32'h2]) begin
+            within$3 = 32'h1;
         end
-        if (total[14]) begin
-            zeros = (32'h1a - 14);
+        if (group$3[32'h3]) begin
+            within$3 = 32'h0;
         end
-        if (total[15]) begin
-            zeros = (32'h1a - 15);
+        if (|group$3) begin
+            groups_before = (32'h4 * (32'h6 - 3));
+            zeros_within = within$3;
         end
-        if (total[16]) begin
-            zeros = (32'h1a - 16);
+        group$4 = padded[(32'h4 * 4)+:(4)];
+        within$4 = 32'h3;
+        if (group$4[32'h1]) begin
+            within$4 = 32'h2;
         end
-        if (total[17]) begin
-            zeros = (32'h1a - 17);
+        if (group$4[32'h2]) begin
+            within$4 = 32'h1;
         end
-        if (total[18]) begin
-            zeros = (32'h1a - 18);
+        if (group$4[32'h3]) begin
+            within$4 = 32'h0;
         end
-        if (total[19]) begin
-            zeros = (32'h1a - 19);
+        if (|group$4) begin
+            groups_before = (32'h4 * (32'h6 - 4));
+            zeros_within = within$4;
         end
-        if (total[20]) begin
-            zeros = (32'h1a - 20);
+        group$5 = padded[(32'h4 * 5)+:(4)];
+        within$5 = 32'h3;
+        if (group$5[32'h1]) begin
+            within$5 = 32'h2;
         end
-        if (total[21]) begin
-            zeros = (32'h1a - 21);
+        if (group$5[32'h2]) begin
+            within$5 = 32'h1;
         end
-        if (total[22]) begin
-            zeros = (32'h1a - 22);
+        if (group$5[32'h3]) begin
+            within$5 = 32'h0;
         end
-        if (total[23]) begin
-            zeros = (32'h1a - 23);
+        if (|group$5) begin
+            groups_before = (32'h4 * (32'h6 - 5));
+            zeros_within = within$5;
         end
-        if (total[24]) begin
-            zeros = (32'h1a - 24);
+        group$6 = padded[(32'h4 * 6)+:(4)];
+        within$6 = 32'h3;
+        if (group$6[32'h1]) begin
+            within$6 = 32'h2;
         end
-        if (total[25]) begin
-            zeros = (32'h1a - 25);
+        if (group$6[32'h2]) begin
+            within$6 = 32'h1;
         end
-        if (total[26]) begin
-            zeros = (32'h1a - 26);
+        if (group$6[32'h3]) begin
+            within$6 = 32'h0;
         end
+        if (|group$6) begin
+            groups_before = (32'h4 * (32'h6 - 6));
+            zeros_within = within$6;
+        end
+        zeros = groups_before | zeros_within;
         most = exponent_in - 32'h1;
         wide_zeros = ((zeros) & 8'hff);
         shift$d = zeros;
@@ -6077,7 +6954,8 @@ module iswitch_accel$datapath$accumulator$adders$lane$4$round(clock,kind,exponen
     reg  [30:0] truncated;
     reg  up;
     reg  [30:0] rounded;
-    reg  [7:0] top;
+    reg  largest;
+    reg  overflows;
     reg  [31:0] magnitude;
     reg  [31:0] sign;
     // Sub module instances
@@ -6097,13 +6975,11 @@ module iswitch_accel$datapath$accumulator$adders$lane$4$round(clock,kind,exponen
             truncated = ((kept) & 31'h7fffffff) | field;
         end
         up = fraction[32'h2] & (fraction[32'h3] | fraction[32'h1] | fraction[32'h0]);
-        rounded = truncated;
-        if (up) begin
-            rounded = truncated + 32'h1;
-        end
-        top = rounded[(32'h17)+:(8)];
+        rounded = truncated + ((up) & 31'h7fffffff);
+        largest = (exponent == 32'hfe) & &kept;
+        overflows = fraction[32'h1a] & (&exponent | (largest & up));
         magnitude = ((rounded) & 32'hffffffff);
-        if (&top | kind[(64'h3)+:(1)]) begin
+        if (overflows | kind[(64'h3)+:(1)]) begin
             magnitude = 32'h7f800000;
         end
         sign = ((kind[(64'h0)+:(1)]) & 32'hffffffff) << 32'h1f;
@@ -6138,15 +7014,33 @@ module iswitch_accel$datapath$accumulator$adders$lane$4$unpack(clock,a,b,kind,ex
     output reg  [23:0] larger;
     output reg  [23:0] smaller;
     // Stub signals
-    reg  [31:0] held_a$d;
-    wire  [31:0] held_a$q;
-    reg  held_a$clock;
-    reg  [31:0] held_b$d;
-    wire  [31:0] held_b$q;
-    reg  held_b$clock;
     reg  a_is_large$d;
     wire  a_is_large$q;
     reg  a_is_large$clock;
+    reg  a_is_small$d;
+    wire  a_is_small$q;
+    reg  a_is_small$clock;
+    reg  [3:0] held_kind$d;
+    wire  [3:0] held_kind$q;
+    reg  held_kind$clock;
+    reg  sign_a$d;
+    wire  sign_a$q;
+    reg  sign_a$clock;
+    reg  sign_b$d;
+    wire  sign_b$q;
+    reg  sign_b$clock;
+    reg  [7:0] shift_a$d;
+    wire  [7:0] shift_a$q;
+    reg  shift_a$clock;
+    reg  [7:0] shift_b$d;
+    wire  [7:0] shift_b$q;
+    reg  shift_b$clock;
+    reg  [23:0] significand_a$d;
+    wire  [23:0] significand_a$q;
+    reg  significand_a$clock;
+    reg  [23:0] significand_b$d;
+    wire  [23:0] significand_b$q;
+    reg  significand_b$clock;
     reg  [3:0] out_kind$d;
     wire  [3:0] out_kind$q;
     reg  out_kind$clock;
@@ -6165,32 +7059,61 @@ module iswitch_accel$datapath$accumulator$adders$lane$4$unpack(clock,a,b,kind,ex
     // Local signals
     reg  [30:0] magnitude_a;
     reg  [30:0] magnitude_b;
-    reg  [31:0] x;
-    reg  [31:0] y;
-    reg  [7:0] exponent_x;
-    reg  [7:0] exponent_y;
-    reg  [22:0] fraction_x;
-    reg  [22:0] fraction_y;
+    reg  at_least;
+    reg  [7:0] exponent_a;
+    reg  [7:0] exponent_b;
+    reg  [22:0] fraction_a;
+    reg  [22:0] fraction_b;
+    reg  a_special;
+    reg  b_special;
+    reg  unlike;
     reg  [7:0] shift_x;
     reg  [7:0] shift_y;
-    reg  unlike;
-    reg  x_special;
-    reg  y_special;
     // Sub module instances
-    iswitch_accel$datapath$accumulator$adders$lane$4$unpack$held_a held_a(
-        .d(held_a$d),
-        .q(held_a$q),
-        .clock(held_a$clock)
-    );
-    iswitch_accel$datapath$accumulator$adders$lane$4$unpack$held_b held_b(
-        .d(held_b$d),
-        .q(held_b$q),
-        .clock(held_b$clock)
-    );
     iswitch_accel$datapath$accumulator$adders$lane$4$unpack$a_is_large a_is_large(
         .d(a_is_large$d),
         .q(a_is_large$q),
         .clock(a_is_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$unpack$a_is_small a_is_small(
+        .d(a_is_small$d),
+        .q(a_is_small$q),
+        .clock(a_is_small$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$unpack$held_kind held_kind(
+        .d(held_kind$d),
+        .q(held_kind$q),
+        .clock(held_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$unpack$sign_a sign_a(
+        .d(sign_a$d),
+        .q(sign_a$q),
+        .clock(sign_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$unpack$sign_b sign_b(
+        .d(sign_b$d),
+        .q(sign_b$q),
+        .clock(sign_b$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$unpack$shift_a shift_a(
+        .d(shift_a$d),
+        .q(shift_a$q),
+        .clock(shift_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$unpack$shift_b shift_b(
+        .d(shift_b$d),
+        .q(shift_b$q),
+        .clock(shift_b$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$unpack$significand_a significand_a(
+        .d(significand_a$d),
+        .q(significand_a$q),
+        .clock(significand_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$4$unpack$significand_b significand_b(
+        .d(significand_b$d),
+        .q(significand_b$q),
+        .clock(significand_b$clock)
     );
     iswitch_accel$datapath$accumulator$adders$lane$4$unpack$out_kind out_kind(
         .d(out_kind$d),
@@ -6219,58 +7142,81 @@ module iswitch_accel$datapath$accumulator$adders$lane$4$unpack(clock,a,b,kind,ex
     );
     // Update code
     always @(*) begin
-        held_a$clock = clock;
-        held_b$clock = clock;
         a_is_large$clock = clock;
+        a_is_small$clock = clock;
+        held_kind$clock = clock;
+        sign_a$clock = clock;
+        sign_b$clock = clock;
+        shift_a$clock = clock;
+        shift_b$clock = clock;
+        a_is_large$d = a_is_large$q;
+        a_is_small$d = a_is_small$q;
+        held_kind$d = held_kind$q;
+        sign_a$d = sign_a$q;
+        sign_b$d = sign_b$q;
+        shift_a$d = shift_a$q;
+        shift_b$d = shift_b$q;
+        significand_a$clock = clock;
+        significand_b$clock = clock;
+        significand_a$d = significand_a$q;
+        significand_b$d = significand_b$q;
         out_kind$clock = clock;
         out_exponent$clock = clock;
         out_distance$clock = clock;
-        held_a$d = held_a$q;
-        held_b$d = held_b$q;
-        a_is_large$d = a_is_large$q;
+        out_large$clock = clock;
+        out_small$clock = clock;
         out_kind$d = out_kind$q;
         out_exponent$d = out_exponent$q;
         out_distance$d = out_distance$q;
-        out_large$clock = clock;
-        out_small$clock = clock;
         out_large$d = out_large$q;
         out_small$d = out_small$q;
         magnitude_a = a[(32'h0)+:(31)];
         magnitude_b = b[(32'h0)+:(31)];
-        a_is_large$d = magnitude_a >= magnitude_b;
-        held_a$d = a;
-        held_b$d = b;
-        x = held_b$q;
-        y = held_a$q;
+        at_least = magnitude_a >= magnitude_b;
+        a_is_large$d = at_least;
+        a_is_small$d = ~at_least;
+        exponent_a = a[(32'h17)+:(8)];
+        exponent_b = b[(32'h17)+:(8)];
+        fraction_a = a[(32'h0)+:(23)];
+        fraction_b = b[(32'h0)+:(23)];
+        shift_a$d = 32'h1;
+        shift_b$d = 32'h1;
+        significand_a$d = ((fraction_a) & 24'hffffff);
+        significand_b$d = ((fraction_b) & 24'hffffff);
+        if (|exponent_a) begin
+            shift_a$d = exponent_a;
+            significand_a$d = ((fraction_a) & 24'hffffff) | 32'h800000;
+        end
+        if (|exponent_b) begin
+            shift_b$d = exponent_b;
+            significand_b$d = ((fraction_b) & 24'hffffff) | 32'h800000;
+        end
+        sign_a$d = a[32'h1f];
+        sign_b$d = b[32'h1f];
+        unlike = a[32'h1f] ^ b[32'h1f];
+        a_special = &exponent_a;
+        b_special = &exponent_b;
+        held_kind$d[(64'h0)+:(1)] = 1'b0;
+        held_kind$d[(64'h1)+:(1)] = unlike;
+        held_kind$d[(64'h2)+:(1)] = (a_special & |fraction_a) | (b_special & |fraction_b) | (a_special & b_special & unlike);
+        held_kind$d[(64'h3)+:(1)] = a_special | b_special;
+        out_kind$d = held_kind$q;
+        out_kind$d[(64'h0)+:(1)] = sign_b$q;
+        shift_x = shift_b$q;
+        out_large$d = significand_b$q;
         if (a_is_large$q) begin
-            x = held_a$q;
-            y = held_b$q;
+            out_kind$d[(64'h0)+:(1)] = sign_a$q;
+            shift_x = shift_a$q;
+            out_large$d = significand_a$q;
         end
-        exponent_x = x[(32'h17)+:(8)];
-        exponent_y = y[(32'h17)+:(8)];
-        fraction_x = x[(32'h0)+:(23)];
-        fraction_y = y[(32'h0)+:(23)];
-        unlike = x[32'h1f] ^ y[32'h1f];
-        x_special = &exponent_x;
-        y_special = &exponent_y;
-        out_large$d = ((fraction_x) & 24'hffffff);
-        out_small$d = ((fraction_y) & 24'hffffff);
-        shift_x = 32'h1;
-        shift_y = 32'h1;
-        if (|exponent_x) begin
-            shift_x = exponent_x;
-            out_large$d = ((fraction_x) & 24'hffffff) | 32'h800000;
-        end
-        if (|exponent_y) begin
-            shift_y = exponent_y;
-            out_small$d = ((fraction_y) & 24'hffffff) | 32'h800000;
+        shift_y = shift_b$q;
+        out_small$d = significand_b$q;
+        if (a_is_small$q) begin
+            shift_y = shift_a$q;
+            out_small$d = significand_a$q;
         end
         out_exponent$d = shift_x;
         out_distance$d = shift_x - shift_y;
-        out_kind$d[(64'h0)+:(1)] = x[32'h1f];
-        out_kind$d[(64'h1)+:(1)] = unlike;
-        out_kind$d[(64'h2)+:(1)] = (x_special & |fraction_x) | (y_special & |fraction_y) | (x_special & y_special & unlike);
-        out_kind$d[(64'h3)+:(1)] = x_special;
         kind = out_kind$q;
         exponent = out_exponent$q;
         distance = out_distance$q;
@@ -6291,32 +7237,32 @@ module iswitch_accel$datapath$accumulator$adders$lane$4$unpack$a_is_large(d,q,cl
        q <= d;
     end
 endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$unpack$a_is_large
-module iswitch_accel$datapath$accumulator$adders$lane$4$unpack$held_a(d,q,clock);
+module iswitch_accel$datapath$accumulator$adders$lane$4$unpack$a_is_small(d,q,clock);
     // Module arguments
-    input wire  [31:0] d;
-    output reg  [31:0] q;
+    input wire  d;
+    output reg  q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 32'h0;
+       q = 1'h0;
     end
     always @(posedge clock) begin
        q <= d;
     end
-endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$unpack$held_a
-module iswitch_accel$datapath$accumulator$adders$lane$4$unpack$held_b(d,q,clock);
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$unpack$a_is_small
+module iswitch_accel$datapath$accumulator$adders$lane$4$unpack$held_kind(d,q,clock);
     // Module arguments
-    input wire  [31:0] d;
-    output reg  [31:0] q;
+    input wire  [3:0] d;
+    output reg  [3:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 32'h0;
+       q = 4'h0;
     end
     always @(posedge clock) begin
        q <= d;
     end
-endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$unpack$held_b
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$unpack$held_kind
 module iswitch_accel$datapath$accumulator$adders$lane$4$unpack$out_distance(d,q,clock);
     // Module arguments
     input wire  [7:0] d;
@@ -6382,6 +7328,84 @@ module iswitch_accel$datapath$accumulator$adders$lane$4$unpack$out_small(d,q,clo
        q <= d;
     end
 endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$unpack$out_small
+module iswitch_accel$datapath$accumulator$adders$lane$4$unpack$shift_a(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$unpack$shift_a
+module iswitch_accel$datapath$accumulator$adders$lane$4$unpack$shift_b(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$unpack$shift_b
+module iswitch_accel$datapath$accumulator$adders$lane$4$unpack$sign_a(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$unpack$sign_a
+module iswitch_accel$datapath$accumulator$adders$lane$4$unpack$sign_b(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$unpack$sign_b
+module iswitch_accel$datapath$accumulator$adders$lane$4$unpack$significand_a(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$unpack$significand_a
+module iswitch_accel$datapath$accumulator$adders$lane$4$unpack$significand_b(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$4$unpack$significand_b
 module iswitch_accel$datapath$accumulator$adders$lane$5(clock,a,b,sum);
     // Module arguments
     input wire  clock;
@@ -6524,8 +7548,11 @@ module iswitch_accel$datapath$accumulator$adders$lane$5$align(clock,kind_in,expo
     reg  lost_15;
     reg  lost_31;
     reg  all_lost;
-    reg  [27:0] augend;
-    reg  [27:0] addend;
+    reg  [28:0] augend;
+    reg  [28:0] addend;
+    reg  [28:0] complement;
+    reg  [28:0] sum;
+    reg  [28:0] shifted;
     // Sub module instances
     iswitch_accel$datapath$accumulator$adders$lane$5$align$aligned_kind aligned_kind(
         .d(aligned_kind$d),
@@ -6617,12 +7644,15 @@ module iswitch_accel$datapath$accumulator$adders$lane$5$align(clock,kind_in,expo
         aligned_kind$d = kind_in;
         aligned_exponent$d = exponent_in;
         aligned_large$d = larger;
-        augend = ((aligned_large$q) & 28'hfffffff) << 32'h3;
-        addend = ((aligned_small$q) & 28'hfffffff);
-        out_total$d = augend + addend;
+        shifted = ((aligned_large$q) & 29'h1fffffff) << 32'h4;
+        augend = shifted | 32'h1;
+        addend = ((aligned_small$q) & 29'h1fffffff) << 32'h1;
+        complement = addend;
         if (aligned_kind$q[(64'h1)+:(1)]) begin
-            out_total$d = augend - addend;
+            complement = ~addend;
         end
+        sum = augend + complement;
+        out_total$d = sum[(32'h1)+:(28)];
         out_kind$d = aligned_kind$q;
         out_exponent$d = aligned_exponent$q;
         kind = out_kind$q;
@@ -6753,6 +7783,23 @@ module iswitch_accel$datapath$accumulator$adders$lane$5$normalise(clock,kind_in,
     wire  [26:0] out_fraction$q;
     reg  out_fraction$clock;
     // Local signals
+    reg  [27:0] padded;
+    reg  [3:0] group$0;
+    reg  [3:0] group$1;
+    reg  [3:0] group$2;
+    reg  [3:0] group$3;
+    reg  [3:0] group$4;
+    reg  [3:0] group$5;
+    reg  [3:0] group$6;
+    reg  [4:0] within$0;
+    reg  [4:0] within$1;
+    reg  [4:0] within$2;
+    reg  [4:0] within$3;
+    reg  [4:0] within$4;
+    reg  [4:0] within$5;
+    reg  [4:0] within$6;
+    reg  [4:0] groups_before;
+    reg  [4:0] zeros_within;
     reg  [4:0] zeros;
     reg  [7:0] wide_zeros;
     reg  [7:0] most;
@@ -6817,88 +7864,115 @@ module iswitch_accel$datapath$accumulator$adders$lane$5$normalise(clock,kind_in,
         out_kind$d = out_kind$q;
         out_exponent$d = out_exponent$q;
         out_fraction$d = out_fraction$q;
-        zeros = 32'h1f;
-        if (total[0]) begin
-            zeros = (32'h1a - 0);
+        padded = total << 32'h1;
+        groups_before = 32'h1c;
+        zeros_within = 32'h3;
+        group$0 = padded[(32'h4 * 0)+:(4)];
+        within$0 = 32'h3;
+        if (group$0[32'h1]) begin
+            within$0 = 32'h2;
         end
-        if (total[1]) begin
-            zeros = (32'h1a - 1);
+        if (group$0[32'h2]) begin
+            within$0 = 32'h1;
         end
-        if (total[2]) begin
-            zeros = (32'h1a - 2);
+        if (group$0[32'h3]) begin
+            within$0 = 32'h0;
         end
-        if (total[3]) begin
-            zeros = (32'h1a - 3);
+        if (|group$0) begin
+            groups_before = (32'h4 * (32'h6 - 0));
+            zeros_within = within$0;
         end
-        if (total[4]) begin
-            zeros = (32'h1a - 4);
+        group$1 = padded[(32'h4 * 1)+:(4)];
+        within$1 = 32'h3;
+        if (group$1[32'h1]) begin
+            within$1 = 32'h2;
         end
-        if (total[5]) begin
-            zeros = (32'h1a - 5);
+        if (group$1[32'h2]) begin
+            within$1 = 32'h1;
         end
-        if (total[6]) begin
-            zeros = (32'h1a - 6);
+        if (group$1[32'h3]) begin
+            within$1 = 32'h0;
         end
-        if (total[7]) begin
-            zeros = (32'h1a - 7);
+        if (|group$1) begin
+            groups_before = (32'h4 * (32'h6 - 1));
+            zeros_within = within$1;
         end
-        if (total[8]) begin
-            zeros = (32'h1a - 8);
+        group$2 = padded[(32'h4 * 2)+:(4)];
+        within$2 = 32'h3;
+        if (group$2[32'h1]) begin
+            within$2 = 32'h2;
         end
-        if (total[9]) begin
-            zeros = (32'h1a - 9);
+        if (group$2[32'h2]) begin
+            within$2 = 32'h1;
         end
-        if (total[10]) begin
-            zeros = (32'h1a - 10);
+        if (group$2[32'h3]) begin
+            within$2 = 32'h0;
         end
-        if (total[11]) begin
-            zeros = (32'h1a - 11);
+        if (|group$2) begin
+            groups_before = (32'h4 * (32'h6 - 2));
+            zeros_within = within$2;
         end
-        if (total[12]) begin
-            zeros = (32'h1a - 12);
+        group$3 = padded[(32'h4 * 3)+:(4)];
+        within$3 = 32'h3;
+        if (group$3[32'h1]) begin
+            within$3 = 32'h2;
         end
-        if (total[13]) begin
-            zeros = (32'h1a - 13);
+        if (group$3[32'h2]) begin
+            within$3 = 32'h1;
         end
-        if (total[14]) begin
-            zeros = (32'h1a - 14);
+        if (group$3[32'h3]) begin
+            within$3 = 32'h0;
         end
-        if (total[15]) begin
-            zeros = (32'h1a - 15);
+        if (|group$3) begin
+            groups_before = (32'h4 * (32'h6 - 3));
+            zeros_within = within$3;
         end
-        if (total[16]) begin
-            zeros = (32'h1a - 16);
+        group$4 = padded[(32'h4 * 4)+:(4)];
+        within$4 = 32'h3;
+        if (group$4[32'h1]) begin
+            within$4 = 32'h2;
         end
-        if (total[17]) begin
-            zeros = (32'h1a - 17);
+        if (group$4[32'h2]) begin
+            within$4 = 32'h1;
         end
-        if (total[18]) begin
-            zeros = (32'h1a - 18);
+        if (group$4[32'h3]) begin
+            within$4 = 32'h0;
         end
-        if (total[19]) begin
-            zeros = (32'h1a - 19);
+        if (|group$4) begin
+            groups_before = (32'h4 * (32'h6 - 4));
+            zeros_within = within$4;
         end
-        if (total[20]) begin
-            zeros = (32'h1a - 20);
+        group$5 = padded[(32'h4 * 5)+:(4)];
+        within$5 = 32'h3;
+        if (group$5[32'h1]) begin
+            within$5 = 32'h2;
         end
-        if (total[21]) begin
-            zeros = (32'h1a - 21);
+        if (group$5[32'h2]) begin
+            within$5 = 32'h1;
         end
-        if (total[22]) begin
-            zeros = (32'h1a - 22);
+        if (group$5[32'h3]) begin
+            within$5 = 32'h0;
         end
-        if (total[23]) begin
-            zeros = (32'h1a - 23);
+        if (|group$5) begin
+            groups_before = (32'h4 * (32'h6 - 5));
+            zeros_within = within$5;
         end
-        if (total[24]) begin
-            zeros = (32'h1a - 24);
+        group$6 = padded[(32'h4 * 6)+:(4)];
+        within$6 = 32'h3;
+        if (group$6[32'h1]) begin
+            within$6 = 32'h2;
         end
-        if (total[25]) begin
-            zeros = (32'h1a - 25);
+        if (group$6[32'h2]) begin
+            within$6 = 32'h1;
         end
-        if (total[26]) begin
-            zeros = (32'h1a - 26);
+        if (group$6[32'h3]) begin
+            within$6 = 32'h0;
         end
+        if (|group$6) begin
+            groups_before = (32'h4 * (32'h6 - 6));
+            zeros_within = within$6;
+        end
+        zeros = groups_before | zeros_within;
         most = exponent_in - 32'h1;
         wide_zeros = ((zeros) & 8'hff);
         shift$d = zeros;
@@ -7055,7 +8129,8 @@ module iswitch_accel$datapath$accumulator$adders$lane$5$round(clock,kind,exponen
     reg  [30:0] truncated;
     reg  up;
     reg  [30:0] rounded;
-    reg  [7:0] top;
+    reg  largest;
+    reg  overflows;
     reg  [31:0] magnitude;
     reg  [31:0] sign;
     // Sub module instances
@@ -7075,13 +8150,11 @@ module iswitch_accel$datapath$accumulator$adders$lane$5$round(clock,kind,exponen
             truncated = ((kept) & 31'h7fffffff) | field;
         end
         up = fraction[32'h2] & (fraction[32'h3] | fraction[32'h1] | fraction[32'h0]);
-        rounded = truncated;
-        if (up) begin
-            rounded = truncated + 32'h1;
-        end
-        top = rounded[(32'h17)+:(8)];
+        rounded = truncated + ((up) & 31'h7fffffff);
+        largest = (exponent == 32'hfe) & &kept;
+        overflows = fraction[32'h1a] & (&exponent | (largest & up));
         magnitude = ((rounded) & 32'hffffffff);
-        if (&top | kind[(64'h3)+:(1)]) begin
+        if (overflows | kind[(64'h3)+:(1)]) begin
             magnitude = 32'h7f800000;
         end
         sign = ((kind[(64'h0)+:(1)]) & 32'hffffffff) << 32'h1f;
@@ -7116,15 +8189,33 @@ module iswitch_accel$datapath$accumulator$adders$lane$5$unpack(clock,a,b,kind,ex
     output reg  [23:0] larger;
     output reg  [23:0] smaller;
     // Stub signals
-    reg  [31:0] held_a$d;
-    wire  [31:0] held_a$q;
-    reg  held_a$clock;
-    reg  [31:0] held_b$d;
-    wire  [31:0] held_b$q;
-    reg  held_b$clock;
     reg  a_is_large$d;
     wire  a_is_large$q;
     reg  a_is_large$clock;
+    reg  a_is_small$d;
+    wire  a_is_small$q;
+    reg  a_is_small$clock;
+    reg  [3:0] held_kind$d;
+    wire  [3:0] held_kind$q;
+    reg  held_kind$clock;
+    reg  sign_a$d;
+    wire  sign_a$q;
+    reg  sign_a$clock;
+    reg  sign_b$d;
+    wire  sign_b$q;
+    reg  sign_b$clock;
+    reg  [7:0] shift_a$d;
+    wire  [7:0] shift_a$q;
+    reg  shift_a$clock;
+    reg  [7:0] shift_b$d;
+    wire  [7:0] shift_b$q;
+    reg  shift_b$clock;
+    reg  [23:0] significand_a$d;
+    wire  [23:0] significand_a$q;
+    reg  significand_a$clock;
+    reg  [23:0] significand_b$d;
+    wire  [23:0] significand_b$q;
+    reg  significand_b$clock;
     reg  [3:0] out_kind$d;
     wire  [3:0] out_kind$q;
     reg  out_kind$clock;
@@ -7143,32 +8234,61 @@ module iswitch_accel$datapath$accumulator$adders$lane$5$unpack(clock,a,b,kind,ex
     // Local signals
     reg  [30:0] magnitude_a;
     reg  [30:0] magnitude_b;
-    reg  [31:0] x;
-    reg  [31:0] y;
-    reg  [7:0] exponent_x;
-    reg  [7:0] exponent_y;
-    reg  [22:0] fraction_x;
-    reg  [22:0] fraction_y;
+    reg  at_least;
+    reg  [7:0] exponent_a;
+    reg  [7:0] exponent_b;
+    reg  [22:0] fraction_a;
+    reg  [22:0] fraction_b;
+    reg  a_special;
+    reg  b_special;
+    reg  unlike;
     reg  [7:0] shift_x;
     reg  [7:0] shift_y;
-    reg  unlike;
-    reg  x_special;
-    reg  y_special;
     // Sub module instances
-    iswitch_accel$datapath$accumulator$adders$lane$5$unpack$held_a held_a(
-        .d(held_a$d),
-        .q(held_a$q),
-        .clock(held_a$clock)
-    );
-    iswitch_accel$datapath$accumulator$adders$lane$5$unpack$held_b held_b(
-        .d(held_b$d),
-        .q(held_b$q),
-        .clock(held_b$clock)
-    );
     iswitch_accel$datapath$accumulator$adders$lane$5$unpack$a_is_large a_is_large(
         .d(a_is_large$d),
         .q(a_is_large$q),
         .clock(a_is_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$unpack$a_is_small a_is_small(
+        .d(a_is_small$d),
+        .q(a_is_small$q),
+        .clock(a_is_small$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$unpack$held_kind held_kind(
+        .d(held_kind$d),
+        .q(held_kind$q),
+        .clock(held_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$unpack$sign_a sign_a(
+        .d(sign_a$d),
+        .q(sign_a$q),
+        .clock(sign_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$unpack$sign_b sign_b(
+        .d(sign_b$d),
+        .q(sign_b$q),
+        .clock(sign_b$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$unpack$shift_a shift_a(
+        .d(shift_a$d),
+        .q(shift_a$q),
+        .clock(shift_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$unpack$shift_b shift_b(
+        .d(shift_b$d),
+        .q(shift_b$q),
+        .clock(shift_b$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$unpack$significand_a significand_a(
+        .d(significand_a$d),
+        .q(significand_a$q),
+        .clock(significand_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$5$unpack$significand_b significand_b(
+        .d(significand_b$d),
+        .q(significand_b$q),
+        .clock(significand_b$clock)
     );
     iswitch_accel$datapath$accumulator$adders$lane$5$unpack$out_kind out_kind(
         .d(out_kind$d),
@@ -7197,58 +8317,81 @@ module iswitch_accel$datapath$accumulator$adders$lane$5$unpack(clock,a,b,kind,ex
     );
     // Update code
     always @(*) begin
-        held_a$clock = clock;
-        held_b$clock = clock;
         a_is_large$clock = clock;
+        a_is_small$clock = clock;
+        held_kind$clock = clock;
+        sign_a$clock = clock;
+        sign_b$clock = clock;
+        shift_a$clock = clock;
+        shift_b$clock = clock;
+        a_is_large$d = a_is_large$q;
+        a_is_small$d = a_is_small$q;
+        held_kind$d = held_kind$q;
+        sign_a$d = sign_a$q;
+        sign_b$d = sign_b$q;
+        shift_a$d = shift_a$q;
+        shift_b$d = shift_b$q;
+        significand_a$clock = clock;
+        significand_b$clock = clock;
+        significand_a$d = significand_a$q;
+        significand_b$d = significand_b$q;
         out_kind$clock = clock;
         out_exponent$clock = clock;
         out_distance$clock = clock;
-        held_a$d = held_a$q;
-        held_b$d = held_b$q;
-        a_is_large$d = a_is_large$q;
+        out_large$clock = clock;
+        out_small$clock = clock;
         out_kind$d = out_kind$q;
         out_exponent$d = out_exponent$q;
         out_distance$d = out_distance$q;
-        out_large$clock = clock;
-        out_small$clock = clock;
         out_large$d = out_large$q;
         out_small$d = out_small$q;
         magnitude_a = a[(32'h0)+:(31)];
         magnitude_b = b[(32'h0)+:(31)];
-        a_is_large$d = magnitude_a >= magnitude_b;
-        held_a$d = a;
-        held_b$d = b;
-        x = held_b$q;
-        y = held_a$q;
+        at_least = magnitude_a >= magnitude_b;
+        a_is_large$d = at_least;
+        a_is_small$d = ~at_least;
+        exponent_a = a[(32'h17)+:(8)];
+        exponent_b = b[(32'h17)+:(8)];
+        fraction_a = a[(32'h0)+:(23)];
+        fraction_b = b[(32'h0)+:(23)];
+        shift_a$d = 32'h1;
+        shift_b$d = 32'h1;
+        significand_a$d = ((fraction_a) & 24'hffffff);
+        significand_b$d = ((fraction_b) & 24'hffffff);
+        if (|exponent_a) begin
+            shift_a$d = exponent_a;
+            significand_a$d = ((fraction_a) & 24'hffffff) | 32'h800000;
+        end
+        if (|exponent_b) begin
+            shift_b$d = exponent_b;
+            significand_b$d = ((fraction_b) & 24'hffffff) | 32'h800000;
+        end
+        sign_a$d = a[32'h1f];
+        sign_b$d = b[32'h1f];
+        unlike = a[32'h1f] ^ b[32'h1f];
+        a_special = &exponent_a;
+        b_special = &exponent_b;
+        held_kind$d[(64'h0)+:(1)] = 1'b0;
+        held_kind$d[(64'h1)+:(1)] = unlike;
+        held_kind$d[(64'h2)+:(1)] = (a_special & |fraction_a) | (b_special & |fraction_b) | (a_special & b_special & unlike);
+        held_kind$d[(64'h3)+:(1)] = a_special | b_special;
+        out_kind$d = held_kind$q;
+        out_kind$d[(64'h0)+:(1)] = sign_b$q;
+        shift_x = shift_b$q;
+        out_large$d = significand_b$q;
         if (a_is_large$q) begin
-            x = held_a$q;
-            y = held_b$q;
+            out_kind$d[(64'h0)+:(1)] = sign_a$q;
+            shift_x = shift_a$q;
+            out_large$d = significand_a$q;
         end
-        exponent_x = x[(32'h17)+:(8)];
-        exponent_y = y[(32'h17)+:(8)];
-        fraction_x = x[(32'h0)+:(23)];
-        fraction_y = y[(32'h0)+:(23)];
-        unlike = x[32'h1f] ^ y[32'h1f];
-        x_special = &exponent_x;
-        y_special = &exponent_y;
-        out_large$d = ((fraction_x) & 24'hffffff);
-        out_small$d = ((fraction_y) & 24'hffffff);
-        shift_x = 32'h1;
-        shift_y = 32'h1;
-        if (|exponent_x) begin
-            shift_x = exponent_x;
-            out_large$d = ((fraction_x) & 24'hffffff) | 32'h800000;
-        end
-        if (|exponent_y) begin
-            shift_y = exponent_y;
-            out_small$d = ((fraction_y) & 24'hffffff) | 32'h800000;
+        shift_y = shift_b$q;
+        out_small$d = significand_b$q;
+        if (a_is_small$q) begin
+            shift_y = shift_a$q;
+            out_small$d = significand_a$q;
         end
         out_exponent$d = shift_x;
         out_distance$d = shift_x - shift_y;
-        out_kind$d[(64'h0)+:(1)] = x[32'h1f];
-        out_kind$d[(64'h1)+:(1)] = unlike;
-        out_kind$d[(64'h2)+:(1)] = (x_special & |fraction_x) | (y_special & |fraction_y) | (x_special & y_special & unlike);
-        out_kind$d[(64'h3)+:(1)] = x_special;
         kind = out_kind$q;
         exponent = out_exponent$q;
         distance = out_distance$q;
@@ -7269,32 +8412,32 @@ module iswitch_accel$datapath$accumulator$adders$lane$5$unpack$a_is_large(d,q,cl
        q <= d;
     end
 endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$unpack$a_is_large
-module iswitch_accel$datapath$accumulator$adders$lane$5$unpack$held_a(d,q,clock);
+module iswitch_accel$datapath$accumulator$adders$lane$5$unpack$a_is_small(d,q,clock);
     // Module arguments
-    input wire  [31:0] d;
-    output reg  [31:0] q;
+    input wire  d;
+    output reg  q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 32'h0;
+       q = 1'h0;
     end
     always @(posedge clock) begin
        q <= d;
     end
-endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$unpack$held_a
-module iswitch_accel$datapath$accumulator$adders$lane$5$unpack$held_b(d,q,clock);
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$unpack$a_is_small
+module iswitch_accel$datapath$accumulator$adders$lane$5$unpack$held_kind(d,q,clock);
     // Module arguments
-    input wire  [31:0] d;
-    output reg  [31:0] q;
+    input wire  [3:0] d;
+    output reg  [3:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 32'h0;
+       q = 4'h0;
     end
     always @(posedge clock) begin
        q <= d;
     end
-endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$unpack$held_b
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$unpack$held_kind
 module iswitch_accel$datapath$accumulator$adders$lane$5$unpack$out_distance(d,q,clock);
     // Module arguments
     input wire  [7:0] d;
@@ -7360,6 +8503,84 @@ module iswitch_accel$datapath$accumulator$adders$lane$5$unpack$out_small(d,q,clo
        q <= d;
     end
 endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$unpack$out_small
+module iswitch_accel$datapath$accumulator$adders$lane$5$unpack$shift_a(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$unpack$shift_a
+module iswitch_accel$datapath$accumulator$adders$lane$5$unpack$shift_b(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$unpack$shift_b
+module iswitch_accel$datapath$accumulator$adders$lane$5$unpack$sign_a(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$unpack$sign_a
+module iswitch_accel$datapath$accumulator$adders$lane$5$unpack$sign_b(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$unpack$sign_b
+module iswitch_accel$datapath$accumulator$adders$lane$5$unpack$significand_a(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$unpack$significand_a
+module iswitch_accel$datapath$accumulator$adders$lane$5$unpack$significand_b(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$5$unpack$significand_b
 module iswitch_accel$datapath$accumulator$adders$lane$6(clock,a,b,sum);
     // Module arguments
     input wire  clock;
@@ -7502,8 +8723,11 @@ module iswitch_accel$datapath$accumulator$adders$lane$6$align(clock,kind_in,expo
     reg  lost_15;
     reg  lost_31;
     reg  all_lost;
-    reg  [27:0] augend;
-    reg  [27:0] addend;
+    reg  [28:0] augend;
+    reg  [28:0] addend;
+    reg  [28:0] complement;
+    reg  [28:0] sum;
+    reg  [28:0] shifted;
     // Sub module instances
     iswitch_accel$datapath$accumulator$adders$lane$6$align$aligned_kind aligned_kind(
         .d(aligned_kind$d),
@@ -7595,12 +8819,15 @@ module iswitch_accel$datapath$accumulator$adders$lane$6$align(clock,kind_in,expo
         aligned_kind$d = kind_in;
         aligned_exponent$d = exponent_in;
         aligned_large$d = larger;
-        augend = ((aligned_large$q) & 28'hfffffff) << 32'h3;
-        addend = ((aligned_small$q) & 28'hfffffff);
-        out_total$d = augend + addend;
+        shifted = ((aligned_large$q) & 29'h1fffffff) << 32'h4;
+        augend = shifted | 32'h1;
+        addend = ((aligned_small$q) & 29'h1fffffff) << 32'h1;
+        complement = addend;
         if (aligned_kind$q[(64'h1)+:(1)]) begin
-            out_total$d = augend - addend;
+            complement = ~addend;
         end
+        sum = augend + complement;
+        out_total$d = sum[(32'h1)+:(28)];
         out_kind$d = aligned_kind$q;
         out_exponent$d = aligned_exponent$q;
         kind = out_kind$q;
@@ -7731,6 +8958,23 @@ module iswitch_accel$datapath$accumulator$adders$lane$6$normalise(clock,kind_in,
     wire  [26:0] out_fraction$q;
     reg  out_fraction$clock;
     // Local signals
+    reg  [27:0] padded;
+    reg  [3:0] group$0;
+    reg  [3:0] group$1;
+    reg  [3:0] group$2;
+    reg  [3:0] group$3;
+    reg  [3:0] group$4;
+    reg  [3:0] group$5;
+    reg  [3:0] group$6;
+    reg  [4:0] within$0;
+    reg  [4:0] within$1;
+    reg  [4:0] within$2;
+    reg  [4:0] within$3;
+    reg  [4:0] within$4;
+    reg  [4:0] within$5;
+    reg  [4:0] within$6;
+    reg  [4:0] groups_before;
+    reg  [4:0] zeros_within;
     reg  [4:0] zeros;
     reg  [7:0] wide_zeros;
     reg  [7:0] most;
@@ -7795,88 +9039,115 @@ module iswitch_accel$datapath$accumulator$adders$lane$6$normalise(clock,kind_in,
         out_kind$d = out_kind$q;
         out_exponent$d = out_exponent$q;
         out_fraction$d = out_fraction$q;
-        zeros = 32'h1f;
-        if (total[0]) begin
-            zeros = (32'h1a - 0);
+        padded = total << 32'h1;
+        groups_before = 32'h1c;
+        zeros_within = 32'h3;
+        group$0 = padded[(32'h4 * 0)+:(4)];
+        within$0 = 32'h3;
+        if (group$0[32'h1]) begin
+            within$0 = 32'h2;
         end
-        if (total[1]) begin
-            zeros = (32'h1a - 1);
+        if (group$0[32'h2]) begin
+            within$0 = 32'h1;
         end
-        if (total[2]) begin
-            zeros = (32'h1a - 2);
+        if (group$0[32'h3]) begin
+            within$0 = 32'h0;
         end
-        if (total[3]) begin
-            zeros = (32'h1a - 3);
+        if (|group$0) begin
+            groups_before = (32'h4 * (32'h6 - 0));
+            zeros_within = within$0;
         end
-        if (total[4]) begin
-            zeros = (32'h1a - 4);
+        group$1 = padded[(32'h4 * 1)+:(4)];
+        within$1 = 32'h3;
+        if (group$1[32'h1]) begin
+            within$1 = 32'h2;
         end
-        if (total[5]) begin
-            zeros = (32'h1a - 5);
+        if (group$1[32'h2]) begin
+            within$1 = 32'h1;
         end
-        if (total[6]) begin
-            zeros = (32'h1a - 6);
+        if (group$1[32'h3]) begin
+            within$1 = 32'h0;
         end
-        if (total[7]) begin
-            zeros = (32'h1a - 7);
+        if (|group$1) begin
+            groups_before = (32'h4 * (32'h6 - 1));
+            zeros_within = within$1;
         end
-        if (total[8]) begin
-            zeros = (32'h1a - 8);
+        group$2 = padded[(32'h4 * 2)+:(4)];
+        within$2 = 32'h3;
+        if (group$2[32'h1]) begin
+            within$2 = 32'h2;
         end
-        if (total[9]) begin
-            zeros = (32'h1a - 9);
+        if (group$2[32'h2]) begin
+            within$2 = 32'h1;
         end
-        if (total[10]) begin
-            zeros = (32'h1a - 10);
+        if (group$2[32'h3]) begin
+            within$2 = 32'h0;
         end
-        if (total[11]) begin
-            zeros = (32'h1a - 11);
+        if (|group$2) begin
+            groups_before = (32'h4 * (32'h6 - 2));
+            zeros_within = within$2;
         end
-        if (total[12]) begin
-            zeros = (32'h1a - 12);
+        group$3 = padded[(32'h4 * 3)+:(4)];
+        within$3 = 32'h3;
+        if (group$3[32'h1]) begin
+            within$3 = 32'h2;
         end
-        if (total[13]) begin
-            zeros = (32'h1a - 13);
+        if (group$3[32'h2]) begin
+            within$3 = 32'h1;
         end
-        if (total[14]) begin
-            zeros = (32'h1a - 14);
+        if (group$3[32'h3]) begin
+            within$3 = 32'h0;
         end
-        if (total[15]) begin
-            zeros = (32'h1a - 15);
+        if (|group$3) begin
+            groups_before = (32'h4 * (32'h6 - 3));
+            zeros_within = within$3;
         end
-        if (total[16]) begin
-            zeros = (32'h1a - 16);
+        group$4 = padded[(32'h4 * 4)+:(4)];
+        within$4 = 32'h3;
+        if (group$4[32'h1]) begin
+            within$4 = 32'h2;
         end
-        if (total[17]) begin
-            zeros = (32'h1a - 17);
+        if (group$4[32'h2]) begin
+            within$4 = 32'h1;
         end
-        if (total[18]) begin
-            zeros = (32'h1a - 18);
+        if (group$4[32'h3]) begin
+            within$4 = 32'h0;
         end
-        if (total[19]) begin
-            zeros = (32'h1a - 19);
+        if (|group$4) begin
+            groups_before = (32'h4 * (32'h6 - 4));
+            zeros_within = within$4;
         end
-        if (total[20]) begin
-            zeros = (32'h1a - 20);
+        group$5 = padded[(32'h4 * 5)+:(4)];
+        within$5 = 32'h3;
+        if (group$5[32'h1]) begin
+            within$5 = 32'h2;
         end
-        if (total[21]) begin
-            zeros = (32'h1a - 21);
+        if (group$5[32'h2]) begin
+            within$5 = 32'h1;
         end
-        if (total[22]) begin
-            zeros = (32'h1a - 22);
+        if (group$5[32'h3]) begin
+            within$5 = 32'h0;
         end
-        if (total[23]) begin
-            zeros = (32'h1a - 23);
+        if (|group$5) begin
+            groups_before = (32'h4 * (32'h6 - 5));
+            zeros_within = within$5;
         end
-        if (total[24]) begin
-            zeros = (32'h1a - 24);
+        group$6 = padded[(32'h4 * 6)+:(4)];
+        within$6 = 32'h3;
+        if (group$6[32'h1]) begin
+            within$6 = 32'h2;
         end
-        if (total[25]) begin
-            zeros = (32'h1a - 25);
+        if (group$6[32'h2]) begin
+            within$6 = 32'h1;
         end
-        if (total[26]) begin
-            zeros = (32'h1a - 26);
+        if (group$6[32'h3]) begin
+            within$6 = 32'h0;
         end
+        if (|group$6) begin
+            groups_before = (32'h4 * (32'h6 - 6));
+            zeros_within = within$6;
+        end
+        zeros = groups_before | zeros_within;
         most = exponent_in - 32'h1;
         wide_zeros = ((zeros) & 8'hff);
         shift$d = zeros;
@@ -8033,7 +9304,8 @@ module iswitch_accel$datapath$accumulator$adders$lane$6$round(clock,kind,exponen
     reg  [30:0] truncated;
     reg  up;
     reg  [30:0] rounded;
-    reg  [7:0] top;
+    reg  largest;
+    reg  overflows;
     reg  [31:0] magnitude;
     reg  [31:0] sign;
     // Sub module instances
@@ -8053,13 +9325,11 @@ module iswitch_accel$datapath$accumulator$adders$lane$6$round(clock,kind,exponen
             truncated = ((kept) & 31'h7fffffff) | field;
         end
         up = fraction[32'h2] & (fraction[32'h3] | fraction[32'h1] | fraction[32'h0]);
-        rounded = truncated;
-        if (up) begin
-            rounded = truncated + 32'h1;
-        end
-        top = rounded[(32'h17)+:(8)];
+        rounded = truncated + ((up) & 31'h7fffffff);
+        largest = (exponent == 32'hfe) & &kept;
+        overflows = fraction[32'h1a] & (&exponent | (largest & up));
         magnitude = ((rounded) & 32'hffffffff);
-        if (&top | kind[(64'h3)+:(1)]) begin
+        if (overflows | kind[(64'h3)+:(1)]) begin
             magnitude = 32'h7f800000;
         end
         sign = ((kind[(64'h0)+:(1)]) & 32'hffffffff) << 32'h1f;
@@ -8094,15 +9364,33 @@ module iswitch_accel$datapath$accumulator$adders$lane$6$unpack(clock,a,b,kind,ex
     output reg  [23:0] larger;
     output reg  [23:0] smaller;
     // Stub signals
-    reg  [31:0] held_a$d;
-    wire  [31:0] held_a$q;
-    reg  held_a$clock;
-    reg  [31:0] held_b$d;
-    wire  [31:0] held_b$q;
-    reg  held_b$clock;
     reg  a_is_large$d;
     wire  a_is_large$q;
     reg  a_is_large$clock;
+    reg  a_is_small$d;
+    wire  a_is_small$q;
+    reg  a_is_small$clock;
+    reg  [3:0] held_kind$d;
+    wire  [3:0] held_kind$q;
+    reg  held_kind$clock;
+    reg  sign_a$d;
+    wire  sign_a$q;
+    reg  sign_a$clock;
+    reg  sign_b$d;
+    wire  sign_b$q;
+    reg  sign_b$clock;
+    reg  [7:0] shift_a$d;
+    wire  [7:0] shift_a$q;
+    reg  shift_a$clock;
+    reg  [7:0] shift_b$d;
+    wire  [7:0] shift_b$q;
+    reg  shift_b$clock;
+    reg  [23:0] significand_a$d;
+    wire  [23:0] significand_a$q;
+    reg  significand_a$clock;
+    reg  [23:0] significand_b$d;
+    wire  [23:0] significand_b$q;
+    reg  significand_b$clock;
     reg  [3:0] out_kind$d;
     wire  [3:0] out_kind$q;
     reg  out_kind$clock;
@@ -8121,32 +9409,61 @@ module iswitch_accel$datapath$accumulator$adders$lane$6$unpack(clock,a,b,kind,ex
     // Local signals
     reg  [30:0] magnitude_a;
     reg  [30:0] magnitude_b;
-    reg  [31:0] x;
-    reg  [31:0] y;
-    reg  [7:0] exponent_x;
-    reg  [7:0] exponent_y;
-    reg  [22:0] fraction_x;
-    reg  [22:0] fraction_y;
+    reg  at_least;
+    reg  [7:0] exponent_a;
+    reg  [7:0] exponent_b;
+    reg  [22:0] fraction_a;
+    reg  [22:0] fraction_b;
+    reg  a_special;
+    reg  b_special;
+    reg  unlike;
     reg  [7:0] shift_x;
     reg  [7:0] shift_y;
-    reg  unlike;
-    reg  x_special;
-    reg  y_special;
     // Sub module instances
-    iswitch_accel$datapath$accumulator$adders$lane$6$unpack$held_a held_a(
-        .d(held_a$d),
-        .q(held_a$q),
-        .clock(held_a$clock)
-    );
-    iswitch_accel$datapath$accumulator$adders$lane$6$unpack$held_b held_b(
-        .d(held_b$d),
-        .q(held_b$q),
-        .clock(held_b$clock)
-    );
     iswitch_accel$datapath$accumulator$adders$lane$6$unpack$a_is_large a_is_large(
         .d(a_is_large$d),
         .q(a_is_large$q),
         .clock(a_is_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$unpack$a_is_small a_is_small(
+        .d(a_is_small$d),
+        .q(a_is_small$q),
+        .clock(a_is_small$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$unpack$held_kind held_kind(
+        .d(held_kind$d),
+        .q(held_kind$q),
+        .clock(held_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$unpack$sign_a sign_a(
+        .d(sign_a$d),
+        .q(sign_a$q),
+        .clock(sign_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$unpack$sign_b sign_b(
+        .d(sign_b$d),
+        .q(sign_b$q),
+        .clock(sign_b$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$unpack$shift_a shift_a(
+        .d(shift_a$d),
+        .q(shift_a$q),
+        .clock(shift_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$unpack$shift_b shift_b(
+        .d(shift_b$d),
+        .q(shift_b$q),
+        .clock(shift_b$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$unpack$significand_a significand_a(
+        .d(significand_a$d),
+        .q(significand_a$q),
+        .clock(significand_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$6$unpack$significand_b significand_b(
+        .d(significand_b$d),
+        .q(significand_b$q),
+        .clock(significand_b$clock)
     );
     iswitch_accel$datapath$accumulator$adders$lane$6$unpack$out_kind out_kind(
         .d(out_kind$d),
@@ -8175,58 +9492,81 @@ module iswitch_accel$datapath$accumulator$adders$lane$6$unpack(clock,a,b,kind,ex
     );
     // Update code
     always @(*) begin
-        held_a$clock = clock;
-        held_b$clock = clock;
         a_is_large$clock = clock;
+        a_is_small$clock = clock;
+        held_kind$clock = clock;
+        sign_a$clock = clock;
+        sign_b$clock = clock;
+        shift_a$clock = clock;
+        shift_b$clock = clock;
+        a_is_large$d = a_is_large$q;
+        a_is_small$d = a_is_small$q;
+        held_kind$d = held_kind$q;
+        sign_a$d = sign_a$q;
+        sign_b$d = sign_b$q;
+        shift_a$d = shift_a$q;
+        shift_b$d = shift_b$q;
+        significand_a$clock = clock;
+        significand_b$clock = clock;
+        significand_a$d = significand_a$q;
+        significand_b$d = significand_b$q;
         out_kind$clock = clock;
         out_exponent$clock = clock;
         out_distance$clock = clock;
-        held_a$d = held_a$q;
-        held_b$d = held_b$q;
-        a_is_large$d = a_is_large$q;
+        out_large$clock = clock;
+        out_small$clock = clock;
         out_kind$d = out_kind$q;
         out_exponent$d = out_exponent$q;
         out_distance$d = out_distance$q;
-        out_large$clock = clock;
-        out_small$clock = clock;
         out_large$d = out_large$q;
         out_small$d = out_small$q;
         magnitude_a = a[(32'h0)+:(31)];
         magnitude_b = b[(32'h0)+:(31)];
-        a_is_large$d = magnitude_a >= magnitude_b;
-        held_a$d = a;
-        held_b$d = b;
-        x = held_b$q;
-        y = held_a$q;
+        at_least = magnitude_a >= magnitude_b;
+        a_is_large$d = at_least;
+        a_is_small$d = ~at_least;
+        exponent_a = a[(32'h17)+:(8)];
+        exponent_b = b[(32'h17)+:(8)];
+        fraction_a = a[(32'h0)+:(23)];
+        fraction_b = b[(32'h0)+:(23)];
+        shift_a$d = 32'h1;
+        shift_b$d = 32'h1;
+        significand_a$d = ((fraction_a) & 24'hffffff);
+        significand_b$d = ((fraction_b) & 24'hffffff);
+        if (|exponent_a) begin
+            shift_a$d = exponent_a;
+            significand_a$d = ((fraction_a) & 24'hffffff) | 32'h800000;
+        end
+        if (|exponent_b) begin
+            shift_b$d = exponent_b;
+            significand_b$d = ((fraction_b) & 24'hffffff) | 32'h800000;
+        end
+        sign_a$d = a[32'h1f];
+        sign_b$d = b[32'h1f];
+        unlike = a[32'h1f] ^ b[32'h1f];
+        a_special = &exponent_a;
+        b_special = &exponent_b;
+        held_kind$d[(64'h0)+:(1)] = 1'b0;
+        held_kind$d[(64'h1)+:(1)] = unlike;
+        held_kind$d[(64'h2)+:(1)] = (a_special & |fraction_a) | (b_special & |fraction_b) | (a_special & b_special & unlike);
+        held_kind$d[(64'h3)+:(1)] = a_special | b_special;
+        out_kind$d = held_kind$q;
+        out_kind$d[(64'h0)+:(1)] = sign_b$q;
+        shift_x = shift_b$q;
+        out_large$d = significand_b$q;
         if (a_is_large$q) begin
-            x = held_a$q;
-            y = held_b$q;
+            out_kind$d[(64'h0)+:(1)] = sign_a$q;
+            shift_x = shift_a$q;
+            out_large$d = significand_a$q;
         end
-        exponent_x = x[(32'h17)+:(8)];
-        exponent_y = y[(32'h17)+:(8)];
-        fraction_x = x[(32'h0)+:(23)];
-        fraction_y = y[(32'h0)+:(23)];
-        unlike = x[32'h1f] ^ y[32'h1f];
-        x_special = &exponent_x;
-        y_special = &exponent_y;
-        out_large$d = ((fraction_x) & 24'hffffff);
-        out_small$d = ((fraction_y) & 24'hffffff);
-        shift_x = 32'h1;
-        shift_y = 32'h1;
-        if (|exponent_x) begin
-            shift_x = exponent_x;
-            out_large$d = ((fraction_x) & 24'hffffff) | 32'h800000;
-        end
-        if (|exponent_y) begin
-            shift_y = exponent_y;
-            out_small$d = ((fraction_y) & 24'hffffff) | 32'h800000;
+        shift_y = shift_b$q;
+        out_small$d = significand_b$q;
+        if (a_is_small$q) begin
+            shift_y = shift_a$q;
+            out_small$d = significand_a$q;
         end
         out_exponent$d = shift_x;
         out_distance$d = shift_x - shift_y;
-        out_kind$d[(64'h0)+:(1)] = x[32'h1f];
-        out_kind$d[(64'h1)+:(1)] = unlike;
-        out_kind$d[(64'h2)+:(1)] = (x_special & |fraction_x) | (y_special & |fraction_y) | (x_special & y_special & unlike);
-        out_kind$d[(64'h3)+:(1)] = x_special;
         kind = out_kind$q;
         exponent = out_exponent$q;
         distance = out_distance$q;
@@ -8247,32 +9587,32 @@ module iswitch_accel$datapath$accumulator$adders$lane$6$unpack$a_is_large(d,q,cl
        q <= d;
     end
 endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$unpack$a_is_large
-module iswitch_accel$datapath$accumulator$adders$lane$6$unpack$held_a(d,q,clock);
+module iswitch_accel$datapath$accumulator$adders$lane$6$unpack$a_is_small(d,q,clock);
     // Module arguments
-    input wire  [31:0] d;
-    output reg  [31:0] q;
+    input wire  d;
+    output reg  q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 32'h0;
+       q = 1'h0;
     end
     always @(posedge clock) begin
        q <= d;
     end
-endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$unpack$held_a
-module iswitch_accel$datapath$accumulator$adders$lane$6$unpack$held_b(d,q,clock);
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$unpack$a_is_small
+module iswitch_accel$datapath$accumulator$adders$lane$6$unpack$held_kind(d,q,clock);
     // Module arguments
-    input wire  [31:0] d;
-    output reg  [31:0] q;
+    input wire  [3:0] d;
+    output reg  [3:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 32'h0;
+       q = 4'h0;
     end
     always @(posedge clock) begin
        q <= d;
     end
-endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$unpack$held_b
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$unpack$held_kind
 module iswitch_accel$datapath$accumulator$adders$lane$6$unpack$out_distance(d,q,clock);
     // Module arguments
     input wire  [7:0] d;
@@ -8338,6 +9678,84 @@ module iswitch_accel$datapath$accumulator$adders$lane$6$unpack$out_small(d,q,clo
        q <= d;
     end
 endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$unpack$out_small
+module iswitch_accel$datapath$accumulator$adders$lane$6$unpack$shift_a(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$unpack$shift_a
+module iswitch_accel$datapath$accumulator$adders$lane$6$unpack$shift_b(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$unpack$shift_b
+module iswitch_accel$datapath$accumulator$adders$lane$6$unpack$sign_a(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$unpack$sign_a
+module iswitch_accel$datapath$accumulator$adders$lane$6$unpack$sign_b(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$unpack$sign_b
+module iswitch_accel$datapath$accumulator$adders$lane$6$unpack$significand_a(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$unpack$significand_a
+module iswitch_accel$datapath$accumulator$adders$lane$6$unpack$significand_b(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$6$unpack$significand_b
 module iswitch_accel$datapath$accumulator$adders$lane$7(clock,a,b,sum);
     // Module arguments
     input wire  clock;
@@ -8480,8 +9898,11 @@ module iswitch_accel$datapath$accumulator$adders$lane$7$align(clock,kind_in,expo
     reg  lost_15;
     reg  lost_31;
     reg  all_lost;
-    reg  [27:0] augend;
-    reg  [27:0] addend;
+    reg  [28:0] augend;
+    reg  [28:0] addend;
+    reg  [28:0] complement;
+    reg  [28:0] sum;
+    reg  [28:0] shifted;
     // Sub module instances
     iswitch_accel$datapath$accumulator$adders$lane$7$align$aligned_kind aligned_kind(
         .d(aligned_kind$d),
@@ -8573,12 +9994,15 @@ module iswitch_accel$datapath$accumulator$adders$lane$7$align(clock,kind_in,expo
         aligned_kind$d = kind_in;
         aligned_exponent$d = exponent_in;
         aligned_large$d = larger;
-        augend = ((aligned_large$q) & 28'hfffffff) << 32'h3;
-        addend = ((aligned_small$q) & 28'hfffffff);
-        out_total$d = augend + addend;
+        shifted = ((aligned_large$q) & 29'h1fffffff) << 32'h4;
+        augend = shifted | 32'h1;
+        addend = ((aligned_small$q) & 29'h1fffffff) << 32'h1;
+        complement = addend;
         if (aligned_kind$q[(64'h1)+:(1)]) begin
-            out_total$d = augend - addend;
+            complement = ~addend;
         end
+        sum = augend + complement;
+        out_total$d = sum[(32'h1)+:(28)];
         out_kind$d = aligned_kind$q;
         out_exponent$d = aligned_exponent$q;
         kind = out_kind$q;
@@ -8709,6 +10133,23 @@ module iswitch_accel$datapath$accumulator$adders$lane$7$normalise(clock,kind_in,
     wire  [26:0] out_fraction$q;
     reg  out_fraction$clock;
     // Local signals
+    reg  [27:0] padded;
+    reg  [3:0] group$0;
+    reg  [3:0] group$1;
+    reg  [3:0] group$2;
+    reg  [3:0] group$3;
+    reg  [3:0] group$4;
+    reg  [3:0] group$5;
+    reg  [3:0] group$6;
+    reg  [4:0] within$0;
+    reg  [4:0] within$1;
+    reg  [4:0] within$2;
+    reg  [4:0] within$3;
+    reg  [4:0] within$4;
+    reg  [4:0] within$5;
+    reg  [4:0] within$6;
+    reg  [4:0] groups_before;
+    reg  [4:0] zeros_within;
     reg  [4:0] zeros;
     reg  [7:0] wide_zeros;
     reg  [7:0] most;
@@ -8773,88 +10214,115 @@ module iswitch_accel$datapath$accumulator$adders$lane$7$normalise(clock,kind_in,
         out_kind$d = out_kind$q;
         out_exponent$d = out_exponent$q;
         out_fraction$d = out_fraction$q;
-        zeros = 32'h1f;
-        if (total[0]) begin
-            zeros = (32'h1a - 0);
+        padded = total << 32'h1;
+        groups_before = 32'h1c;
+        zeros_within = 32'h3;
+        group$0 = padded[(32'h4 * 0)+:(4)];
+        within$0 = 32'h3;
+        if (group$0[32'h1]) begin
+            within$0 = 32'h2;
         end
-        if (total[1]) begin
-            zeros = (32'h1a - 1);
+        if (group$0[32'h2]) begin
+            within$0 = 32'h1;
         end
-        if (total[2]) begin
-            zeros = (32'h1a - 2);
+        if (group$0[32'h3]) begin
+            within$0 = 32'h0;
         end
-        if (total[3]) begin
-            zeros = (32'h1a - 3);
+        if (|group$0) begin
+            groups_before = (32'h4 * (32'h6 - 0));
+            zeros_within = within$0;
         end
-        if (total[4]) begin
-            zeros = (32'h1a - 4);
+        group$1 = padded[(32'h4 * 1)+:(4)];
+        within$1 = 32'h3;
+        if (group$1[32'h1]) begin
+            within$1 = 32'h2;
         end
-        if (total[5]) begin
-            zeros = (32'h1a - 5);
+        if (group$1[32'h2]) begin
+            within$1 = 32'h1;
         end
-        if (total[6]) begin
-            zeros = (32'h1a - 6);
+        if (group$1[32'h3]) begin
+            within$1 = 32'h0;
         end
-        if (total[7]) begin
-            zeros = (32'h1a - 7);
+        if (|group$1) begin
+            groups_before = (32'h4 * (32'h6 - 1));
+            zeros_within = within$1;
         end
-        if (total[8]) begin
-            zeros = (32'h1a - 8);
+        group$2 = padded[(32'h4 * 2)+:(4)];
+        within$2 = 32'h3;
+        if (group$2[32'h1]) begin
+            within$2 = 32'h2;
         end
-        if (total[9]) begin
-            zeros = (32'h1a - 9);
+        if (group$2[32'h2]) begin
+            within$2 = 32'h1;
         end
-        if (total[10]) begin
-            zeros = (32'h1a - 10);
+        if (group$2[32'h3]) begin
+            within$2 = 32'h0;
         end
-        if (total[11]) begin
-            zeros = (32'h1a - 11);
+        if (|group$2) begin
+            groups_before = (32'h4 * (32'h6 - 2));
+            zeros_within = within$2;
         end
-        if (total[12]) begin
-            zeros = (32'h1a - 12);
+        group$3 = padded[(32'h4 * 3)+:(4)];
+        within$3 = 32'h3;
+        if (group$3[32'h1]) begin
+            within$3 = 32'h2;
         end
-        if (total[13]) begin
-            zeros = (32'h1a - 13);
+        if (group$3[32'h2]) begin
+            within$3 = 32'h1;
         end
-        if (total[14]) begin
-            zeros = (32'h1a - 14);
+        if (group$3[32'h3]) begin
+            within$3 = 32'h0;
         end
-        if (total[15]) begin
-            zeros = (32'h1a - 15);
+        if (|group$3) begin
+            groups_before = (32'h4 * (32'h6 - 3));
+            zeros_within = within$3;
         end
-        if (total[16]) begin
-            zeros = (32'h1a - 16);
+        group$4 = padded[(32'h4 * 4)+:(4)];
+        within$4 = 32'h3;
+        if (group$4[32'h1]) begin
+            within$4 = 32'h2;
         end
-        if (total[17]) begin
-            zeros = (32'h1a - 17);
+        if (group$4[32'h2]) begin
+            within$4 = 32'h1;
         end
-        if (total[18]) begin
-            zeros = (32'h1a - 18);
+        if (group$4[32'h3]) begin
+            within$4 = 32'h0;
         end
-        if (total[19]) begin
-            zeros = (32'h1a - 19);
+        if (|group$4) begin
+            groups_before = (32'h4 * (32'h6 - 4));
+            zeros_within = within$4;
         end
-        if (total[20]) begin
-            zeros = (32'h1a - 20);
+        group$5 = padded[(32'h4 * 5)+:(4)];
+        within$5 = 32'h3;
+        if (group$5[32'h1]) begin
+            within$5 = 32'h2;
         end
-        if (total[21]) begin
-            zeros = (32'h1a - 21);
+        if (group$5[32'h2]) begin
+            within$5 = 32'h1;
         end
-        if (total[22]) begin
-            zeros = (32'h1a - 22);
+        if (group$5[32'h3]) begin
+            within$5 = 32'h0;
         end
-        if (total[23]) begin
-            zeros = (32'h1a - 23);
+        if (|group$5) begin
+            groups_before = (32'h4 * (32'h6 - 5));
+            zeros_within = within$5;
         end
-        if (total[24]) begin
-            zeros = (32'h1a - 24);
+        group$6 = padded[(32'h4 * 6)+:(4)];
+        within$6 = 32'h3;
+        if (group$6[32'h1]) begin
+            within$6 = 32'h2;
         end
-        if (total[25]) begin
-            zeros = (32'h1a - 25);
+        if (group$6[32'h2]) begin
+            within$6 = 32'h1;
         end
-        if (total[26]) begin
-            zeros = (32'h1a - 26);
+        if (group$6[32'h3]) begin
+            within$6 = 32'h0;
         end
+        if (|group$6) begin
+            groups_before = (32'h4 * (32'h6 - 6));
+            zeros_within = within$6;
+        end
+        zeros = groups_before | zeros_within;
         most = exponent_in - 32'h1;
         wide_zeros = ((zeros) & 8'hff);
         shift$d = zeros;
@@ -9011,7 +10479,8 @@ module iswitch_accel$datapath$accumulator$adders$lane$7$round(clock,kind,exponen
     reg  [30:0] truncated;
     reg  up;
     reg  [30:0] rounded;
-    reg  [7:0] top;
+    reg  largest;
+    reg  overflows;
     reg  [31:0] magnitude;
     reg  [31:0] sign;
     // Sub module instances
@@ -9031,13 +10500,11 @@ module iswitch_accel$datapath$accumulator$adders$lane$7$round(clock,kind,exponen
             truncated = ((kept) & 31'h7fffffff) | field;
         end
         up = fraction[32'h2] & (fraction[32'h3] | fraction[32'h1] | fraction[32'h0]);
-        rounded = truncated;
-        if (up) begin
-            rounded = truncated + 32'h1;
-        end
-        top = rounded[(32'h17)+:(8)];
+        rounded = truncated + ((up) & 31'h7fffffff);
+        largest = (exponent == 32'hfe) & &kept;
+        overflows = fraction[32'h1a] & (&exponent | (largest & up));
         magnitude = ((rounded) & 32'hffffffff);
-        if (&top | kind[(64'h3)+:(1)]) begin
+        if (overflows | kind[(64'h3)+:(1)]) begin
             magnitude = 32'h7f800000;
         end
         sign = ((kind[(64'h0)+:(1)]) & 32'hffffffff) << 32'h1f;
@@ -9072,15 +10539,33 @@ module iswitch_accel$datapath$accumulator$adders$lane$7$unpack(clock,a,b,kind,ex
     output reg  [23:0] larger;
     output reg  [23:0] smaller;
     // Stub signals
-    reg  [31:0] held_a$d;
-    wire  [31:0] held_a$q;
-    reg  held_a$clock;
-    reg  [31:0] held_b$d;
-    wire  [31:0] held_b$q;
-    reg  held_b$clock;
     reg  a_is_large$d;
     wire  a_is_large$q;
     reg  a_is_large$clock;
+    reg  a_is_small$d;
+    wire  a_is_small$q;
+    reg  a_is_small$clock;
+    reg  [3:0] held_kind$d;
+    wire  [3:0] held_kind$q;
+    reg  held_kind$clock;
+    reg  sign_a$d;
+    wire  sign_a$q;
+    reg  sign_a$clock;
+    reg  sign_b$d;
+    wire  sign_b$q;
+    reg  sign_b$clock;
+    reg  [7:0] shift_a$d;
+    wire  [7:0] shift_a$q;
+    reg  shift_a$clock;
+    reg  [7:0] shift_b$d;
+    wire  [7:0] shift_b$q;
+    reg  shift_b$clock;
+    reg  [23:0] significand_a$d;
+    wire  [23:0] significand_a$q;
+    reg  significand_a$clock;
+    reg  [23:0] significand_b$d;
+    wire  [23:0] significand_b$q;
+    reg  significand_b$clock;
     reg  [3:0] out_kind$d;
     wire  [3:0] out_kind$q;
     reg  out_kind$clock;
@@ -9099,32 +10584,61 @@ module iswitch_accel$datapath$accumulator$adders$lane$7$unpack(clock,a,b,kind,ex
     // Local signals
     reg  [30:0] magnitude_a;
     reg  [30:0] magnitude_b;
-    reg  [31:0] x;
-    reg  [31:0] y;
-    reg  [7:0] exponent_x;
-    reg  [7:0] exponent_y;
-    reg  [22:0] fraction_x;
-    reg  [22:0] fraction_y;
+    reg  at_least;
+    reg  [7:0] exponent_a;
+    reg  [7:0] exponent_b;
+    reg  [22:0] fraction_a;
+    reg  [22:0] fraction_b;
+    reg  a_special;
+    reg  b_special;
+    reg  unlike;
     reg  [7:0] shift_x;
     reg  [7:0] shift_y;
-    reg  unlike;
-    reg  x_special;
-    reg  y_special;
     // Sub module instances
-    iswitch_accel$datapath$accumulator$adders$lane$7$unpack$held_a held_a(
-        .d(held_a$d),
-        .q(held_a$q),
-        .clock(held_a$clock)
-    );
-    iswitch_accel$datapath$accumulator$adders$lane$7$unpack$held_b held_b(
-        .d(held_b$d),
-        .q(held_b$q),
-        .clock(held_b$clock)
-    );
     iswitch_accel$datapath$accumulator$adders$lane$7$unpack$a_is_large a_is_large(
         .d(a_is_large$d),
         .q(a_is_large$q),
         .clock(a_is_large$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$unpack$a_is_small a_is_small(
+        .d(a_is_small$d),
+        .q(a_is_small$q),
+        .clock(a_is_small$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$unpack$held_kind held_kind(
+        .d(held_kind$d),
+        .q(held_kind$q),
+        .clock(held_kind$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$unpack$sign_a sign_a(
+        .d(sign_a$d),
+        .q(sign_a$q),
+        .clock(sign_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$unpack$sign_b sign_b(
+        .d(sign_b$d),
+        .q(sign_b$q),
+        .clock(sign_b$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$unpack$shift_a shift_a(
+        .d(shift_a$d),
+        .q(shift_a$q),
+        .clock(shift_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$unpack$shift_b shift_b(
+        .d(shift_b$d),
+        .q(shift_b$q),
+        .clock(shift_b$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$unpack$significand_a significand_a(
+        .d(significand_a$d),
+        .q(significand_a$q),
+        .clock(significand_a$clock)
+    );
+    iswitch_accel$datapath$accumulator$adders$lane$7$unpack$significand_b significand_b(
+        .d(significand_b$d),
+        .q(significand_b$q),
+        .clock(significand_b$clock)
     );
     iswitch_accel$datapath$accumulator$adders$lane$7$unpack$out_kind out_kind(
         .d(out_kind$d),
@@ -9153,58 +10667,81 @@ module iswitch_accel$datapath$accumulator$adders$lane$7$unpack(clock,a,b,kind,ex
     );
     // Update code
     always @(*) begin
-        held_a$clock = clock;
-        held_b$clock = clock;
         a_is_large$clock = clock;
+        a_is_small$clock = clock;
+        held_kind$clock = clock;
+        sign_a$clock = clock;
+        sign_b$clock = clock;
+        shift_a$clock = clock;
+        shift_b$clock = clock;
+        a_is_large$d = a_is_large$q;
+        a_is_small$d = a_is_small$q;
+        held_kind$d = held_kind$q;
+        sign_a$d = sign_a$q;
+        sign_b$d = sign_b$q;
+        shift_a$d = shift_a$q;
+        shift_b$d = shift_b$q;
+        significand_a$clock = clock;
+        significand_b$clock = clock;
+        significand_a$d = significand_a$q;
+        significand_b$d = significand_b$q;
         out_kind$clock = clock;
         out_exponent$clock = clock;
         out_distance$clock = clock;
-        held_a$d = held_a$q;
-        held_b$d = held_b$q;
-        a_is_large$d = a_is_large$q;
+        out_large$clock = clock;
+        out_small$clock = clock;
         out_kind$d = out_kind$q;
         out_exponent$d = out_exponent$q;
         out_distance$d = out_distance$q;
-        out_large$clock = clock;
-        out_small$clock = clock;
         out_large$d = out_large$q;
         out_small$d = out_small$q;
         magnitude_a = a[(32'h0)+:(31)];
         magnitude_b = b[(32'h0)+:(31)];
-        a_is_large$d = magnitude_a >= magnitude_b;
-        held_a$d = a;
-        held_b$d = b;
-        x = held_b$q;
-        y = held_a$q;
+        at_least = magnitude_a >= magnitude_b;
+        a_is_large$d = at_least;
+        a_is_small$d = ~at_least;
+        exponent_a = a[(32'h17)+:(8)];
+        exponent_b = b[(32'h17)+:(8)];
+        fraction_a = a[(32'h0)+:(23)];
+        fraction_b = b[(32'h0)+:(23)];
+        shift_a$d = 32'h1;
+        shift_b$d = 32'h1;
+        significand_a$d = ((fraction_a) & 24'hffffff);
+        significand_b$d = ((fraction_b) & 24'hffffff);
+        if (|exponent_a) begin
+            shift_a$d = exponent_a;
+            significand_a$d = ((fraction_a) & 24'hffffff) | 32'h800000;
+        end
+        if (|exponent_b) begin
+            shift_b$d = exponent_b;
+            significand_b$d = ((fraction_b) & 24'hffffff) | 32'h800000;
+        end
+        sign_a$d = a[32'h1f];
+        sign_b$d = b[32'h1f];
+        unlike = a[32'h1f] ^ b[32'h1f];
+        a_special = &exponent_a;
+        b_special = &exponent_b;
+        held_kind$d[(64'h0)+:(1)] = 1'b0;
+        held_kind$d[(64'h1)+:(1)] = unlike;
+        held_kind$d[(64'h2)+:(1)] = (a_special & |fraction_a) | (b_special & |fraction_b) | (a_special & b_special & unlike);
+        held_kind$d[(64'h3)+:(1)] = a_special | b_special;
+        out_kind$d = held_kind$q;
+        out_kind$d[(64'h0)+:(1)] = sign_b$q;
+        shift_x = shift_b$q;
+        out_large$d = significand_b$q;
         if (a_is_large$q) begin
-            x = held_a$q;
-            y = held_b$q;
+            out_kind$d[(64'h0)+:(1)] = sign_a$q;
+            shift_x = shift_a$q;
+            out_large$d = significand_a$q;
         end
-        exponent_x = x[(32'h17)+:(8)];
-        exponent_y = y[(32'h17)+:(8)];
-        fraction_x = x[(32'h0)+:(23)];
-        fraction_y = y[(32'h0)+:(23)];
-        unlike = x[32'h1f] ^ y[32'h1f];
-        x_special = &exponent_x;
-        y_special = &exponent_y;
-        out_large$d = ((fraction_x) & 24'hffffff);
-        out_small$d = ((fraction_y) & 24'hffffff);
-        shift_x = 32'h1;
-        shift_y = 32'h1;
-        if (|exponent_x) begin
-            shift_x = exponent_x;
-            out_large$d = ((fraction_x) & 24'hffffff) | 32'h800000;
-        end
-        if (|exponent_y) begin
-            shift_y = exponent_y;
-            out_small$d = ((fraction_y) & 24'hffffff) | 32'h800000;
+        shift_y = shift_b$q;
+        out_small$d = significand_b$q;
+        if (a_is_small$q) begin
+            shift_y = shift_a$q;
+            out_small$d = significand_a$q;
         end
         out_exponent$d = shift_x;
         out_distance$d = shift_x - shift_y;
-        out_kind$d[(64'h0)+:(1)] = x[32'h1f];
-        out_kind$d[(64'h1)+:(1)] = unlike;
-        out_kind$d[(64'h2)+:(1)] = (x_special & |fraction_x) | (y_special & |fraction_y) | (x_special & y_special & unlike);
-        out_kind$d[(64'h3)+:(1)] = x_special;
         kind = out_kind$q;
         exponent = out_exponent$q;
         distance = out_distance$q;
@@ -9225,32 +10762,32 @@ module iswitch_accel$datapath$accumulator$adders$lane$7$unpack$a_is_large(d,q,cl
        q <= d;
     end
 endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$unpack$a_is_large
-module iswitch_accel$datapath$accumulator$adders$lane$7$unpack$held_a(d,q,clock);
+module iswitch_accel$datapath$accumulator$adders$lane$7$unpack$a_is_small(d,q,clock);
     // Module arguments
-    input wire  [31:0] d;
-    output reg  [31:0] q;
+    input wire  d;
+    output reg  q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 32'h0;
+       q = 1'h0;
     end
     always @(posedge clock) begin
        q <= d;
     end
-endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$unpack$held_a
-module iswitch_accel$datapath$accumulator$adders$lane$7$unpack$held_b(d,q,clock);
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$unpack$a_is_small
+module iswitch_accel$datapath$accumulator$adders$lane$7$unpack$held_kind(d,q,clock);
     // Module arguments
-    input wire  [31:0] d;
-    output reg  [31:0] q;
+    input wire  [3:0] d;
+    output reg  [3:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 32'h0;
+       q = 4'h0;
     end
     always @(posedge clock) begin
        q <= d;
     end
-endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$unpack$held_b
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$unpack$held_kind
 module iswitch_accel$datapath$accumulator$adders$lane$7$unpack$out_distance(d,q,clock);
     // Module arguments
     input wire  [7:0] d;
@@ -9316,6 +10853,84 @@ module iswitch_accel$datapath$accumulator$adders$lane$7$unpack$out_small(d,q,clo
        q <= d;
     end
 endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$unpack$out_small
+module iswitch_accel$datapath$accumulator$adders$lane$7$unpack$shift_a(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$unpack$shift_a
+module iswitch_accel$datapath$accumulator$adders$lane$7$unpack$shift_b(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$unpack$shift_b
+module iswitch_accel$datapath$accumulator$adders$lane$7$unpack$sign_a(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$unpack$sign_a
+module iswitch_accel$datapath$accumulator$adders$lane$7$unpack$sign_b(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$unpack$sign_b
+module iswitch_accel$datapath$accumulator$adders$lane$7$unpack$significand_a(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$unpack$significand_a
+module iswitch_accel$datapath$accumulator$adders$lane$7$unpack$significand_b(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$unpack$significand_b
 module iswitch_accel$datapath$accumulator$buffer(clock,write_address,write_data,write_enable,read_address,read_data);
     // Module arguments
     input wire  clock;
@@ -9528,8 +11143,10 @@ module iswitch_accel$datapath$accumulator$scoreboard(clock,reset,valid,address,f
     reg  [1:0] kinds$8$d;
     wire  [1:0] kinds$8$q;
     reg  kinds$8$clock;
+    reg  blocked$d;
+    wire  blocked$q;
+    reg  blocked$clock;
     // Local signals
-    reg  conflict;
     reg  go;
     reg  taken;
     // Sub module instances
@@ -9728,82 +11345,61 @@ module iswitch_accel$datapath$accumulator$scoreboard(clock,reset,valid,address,f
         .q(kinds$8$q),
         .clock(kinds$8$clock)
     );
+    iswitch_accel$datapath$accumulator$scoreboard$blocked blocked(
+        .d(blocked$d),
+        .q(blocked$q),
+        .clock(blocked$clock)
+    );
     // Update code
     always @(*) begin
         waiting$clock = clock;
         waiting_address$clock = clock;
         waiting_flags$clock = clock;
+        blocked$clock = clock;
         waiting$d = waiting$q;
         waiting_address$d = waiting_address$q;
         waiting_flags$d = waiting_flags$q;
-        conflict = 1'b0;
+        blocked$d = blocked$q;
         same$0$clock = clock;
         flying$0$clock = clock;
         addresses$0$clock = clock;
         kinds$0$clock = clock;
-        if (same$0$q) begin
-            conflict = 1'b1;
-        end
         same$1$clock = clock;
         flying$1$clock = clock;
         addresses$1$clock = clock;
         kinds$1$clock = clock;
-        if (same$1$q) begin
-            conflict = 1'b1;
-        end
         same$2$clock = clock;
         flying$2$clock = clock;
         addresses$2$clock = clock;
         kinds$2$clock = clock;
-        if (same$2$q) begin
-            conflict = 1'b1;
-        end
         same$3$clock = clock;
         flying$3$clock = clock;
         addresses$3$clock = clock;
         kinds$3$clock = clock;
-        if (same$3$q) begin
-            conflict = 1'b1;
-        end
         same$4$clock = clock;
         flying$4$clock = clock;
         addresses$4$clock = clock;
         kinds$4$clock = clock;
-        if (same$4$q) begin
-            conflict = 1'b1;
-        end
         same$5$clock = clock;
         flying$5$clock = clock;
         addresses$5$clock = clock;
         kinds$5$clock = clock;
-        if (same$5$q) begin
-            conflict = 1'b1;
-        end
         same$6$clock = clock;
         flying$6$clock = clock;
         addresses$6$clock = clock;
         kinds$6$clock = clock;
-        if (same$6$q) begin
-            conflict = 1'b1;
-        end
         same$7$clock = clock;
         flying$7$clock = clock;
         addresses$7$clock = clock;
         kinds$7$clock = clock;
-        if (same$7$q) begin
-            conflict = 1'b1;
-        end
         same$8$clock = clock;
         flying$8$clock = clock;
         addresses$8$clock = clock;
         kinds$8$clock = clock;
-        if (same$8$q) begin
-            conflict = 1'b1;
-        end
-        go = waiting$q & ~conflict & (credit | ~waiting_flags$q[(64'h1)+:(1)]);
+        go = waiting$q & ~blocked$q & (credit | ~waiting_flags$q[(64'h1)+:(1)]);
         taken = go | ~waiting$q;
         load = taken & valid;
-        hazard = waiting$q & conflict;
+        hazard = waiting$q & blocked$q;
         same$0$d = 1'b0;
         same$1$d = same$0$q;
         flying$1$d = flying$0$q;
@@ -9850,6 +11446,34 @@ module iswitch_accel$datapath$accumulator$scoreboard(clock,reset,valid,address,f
             same$6$d = flying$5$q & (address == addresses$5$q);
             same$7$d = flying$6$q & (address == addresses$6$q);
             same$8$d = flying$7$q & (address == addresses$7$q);
+        end
+        blocked$d = 1'b0;
+        if (same$0$d) begin
+            blocked$d = 1'b1;
+        end
+        if (same$1$d) begin
+            blocked$d = 1'b1;
+        end
+        if (same$2$d) begin
+            blocked$d = 1'b1;
+        end
+        if (same$3$d) begin
+            blocked$d = 1'b1;
+        end
+        if (same$4$d) begin
+            blocked$d = 1'b1;
+        end
+        if (same$5$d) begin
+            blocked$d = 1'b1;
+        end
+        if (same$6$d) begin
+            blocked$d = 1'b1;
+        end
+        if (same$7$d) begin
+            blocked$d = 1'b1;
+        end
+        if (same$8$d) begin
+            blocked$d = 1'b1;
         end
         flying$0$d = go;
         addresses$0$d = waiting_address$q;
@@ -9990,6 +11614,19 @@ module iswitch_accel$datapath$accumulator$scoreboard$addresses$8(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$accumulator$scoreboard$addresses$8
+module iswitch_accel$datapath$accumulator$scoreboard$blocked(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$accumulator$scoreboard$blocked
 module iswitch_accel$datapath$accumulator$scoreboard$flying$0(d,q,clock);
     // Module arguments
     input wire  d;
@@ -10413,7 +12050,7 @@ module iswitch_accel$datapath$accumulator$write_zero(lanes,zero,out);
         end
     end
 endmodule // iswitch_accel$datapath$accumulator$write_zero
-module iswitch_accel$datapath$bursts(clock,reset,data_in,push,data_out,valid,pop,room);
+module iswitch_accel$datapath$bursts(clock,reset,data_in,push,data_out,valid,empty,pop,room);
     // Module arguments
     input wire  clock;
     input wire  reset;
@@ -10421,6 +12058,7 @@ module iswitch_accel$datapath$bursts(clock,reset,data_in,push,data_out,valid,pop
     input wire  push;
     output reg  [271:0] data_out;
     output reg  valid;
+    output reg  empty;
     input wire  pop;
     output reg  room;
     // Constant declarations
@@ -10444,6 +12082,9 @@ module iswitch_accel$datapath$bursts(clock,reset,data_in,push,data_out,valid,pop
     reg  filled$d;
     wire  filled$q;
     reg  filled$clock;
+    reg  is_empty$d;
+    wire  is_empty$q;
+    reg  is_empty$clock;
     reg  has_room$d;
     wire  has_room$q;
     reg  has_room$clock;
@@ -10478,6 +12119,11 @@ module iswitch_accel$datapath$bursts(clock,reset,data_in,push,data_out,valid,pop
         .q(filled$q),
         .clock(filled$clock)
     );
+    iswitch_accel$datapath$bursts$is_empty is_empty(
+        .d(is_empty$d),
+        .q(is_empty$q),
+        .clock(is_empty$clock)
+    );
     iswitch_accel$datapath$bursts$has_room has_room(
         .d(has_room$d),
         .q(has_room$q),
@@ -10489,11 +12135,13 @@ module iswitch_accel$datapath$bursts(clock,reset,data_in,push,data_out,valid,pop
         read_at$clock = clock;
         count$clock = clock;
         filled$clock = clock;
+        is_empty$clock = clock;
         has_room$clock = clock;
         write_at$d = write_at$q;
         read_at$d = read_at$q;
         count$d = count$q;
         filled$d = filled$q;
+        is_empty$d = is_empty$q;
         has_room$d = has_room$q;
         ram$clock = clock;
         ram$write_address = write_at$q;
@@ -10502,6 +12150,7 @@ module iswitch_accel$datapath$bursts(clock,reset,data_in,push,data_out,valid,pop
         ram$read_address = read_at$q;
         data_out = ram$read_data;
         valid = filled$q;
+        empty = is_empty$q;
         room = has_room$q;
         next_count = count$q;
         if (push & ~pop) begin
@@ -10519,9 +12168,11 @@ module iswitch_accel$datapath$bursts(clock,reset,data_in,push,data_out,valid,pop
         count$d = next_count;
         if (pop) begin
             filled$d = count$q != 32'h1;
+            is_empty$d = count$q == 32'h1;
         end
         if (push) begin
             filled$d = 1'b1;
+            is_empty$d = 1'b0;
         end
         has_room$d = count$q < limit;
         if (reset) begin
@@ -10529,6 +12180,7 @@ module iswitch_accel$datapath$bursts(clock,reset,data_in,push,data_out,valid,pop
             read_at$d = 32'h0;
             count$d = 32'h0;
             filled$d = 1'b0;
+            is_empty$d = 1'b1;
             has_room$d = 1'b0;
         end
     end
@@ -10572,6 +12224,19 @@ module iswitch_accel$datapath$bursts$has_room(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$bursts$has_room
+module iswitch_accel$datapath$bursts$is_empty(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$bursts$is_empty
 module iswitch_accel$datapath$bursts$ram(clock,write_address,write_data,write_enable,read_address,read_data);
     // Module arguments
     input wire  clock;
@@ -10825,6 +12490,18 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
     reg  [2:0] state$d;
     wire  [2:0] state$q;
     reg  state$clock;
+    reg  idle$d;
+    wire  idle$q;
+    reg  idle$clock;
+    reg  keeps_key$d;
+    wire  keeps_key$q;
+    reg  keeps_key$clock;
+    reg  decides$d;
+    wire  decides$q;
+    reg  decides$clock;
+    reg  clears$d;
+    wire  clears$q;
+    reg  clears$clock;
     reg  [86:0] key$d;
     wire  [86:0] key$q;
     reg  key$clock;
@@ -10854,11 +12531,36 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
     wire  [72:0] lookup$result;
     reg  bypass$ordinary;
     wire  [27:0] bypass$decision;
+    // Local signals
+    reg  takes_force;
+    reg  takes_header;
+    reg  passes;
+    reg  concludes;
     // Sub module instances
     iswitch_accel$datapath$counter$state state(
         .d(state$d),
         .q(state$q),
         .clock(state$clock)
+    );
+    iswitch_accel$datapath$counter$idle idle(
+        .d(idle$d),
+        .q(idle$q),
+        .clock(idle$clock)
+    );
+    iswitch_accel$datapath$counter$keeps_key keeps_key(
+        .d(keeps_key$d),
+        .q(keeps_key$q),
+        .clock(keeps_key$clock)
+    );
+    iswitch_accel$datapath$counter$decides decides(
+        .d(decides$d),
+        .q(decides$q),
+        .clock(decides$clock)
+    );
+    iswitch_accel$datapath$counter$clears clears(
+        .d(clears$d),
+        .q(clears$q),
+        .clock(clears$clock)
     );
     iswitch_accel$datapath$counter$key key(
         .d(key$d),
@@ -10904,10 +12606,18 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
     // Update code
     always @(*) begin
         state$clock = clock;
+        idle$clock = clock;
+        keeps_key$clock = clock;
+        decides$clock = clock;
+        clears$clock = clock;
         key$clock = clock;
         asked$clock = clock;
         sweep$clock = clock;
         state$d = state$q;
+        idle$d = idle$q;
+        keeps_key$d = keeps_key$q;
+        decides$d = decides$q;
+        clears$d = clears$q;
         key$d = key$q;
         asked$d = asked$q;
         sweep$d = sweep$q;
@@ -10921,19 +12631,36 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
         lookup$members = members;
         lookup$switches = switches;
         lookup$key = key$q;
-        lookup$commit = 1'b0;
-        lookup$sweeping = 1'b0;
+        lookup$commit = decides$q;
+        lookup$sweeping = clears$q;
         lookup$sweep = sweep$q;
-        header_pop = 1'b0;
-        force_next = 1'b0;
+        takes_force = idle$q & ~asked$q & force_valid & room;
+        takes_header = idle$q & ~asked$q & ~force_valid & header_valid & room;
+        force_next = takes_force;
+        header_pop = takes_header;
+        if (~keeps_key$q) begin
+            key$d = decoder$key;
+            if (force_valid) begin
+                key$d = force_key;
+            end
+        end
+        passes = takes_header & ~header[(64'h0)+:(1)];
+        control = passes & header[(64'h1)+:(1)];
+        concludes = decides$q & (lookup$accept | ~key$q[(64'h55)+:(1)]);
         bypass$ordinary = ~header[(64'h0)+:(1)];
         decision = bypass$decision;
-        decision_push = 1'b0;
-        result = lookup$result;
-        result_push = 1'b0;
         event_code = 32'h0;
-        event_valid = 1'b0;
-        control = 1'b0;
+        if (header[(64'h1)+:(1)]) begin
+            event_code = 32'h1;
+        end
+        if (decides$q) begin
+            decision = lookup$decision;
+            event_code = lookup$event_code;
+        end
+        decision_push = passes | concludes;
+        event_valid = passes | concludes;
+        result = lookup$result;
+        result_push = decides$q & lookup$accept & lookup$decision[(64'h4)+:(1)];
         clearing = asked$q;
         case (state$q)
             CounterState$Idle:
@@ -10941,25 +12668,8 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
                     if (asked$q) begin
                         state$d = CounterState$Clear;
                     end
-                    else if (force_valid & room) begin
-                        force_next = 1'b1;
-                        key$d = force_key;
+                    else if (takes_force | (takes_header & header[(64'h0)+:(1)])) begin
                         state$d = CounterState$Read;
-                    end
-                    else if (header_valid & room) begin
-                        header_pop = 1'b1;
-                        key$d = decoder$key;
-                        if (header[(64'h0)+:(1)]) begin
-                            state$d = CounterState$Read;
-                        end
-                        else begin
-                            decision_push = 1'b1;
-                            event_valid = 1'b1;
-                            control = header[(64'h1)+:(1)];
-                            if (header[(64'h1)+:(1)]) begin
-                                event_code = 32'h1;
-                            end
-                        end
                     end
                 end
             CounterState$Read:
@@ -10981,16 +12691,9 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
             CounterState$Decide:
                 begin
                     state$d = CounterState$Idle;
-                    lookup$commit = 1'b1;
-                    decision = lookup$decision;
-                    decision_push = lookup$accept | ~key$q[(64'h55)+:(1)];
-                    event_valid = lookup$accept | ~key$q[(64'h55)+:(1)];
-                    event_code = lookup$event_code;
-                    result_push = lookup$accept & lookup$decision[(64'h4)+:(1)];
                 end
             CounterState$Clear:
                 begin
-                    lookup$sweeping = 1'b1;
                     sweep$d = sweep$q + 32'h1;
                     if (&sweep$q) begin
                         state$d = CounterState$Idle;
@@ -11009,6 +12712,10 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
         if (reset) begin
             state$d = CounterState$Idle;
         end
+        idle$d = state$d == CounterState$Idle;
+        keeps_key$d = state$d != CounterState$Idle;
+        decides$d = state$d == CounterState$Decide;
+        clears$d = state$d == CounterState$Clear;
     end
 endmodule // iswitch_accel$datapath$counter
 module iswitch_accel$datapath$counter$asked(d,q,clock);
@@ -11040,6 +12747,32 @@ module iswitch_accel$datapath$counter$bypass(ordinary,decision);
         decision[(64'h19)+:(3)] = 32'h0;
     end
 endmodule // iswitch_accel$datapath$counter$bypass
+module iswitch_accel$datapath$counter$clears(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$clears
+module iswitch_accel$datapath$counter$decides(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$decides
 module iswitch_accel$datapath$counter$decoder(header,key);
     // Module arguments
     input wire  [102:0] header;
@@ -11074,6 +12807,32 @@ module iswitch_accel$datapath$counter$decoder(header,key);
         key[(64'h56)+:(1)] = 1'b0;
     end
 endmodule // iswitch_accel$datapath$counter$decoder
+module iswitch_accel$datapath$counter$idle(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$idle
+module iswitch_accel$datapath$counter$keeps_key(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$keeps_key
 module iswitch_accel$datapath$counter$key(d,q,clock);
     // Module arguments
     input wire  [86:0] d;
@@ -11173,6 +12932,12 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
     wire  [71:0] outcome$empty;
     wire  [27:0] outcome$decision;
     wire  [72:0] outcome$result;
+    reg  opening$d;
+    wire  opening$q;
+    reg  opening$clock;
+    reg  finishing$d;
+    wire  finishing$q;
+    reg  finishing$clock;
     // Sub module instances
     iswitch_accel$datapath$counter$lookup$limits limits(
         .clock(limits$clock),
@@ -11253,8 +13018,22 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
         .decision(outcome$decision),
         .result(outcome$result)
     );
+    iswitch_accel$datapath$counter$lookup$opening opening(
+        .d(opening$d),
+        .q(opening$q),
+        .clock(opening$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$finishing finishing(
+        .d(finishing$d),
+        .q(finishing$q),
+        .clock(finishing$clock)
+    );
     // Update code
     always @(*) begin
+        opening$clock = clock;
+        finishing$clock = clock;
+        opening$d = opening$q;
+        finishing$d = finishing$q;
         limits$clock = clock;
         addresses$clock = clock;
         rounds$clock = clock;
@@ -11303,8 +13082,10 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
             slots$write_slot = sweep;
             slots$write_entry = outcome$empty;
         end
-        rounds$open = commit & verdict$accept & rounds$opens;
-        rounds$finish = commit & verdict$accept & verdict$last;
+        opening$d = commit & verdict$accept & rounds$opens;
+        finishing$d = commit & verdict$accept & verdict$last;
+        rounds$open = opening$q;
+        rounds$finish = finishing$q;
         accept = verdict$accept;
         event_code = verdict$event_code;
         decision = outcome$decision;
@@ -11415,6 +13196,19 @@ module iswitch_accel$datapath$counter$lookup$addresses$triple(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$addresses$triple
+module iswitch_accel$datapath$counter$lookup$finishing(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$finishing
 module iswitch_accel$datapath$counter$lookup$limits(clock,job,index,udp_len,out_of_range,wrong_length,floats);
     // Module arguments
     input wire  clock;
@@ -11563,6 +13357,19 @@ module iswitch_accel$datapath$counter$lookup$limits$wrong(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$limits$wrong
+module iswitch_accel$datapath$counter$lookup$opening(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$opening
 module iswitch_accel$datapath$counter$lookup$outcome(key,accept,first,last,members,total,wraps,floats,address,entry,empty,decision,result);
     // Module arguments
     input wire  [86:0] key;
@@ -11989,6 +13796,12 @@ module iswitch_accel$datapath$counter$lookup$slots(clock,is_packed,job,slot,inde
     reg  words$write_enable;
     reg  [7:0] words$read_address;
     wire  [71:0] words$read_data;
+    reg  [16:0] tag_before$d;
+    wire  [16:0] tag_before$q;
+    reg  tag_before$clock;
+    reg  [23:0] round_before$d;
+    wire  [23:0] round_before$q;
+    reg  round_before$clock;
     reg  at_base$d;
     wire  at_base$q;
     reg  at_base$clock;
@@ -12009,7 +13822,7 @@ module iswitch_accel$datapath$counter$lookup$slots(clock,is_packed,job,slot,inde
     reg  [16:0] tag;
     reg  [16:0] old_tag;
     reg  [16:0] step;
-    reg  [16:0] next_tag;
+    reg  [23:0] old_round;
     reg  [23:0] distance;
     reg  [23:0] since_base;
     reg  first_tag;
@@ -12028,6 +13841,16 @@ module iswitch_accel$datapath$counter$lookup$slots(clock,is_packed,job,slot,inde
         .write_enable(words$write_enable),
         .read_address(words$read_address),
         .read_data(words$read_data)
+    );
+    iswitch_accel$datapath$counter$lookup$slots$tag_before tag_before(
+        .d(tag_before$d),
+        .q(tag_before$q),
+        .clock(tag_before$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$slots$round_before round_before(
+        .d(round_before$d),
+        .q(round_before$q),
+        .clock(round_before$clock)
     );
     iswitch_accel$datapath$counter$lookup$slots$at_base at_base(
         .d(at_base$d),
@@ -12056,11 +13879,15 @@ module iswitch_accel$datapath$counter$lookup$slots(clock,is_packed,job,slot,inde
     );
     // Update code
     always @(*) begin
+        tag_before$clock = clock;
+        round_before$clock = clock;
         at_base$clock = clock;
         below_base$clock = clock;
         held_entry$clock = clock;
         held$clock = clock;
         held_wraps$clock = clock;
+        tag_before$d = tag_before$q;
+        round_before$d = round_before$q;
         at_base$d = at_base$q;
         below_base$d = below_base$q;
         held_entry$d = held_entry$q;
@@ -12082,13 +13909,15 @@ module iswitch_accel$datapath$counter$lookup$slots(clock,is_packed,job,slot,inde
         end
         tag = index[(32'h7)+:(17)];
         old_tag = found[(64'h3)+:(17)];
-        next_tag = old_tag + step;
-        distance = round - found[(64'h14)+:(24)];
+        old_round = found[(64'h14)+:(24)];
+        tag_before$d = tag - step;
+        round_before$d = round - 32'h1;
+        distance = round - old_round;
         since_base = round - job[(64'h0)+:(24)];
-        same_round = ~|distance;
+        same_round = round == old_round;
         same_tag = tag == old_tag;
-        next_in_round = same_round & (tag == next_tag);
-        next_round = (distance == 32'h1) & first_tag & found[(64'h2)+:(1)];
+        next_in_round = same_round & (tag_before$q == old_tag);
+        next_round = (round_before$q == old_round) & first_tag & found[(64'h2)+:(1)];
         held$d[(64'h0)+:(1)] = same_round & same_tag;
         held$d[(64'h1)+:(1)] = distance[32'h17] | (same_round & (tag < old_tag));
         held$d[(64'h2)+:(1)] = next_in_round | next_round;
@@ -12170,6 +13999,32 @@ module iswitch_accel$datapath$counter$lookup$slots$held_wraps(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$slots$held_wraps
+module iswitch_accel$datapath$counter$lookup$slots$round_before(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$slots$round_before
+module iswitch_accel$datapath$counter$lookup$slots$tag_before(d,q,clock);
+    // Module arguments
+    input wire  [16:0] d;
+    output reg  [16:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 17'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$slots$tag_before
 module iswitch_accel$datapath$counter$lookup$slots$words(clock,write_address,write_data,write_enable,read_address,read_data);
     // Module arguments
     input wire  clock;
@@ -12232,7 +14087,25 @@ module iswitch_accel$datapath$counter$lookup$verdict(clock,key,entry,relation,ha
     reg  is_last$clock;
     // Local signals
     reg  [7:0] own;
-    reg  [7:0] wide_count;
+    reg  [3:0] ones;
+    reg  needs$0;
+    reg  needs$1;
+    reg  needs$2;
+    reg  needs$3;
+    reg  needs$4;
+    reg  needs$5;
+    reg  needs$6;
+    reg  needs$7;
+    reg  needs$8;
+    reg  needs_most$0;
+    reg  needs_most$1;
+    reg  needs_most$2;
+    reg  needs_most$3;
+    reg  needs_most$4;
+    reg  needs_most$5;
+    reg  needs_most$6;
+    reg  needs_most$7;
+    reg  needs_most$8;
     reg  [16:0] old_total;
     reg  [16:0] new_total;
     reg  empty;
@@ -12324,7 +14197,7 @@ module iswitch_accel$datapath$counter$lookup$verdict(clock,key,entry,relation,ha
         new_total = old_total + ((key[(64'h30)+:(16)]) & 17'h1ffff);
         held_total$d = new_total[(32'h0)+:(16)];
         weighed$d[(64'h2)+:(1)] = entry[(64'h0)+:(1)] & |(entry[(64'h2c)+:(8)] & own);
-        weighed$d[(64'h3)+:(1)] = new_total > 32'hfffe;
+        weighed$d[(64'h3)+:(1)] = new_total[32'h10] | &new_total[(32'h0)+:(16)];
         if (~|(switches & own) & (key[(64'h30)+:(16)] != 32'h1)) begin
             weighed$d[(64'h3)+:(1)] = 1'b1;
         end
@@ -12332,8 +14205,50 @@ module iswitch_accel$datapath$counter$lookup$verdict(clock,key,entry,relation,ha
         weighed$d[(64'h4)+:(1)] = (~empty & relation[(64'h1)+:(1)]) | (empty & relation[(64'h4)+:(1)]);
         weighed$d[(64'h6)+:(1)] = entry[(64'h0)+:(1)] & relation[(64'h0)+:(1)];
         count$bits = held_members$q & participants;
-        wide_count = ((count$count) & 8'hff);
-        enough = (wide_count >= needed) & |wide_count;
+        ones = count$count;
+        enough = 1'b0;
+        needs$0 = ~|needed;
+        needs_most$0 = needs$0;
+        needs$1 = needed == 1;
+        needs_most$1 = needs_most$0 | needs$1;
+        if ((ones == 1) & needs_most$1) begin
+            enough = 1'b1;
+        end
+        needs$2 = needed == 2;
+        needs_most$2 = needs_most$1 | needs$2;
+        if ((ones == 2) & needs_most$2) begin
+            enough = 1'b1;
+        end
+        needs$3 = needed == 3;
+        needs_most$3 = needs_most$2 | needs$3;
+        if ((ones == 3) & needs_most$3) begin
+            enough = 1'b1;
+        end
+        needs$4 = needed == 4;
+        needs_most$4 = needs_most$3 | needs$4;
+        if ((ones == 4) & needs_most$4) begin
+            enough = 1'b1;
+        end
+        needs$5 = needed == 5;
+        needs_most$5 = needs_most$4 | needs$5;
+        if ((ones == 5) & needs_most$5) begin
+            enough = 1'b1;
+        end
+        needs$6 = needed == 6;
+        needs_most$6 = needs_most$5 | needs$6;
+        if ((ones == 6) & needs_most$6) begin
+            enough = 1'b1;
+        end
+        needs$7 = needed == 7;
+        needs_most$7 = needs_most$6 | needs$7;
+        if ((ones == 7) & needs_most$7) begin
+            enough = 1'b1;
+        end
+        needs$8 = needed == 8;
+        needs_most$8 = needs_most$7 | needs$8;
+        if ((ones == 8) & needs_most$8) begin
+            enough = 1'b1;
+        end
         fails$d = 1'b1;
         code$d = 32'he;
         if (~key[(64'h53)+:(1)]) begin
@@ -12409,45 +14324,49 @@ module iswitch_accel$datapath$counter$lookup$verdict$count(bits,count);
     input wire  [7:0] bits;
     output reg  [3:0] count;
     // Local signals
-    reg  [3:0] pair$0;
-    reg  [3:0] pair$1;
-    reg  [3:0] pair$2;
-    reg  [3:0] pair$3;
-    reg  [3:0] low;
-    reg  [3:0] high;
+    reg  one$0;
+    reg  one$1;
+    reg  one$2;
+    reg  two$0;
+    reg  two$1;
+    reg  two$2;
+    reg  two$3;
+    reg  two$4;
+    reg  four$0;
+    reg  four$1;
+    reg  [3:0] number$0;
+    reg  [3:0] number$1;
+    reg  [3:0] number$2;
+    reg  [3:0] number$3;
     // Update code
     always @(*) begin
-        pair$0 = 32'h0;
-        if (bits[32'h2 * 0] | bits[32'h2 * 0 + 32'h1]) begin
-            pair$0 = 32'h1;
+        one$0 = bits[32'h3 * 0] ^ bits[32'h3 * 0 + 32'h1] ^ bits[32'h3 * 0 + 32'h2];
+        two$0 = (bits[32'h3 * 0] & bits[32'h3 * 0 + 32'h1]) | (bits[32'h3 * 0] & bits[32'h3 * 0 + 32'h2]) | (bits[32'h3 * 0 + 32'h1] & bits[32'h3 * 0 + 32'h2]);
+        one$1 = bits[32'h3 * 1] ^ bits[32'h3 * 1 + 32'h1] ^ bits[32'h3 * 1 + 32'h2];
+        two$1 = (bits[32'h3 * 1] & bits[32'h3 * 1 + 32'h1]) | (bits[32'h3 * 1] & bits[32'h3 * 1 + 32'h2]) | (bits[32'h3 * 1 + 32'h1] & bits[32'h3 * 1 + 32'h2]);
+        one$2 = bits[32'h6] ^ bits[32'h7];
+        two$2 = bits[32'h6] & bits[32'h7];
+        two$3 = (one$0 & one$1) | (one$0 & one$2) | (one$1 & one$2);
+        two$4 = two$0 ^ two$1 ^ two$2;
+        four$0 = (two$0 & two$1) | (two$0 & two$2) | (two$1 & two$2);
+        four$1 = two$3 & two$4;
+        number$0 = 32'h0;
+        number$1 = 32'h0;
+        number$2 = 32'h0;
+        number$3 = 32'h0;
+        if (one$0 ^ one$1 ^ one$2) begin
+            number$0 = 32'h1;
         end
-        if (bits[32'h2 * 0] & bits[32'h2 * 0 + 32'h1]) begin
-            pair$0 = 32'h2;
+        if (two$3 ^ two$4) begin
+            number$1 = 32'h2;
         end
-        pair$1 = 32'h0;
-        if (bits[32'h2 * 1] | bits[32'h2 * 1 + 32'h1]) begin
-            pair$1 = 32'h1;
+        if (four$0 ^ four$1) begin
+            number$2 = 32'h4;
         end
-        if (bits[32'h2 * 1] & bits[32'h2 * 1 + 32'h1]) begin
-            pair$1 = 32'h2;
+        if (four$0 & four$1) begin
+            number$3 = 32'h8;
         end
-        pair$2 = 32'h0;
-        if (bits[32'h2 * 2] | bits[32'h2 * 2 + 32'h1]) begin
-            pair$2 = 32'h1;
-        end
-        if (bits[32'h2 * 2] & bits[32'h2 * 2 + 32'h1]) begin
-            pair$2 = 32'h2;
-        end
-        pair$3 = 32'h0;
-        if (bits[32'h2 * 3] | bits[32'h2 * 3 + 32'h1]) begin
-            pair$3 = 32'h1;
-        end
-        if (bits[32'h2 * 3] & bits[32'h2 * 3 + 32'h1]) begin
-            pair$3 = 32'h2;
-        end
-        low = pair$0 + pair$1;
-        high = pair$2 + pair$3;
-        count = low + high;
+        count = number$0 | number$1 | number$2 | number$3;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$verdict$count
 module iswitch_accel$datapath$counter$lookup$verdict$fails(d,q,clock);
@@ -12549,7 +14468,7 @@ module iswitch_accel$datapath$counter$sweep(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$sweep
-module iswitch_accel$datapath$decisions(clock,reset,data_in,push,data_out,valid,pop,room);
+module iswitch_accel$datapath$decisions(clock,reset,data_in,push,data_out,valid,empty,pop,room);
     // Module arguments
     input wire  clock;
     input wire  reset;
@@ -12557,6 +14476,7 @@ module iswitch_accel$datapath$decisions(clock,reset,data_in,push,data_out,valid,
     input wire  push;
     output reg  [27:0] data_out;
     output reg  valid;
+    output reg  empty;
     input wire  pop;
     output reg  room;
     // Constant declarations
@@ -12580,6 +14500,9 @@ module iswitch_accel$datapath$decisions(clock,reset,data_in,push,data_out,valid,
     reg  filled$d;
     wire  filled$q;
     reg  filled$clock;
+    reg  is_empty$d;
+    wire  is_empty$q;
+    reg  is_empty$clock;
     reg  has_room$d;
     wire  has_room$q;
     reg  has_room$clock;
@@ -12614,6 +14537,11 @@ module iswitch_accel$datapath$decisions(clock,reset,data_in,push,data_out,valid,
         .q(filled$q),
         .clock(filled$clock)
     );
+    iswitch_accel$datapath$decisions$is_empty is_empty(
+        .d(is_empty$d),
+        .q(is_empty$q),
+        .clock(is_empty$clock)
+    );
     iswitch_accel$datapath$decisions$has_room has_room(
         .d(has_room$d),
         .q(has_room$q),
@@ -12625,11 +14553,13 @@ module iswitch_accel$datapath$decisions(clock,reset,data_in,push,data_out,valid,
         read_at$clock = clock;
         count$clock = clock;
         filled$clock = clock;
+        is_empty$clock = clock;
         has_room$clock = clock;
         write_at$d = write_at$q;
         read_at$d = read_at$q;
         count$d = count$q;
         filled$d = filled$q;
+        is_empty$d = is_empty$q;
         has_room$d = has_room$q;
         ram$clock = clock;
         ram$write_address = write_at$q;
@@ -12638,6 +14568,7 @@ module iswitch_accel$datapath$decisions(clock,reset,data_in,push,data_out,valid,
         ram$read_address = read_at$q;
         data_out = ram$read_data;
         valid = filled$q;
+        empty = is_empty$q;
         room = has_room$q;
         next_count = count$q;
         if (push & ~pop) begin
@@ -12655,9 +14586,11 @@ module iswitch_accel$datapath$decisions(clock,reset,data_in,push,data_out,valid,
         count$d = next_count;
         if (pop) begin
             filled$d = count$q != 32'h1;
+            is_empty$d = count$q == 32'h1;
         end
         if (push) begin
             filled$d = 1'b1;
+            is_empty$d = 1'b0;
         end
         has_room$d = count$q < limit;
         if (reset) begin
@@ -12665,6 +14598,7 @@ module iswitch_accel$datapath$decisions(clock,reset,data_in,push,data_out,valid,
             read_at$d = 32'h0;
             count$d = 32'h0;
             filled$d = 1'b0;
+            is_empty$d = 1'b1;
             has_room$d = 1'b0;
         end
     end
@@ -12708,6 +14642,19 @@ module iswitch_accel$datapath$decisions$has_room(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$decisions$has_room
+module iswitch_accel$datapath$decisions$is_empty(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$decisions$is_empty
 module iswitch_accel$datapath$decisions$ram(clock,write_address,write_data,write_enable,read_address,read_data);
     // Module arguments
     input wire  clock;
@@ -12775,14 +14722,25 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
     reg  beats$push;
     wire  [416:0] beats$data_out;
     wire  beats$valid;
+    wire  beats$empty;
     reg  beats$pop;
     wire  beats$room;
+    reg  lasts$clock;
+    reg  lasts$reset;
+    reg  lasts$data_in;
+    reg  lasts$push;
+    wire  lasts$data_out;
+    wire  lasts$valid;
+    wire  lasts$empty;
+    reg  lasts$pop;
+    wire  lasts$room;
     reg  headers$clock;
     reg  headers$reset;
     reg  [102:0] headers$data_in;
     reg  headers$push;
     wire  [102:0] headers$data_out;
     wire  headers$valid;
+    wire  headers$empty;
     reg  headers$pop;
     wire  headers$room;
     reg  capture$clock;
@@ -12826,8 +14784,20 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
         .push(beats$push),
         .data_out(beats$data_out),
         .valid(beats$valid),
+        .empty(beats$empty),
         .pop(beats$pop),
         .room(beats$room)
+    );
+    iswitch_accel$datapath$ingress$lasts lasts(
+        .clock(lasts$clock),
+        .reset(lasts$reset),
+        .data_in(lasts$data_in),
+        .push(lasts$push),
+        .data_out(lasts$data_out),
+        .valid(lasts$valid),
+        .empty(lasts$empty),
+        .pop(lasts$pop),
+        .room(lasts$room)
     );
     iswitch_accel$datapath$ingress$headers headers(
         .clock(headers$clock),
@@ -12836,6 +14806,7 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
         .push(headers$push),
         .data_out(headers$data_out),
         .valid(headers$valid),
+        .empty(headers$empty),
         .pop(headers$pop),
         .room(headers$room)
     );
@@ -12883,11 +14854,13 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
         open$clock = clock;
         open$d = open$q;
         beats$clock = clock;
+        lasts$clock = clock;
         headers$clock = clock;
         capture$clock = clock;
         classifier$clock = clock;
         member_table$clock = clock;
         beats$reset = reset;
+        lasts$reset = reset;
         headers$reset = reset;
         capture$reset = reset;
         classifier$reset = reset;
@@ -12898,7 +14871,11 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
         beats$data_in = flit;
         beats$push = accept;
         beats$pop = pop;
+        lasts$data_in = flit[(64'h1a0)+:(1)];
+        lasts$push = accept;
+        lasts$pop = pop;
         oldest = beats$data_out;
+        oldest[(64'h1a0)+:(1)] = lasts$data_out;
         oldest_valid = beats$valid;
         capture$flit = flit;
         capture$accept = accept;
@@ -12923,7 +14900,7 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
         header_valid = headers$valid;
     end
 endmodule // iswitch_accel$datapath$ingress
-module iswitch_accel$datapath$ingress$beats(clock,reset,data_in,push,data_out,valid,pop,room);
+module iswitch_accel$datapath$ingress$beats(clock,reset,data_in,push,data_out,valid,empty,pop,room);
     // Module arguments
     input wire  clock;
     input wire  reset;
@@ -12931,6 +14908,7 @@ module iswitch_accel$datapath$ingress$beats(clock,reset,data_in,push,data_out,va
     input wire  push;
     output reg  [416:0] data_out;
     output reg  valid;
+    output reg  empty;
     input wire  pop;
     output reg  room;
     // Constant declarations
@@ -12954,6 +14932,9 @@ module iswitch_accel$datapath$ingress$beats(clock,reset,data_in,push,data_out,va
     reg  filled$d;
     wire  filled$q;
     reg  filled$clock;
+    reg  is_empty$d;
+    wire  is_empty$q;
+    reg  is_empty$clock;
     reg  has_room$d;
     wire  has_room$q;
     reg  has_room$clock;
@@ -12988,6 +14969,11 @@ module iswitch_accel$datapath$ingress$beats(clock,reset,data_in,push,data_out,va
         .q(filled$q),
         .clock(filled$clock)
     );
+    iswitch_accel$datapath$ingress$beats$is_empty is_empty(
+        .d(is_empty$d),
+        .q(is_empty$q),
+        .clock(is_empty$clock)
+    );
     iswitch_accel$datapath$ingress$beats$has_room has_room(
         .d(has_room$d),
         .q(has_room$q),
@@ -12999,11 +14985,13 @@ module iswitch_accel$datapath$ingress$beats(clock,reset,data_in,push,data_out,va
         read_at$clock = clock;
         count$clock = clock;
         filled$clock = clock;
+        is_empty$clock = clock;
         has_room$clock = clock;
         write_at$d = write_at$q;
         read_at$d = read_at$q;
         count$d = count$q;
         filled$d = filled$q;
+        is_empty$d = is_empty$q;
         has_room$d = has_room$q;
         ram$clock = clock;
         ram$write_address = write_at$q;
@@ -13012,6 +15000,7 @@ module iswitch_accel$datapath$ingress$beats(clock,reset,data_in,push,data_out,va
         ram$read_address = read_at$q;
         data_out = ram$read_data;
         valid = filled$q;
+        empty = is_empty$q;
         room = has_room$q;
         next_count = count$q;
         if (push & ~pop) begin
@@ -13029,9 +15018,11 @@ module iswitch_accel$datapath$ingress$beats(clock,reset,data_in,push,data_out,va
         count$d = next_count;
         if (pop) begin
             filled$d = count$q != 32'h1;
+            is_empty$d = count$q == 32'h1;
         end
         if (push) begin
             filled$d = 1'b1;
+            is_empty$d = 1'b0;
         end
         has_room$d = count$q < limit;
         if (reset) begin
@@ -13039,6 +15030,7 @@ module iswitch_accel$datapath$ingress$beats(clock,reset,data_in,push,data_out,va
             read_at$d = 32'h0;
             count$d = 32'h0;
             filled$d = 1'b0;
+            is_empty$d = 1'b1;
             has_room$d = 1'b0;
         end
     end
@@ -13082,6 +15074,19 @@ module iswitch_accel$datapath$ingress$beats$has_room(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$ingress$beats$has_room
+module iswitch_accel$datapath$ingress$beats$is_empty(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$beats$is_empty
 module iswitch_accel$datapath$ingress$beats$ram(clock,write_address,write_data,write_enable,read_address,read_data);
     // Module arguments
     input wire  clock;
@@ -13179,6 +15184,8 @@ module iswitch_accel$datapath$ingress$capture(clock,reset,flit,accept,raw,valid)
         if (accept & (beat$q == 32'h0)) begin
             beat$d = 32'h1;
             complete$d = flit[(64'h1a0)+:(1)];
+        end
+        if (beat$q == 32'h0) begin
             held$d[(64'h100)+:(1)] = flit[(64'h1a0)+:(1)];
             held$d[(64'h0)+:(16)] = data[(64'h60)+:(16)];
             held$d[(64'h10)+:(16)] = data[(64'h70)+:(16)];
@@ -13192,6 +15199,8 @@ module iswitch_accel$datapath$ingress$capture(clock,reset,flit,accept,raw,valid)
         if (accept & (beat$q == 32'h1)) begin
             beat$d = 32'h2;
             complete$d = 1'b1;
+        end
+        if (beat$q == 32'h1) begin
             held$d[(64'h80)+:(16)] = data[(64'h10)+:(16)];
             held$d[(64'h90)+:(16)] = data[(64'h20)+:(16)];
             held$d[(64'ha0)+:(16)] = data[(64'h30)+:(16)];
@@ -13437,7 +15446,7 @@ module iswitch_accel$datapath$ingress$classifier$udp_swapped(half,swapped);
         swapped = low | high;
     end
 endmodule // iswitch_accel$datapath$ingress$classifier$udp_swapped
-module iswitch_accel$datapath$ingress$headers(clock,reset,data_in,push,data_out,valid,pop,room);
+module iswitch_accel$datapath$ingress$headers(clock,reset,data_in,push,data_out,valid,empty,pop,room);
     // Module arguments
     input wire  clock;
     input wire  reset;
@@ -13445,6 +15454,7 @@ module iswitch_accel$datapath$ingress$headers(clock,reset,data_in,push,data_out,
     input wire  push;
     output reg  [102:0] data_out;
     output reg  valid;
+    output reg  empty;
     input wire  pop;
     output reg  room;
     // Constant declarations
@@ -13468,6 +15478,9 @@ module iswitch_accel$datapath$ingress$headers(clock,reset,data_in,push,data_out,
     reg  filled$d;
     wire  filled$q;
     reg  filled$clock;
+    reg  is_empty$d;
+    wire  is_empty$q;
+    reg  is_empty$clock;
     reg  has_room$d;
     wire  has_room$q;
     reg  has_room$clock;
@@ -13502,6 +15515,11 @@ module iswitch_accel$datapath$ingress$headers(clock,reset,data_in,push,data_out,
         .q(filled$q),
         .clock(filled$clock)
     );
+    iswitch_accel$datapath$ingress$headers$is_empty is_empty(
+        .d(is_empty$d),
+        .q(is_empty$q),
+        .clock(is_empty$clock)
+    );
     iswitch_accel$datapath$ingress$headers$has_room has_room(
         .d(has_room$d),
         .q(has_room$q),
@@ -13513,11 +15531,13 @@ module iswitch_accel$datapath$ingress$headers(clock,reset,data_in,push,data_out,
         read_at$clock = clock;
         count$clock = clock;
         filled$clock = clock;
+        is_empty$clock = clock;
         has_room$clock = clock;
         write_at$d = write_at$q;
         read_at$d = read_at$q;
         count$d = count$q;
         filled$d = filled$q;
+        is_empty$d = is_empty$q;
         has_room$d = has_room$q;
         ram$clock = clock;
         ram$write_address = write_at$q;
@@ -13526,6 +15546,7 @@ module iswitch_accel$datapath$ingress$headers(clock,reset,data_in,push,data_out,
         ram$read_address = read_at$q;
         data_out = ram$read_data;
         valid = filled$q;
+        empty = is_empty$q;
         room = has_room$q;
         next_count = count$q;
         if (push & ~pop) begin
@@ -13543,9 +15564,11 @@ module iswitch_accel$datapath$ingress$headers(clock,reset,data_in,push,data_out,
         count$d = next_count;
         if (pop) begin
             filled$d = count$q != 32'h1;
+            is_empty$d = count$q == 32'h1;
         end
         if (push) begin
             filled$d = 1'b1;
+            is_empty$d = 1'b0;
         end
         has_room$d = count$q < limit;
         if (reset) begin
@@ -13553,6 +15576,7 @@ module iswitch_accel$datapath$ingress$headers(clock,reset,data_in,push,data_out,
             read_at$d = 32'h0;
             count$d = 32'h0;
             filled$d = 1'b0;
+            is_empty$d = 1'b1;
             has_room$d = 1'b0;
         end
     end
@@ -13596,6 +15620,19 @@ module iswitch_accel$datapath$ingress$headers$has_room(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$ingress$headers$has_room
+module iswitch_accel$datapath$ingress$headers$is_empty(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$headers$is_empty
 module iswitch_accel$datapath$ingress$headers$ram(clock,write_address,write_data,write_enable,read_address,read_data);
     // Module arguments
     input wire  clock;
@@ -13637,6 +15674,234 @@ module iswitch_accel$datapath$ingress$headers$write_at(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$ingress$headers$write_at
+module iswitch_accel$datapath$ingress$lasts(clock,reset,data_in,push,data_out,valid,empty,pop,room);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  data_in;
+    input wire  push;
+    output reg  data_out;
+    output reg  valid;
+    output reg  empty;
+    input wire  pop;
+    output reg  room;
+    // Constant declarations
+    localparam  limit = 8'h1a;
+    // Stub signals
+    reg  ram$clock;
+    reg  [4:0] ram$write_address;
+    reg  ram$write_data;
+    reg  ram$write_enable;
+    reg  [4:0] ram$read_address;
+    wire  ram$read_data;
+    reg  [4:0] write_at$d;
+    wire  [4:0] write_at$q;
+    reg  write_at$clock;
+    reg  [4:0] read_at$d;
+    wire  [4:0] read_at$q;
+    reg  read_at$clock;
+    reg  [7:0] count$d;
+    wire  [7:0] count$q;
+    reg  count$clock;
+    reg  filled$d;
+    wire  filled$q;
+    reg  filled$clock;
+    reg  is_empty$d;
+    wire  is_empty$q;
+    reg  is_empty$clock;
+    reg  has_room$d;
+    wire  has_room$q;
+    reg  has_room$clock;
+    // Local signals
+    reg  [7:0] next_count;
+    // Sub module instances
+    iswitch_accel$datapath$ingress$lasts$ram ram(
+        .clock(ram$clock),
+        .write_address(ram$write_address),
+        .write_data(ram$write_data),
+        .write_enable(ram$write_enable),
+        .read_address(ram$read_address),
+        .read_data(ram$read_data)
+    );
+    iswitch_accel$datapath$ingress$lasts$write_at write_at(
+        .d(write_at$d),
+        .q(write_at$q),
+        .clock(write_at$clock)
+    );
+    iswitch_accel$datapath$ingress$lasts$read_at read_at(
+        .d(read_at$d),
+        .q(read_at$q),
+        .clock(read_at$clock)
+    );
+    iswitch_accel$datapath$ingress$lasts$count count(
+        .d(count$d),
+        .q(count$q),
+        .clock(count$clock)
+    );
+    iswitch_accel$datapath$ingress$lasts$filled filled(
+        .d(filled$d),
+        .q(filled$q),
+        .clock(filled$clock)
+    );
+    iswitch_accel$datapath$ingress$lasts$is_empty is_empty(
+        .d(is_empty$d),
+        .q(is_empty$q),
+        .clock(is_empty$clock)
+    );
+    iswitch_accel$datapath$ingress$lasts$has_room has_room(
+        .d(has_room$d),
+        .q(has_room$q),
+        .clock(has_room$clock)
+    );
+    // Update code
+    always @(*) begin
+        write_at$clock = clock;
+        read_at$clock = clock;
+        count$clock = clock;
+        filled$clock = clock;
+        is_empty$clock = clock;
+        has_room$clock = clock;
+        write_at$d = write_at$q;
+        read_at$d = read_at$q;
+        count$d = count$q;
+        filled$d = filled$q;
+        is_empty$d = is_empty$q;
+        has_room$d = has_room$q;
+        ram$clock = clock;
+        ram$write_address = write_at$q;
+        ram$write_data = data_in;
+        ram$write_enable = push;
+        ram$read_address = read_at$q;
+        data_out = ram$read_data;
+        valid = filled$q;
+        empty = is_empty$q;
+        room = has_room$q;
+        next_count = count$q;
+        if (push & ~pop) begin
+            next_count = count$q + 32'h1;
+        end
+        if (~push & pop) begin
+            next_count = count$q - 32'h1;
+        end
+        if (push) begin
+            write_at$d = write_at$q + 32'h1;
+        end
+        if (pop) begin
+            read_at$d = read_at$q + 32'h1;
+        end
+        count$d = next_count;
+        if (pop) begin
+            filled$d = count$q != 32'h1;
+            is_empty$d = count$q == 32'h1;
+        end
+        if (push) begin
+            filled$d = 1'b1;
+            is_empty$d = 1'b0;
+        end
+        has_room$d = count$q < limit;
+        if (reset) begin
+            write_at$d = 32'h0;
+            read_at$d = 32'h0;
+            count$d = 32'h0;
+            filled$d = 1'b0;
+            is_empty$d = 1'b1;
+            has_room$d = 1'b0;
+        end
+    end
+endmodule // iswitch_accel$datapath$ingress$lasts
+module iswitch_accel$datapath$ingress$lasts$count(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$lasts$count
+module iswitch_accel$datapath$ingress$lasts$filled(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$lasts$filled
+module iswitch_accel$datapath$ingress$lasts$has_room(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$lasts$has_room
+module iswitch_accel$datapath$ingress$lasts$is_empty(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$lasts$is_empty
+module iswitch_accel$datapath$ingress$lasts$ram(clock,write_address,write_data,write_enable,read_address,read_data);
+    // Module arguments
+    input wire  clock;
+    input wire  [4:0] write_address;
+    input wire  write_data;
+    input wire  write_enable;
+    input wire  [4:0] read_address;
+    output reg  read_data;
+    // Update code (custom)
+    (* ram_style = "distributed" *) reg [0:0] words[31:0];
+    integer i;
+    initial for (i = 0; i <= 31; i = i + 1) words[i] = 0;
+    always @(posedge clock) if (write_enable) words[write_address] <= write_data;
+    always @(*) read_data = words[read_address];
+endmodule // iswitch_accel$datapath$ingress$lasts$ram
+module iswitch_accel$datapath$ingress$lasts$read_at(d,q,clock);
+    // Module arguments
+    input wire  [4:0] d;
+    output reg  [4:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 5'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$lasts$read_at
+module iswitch_accel$datapath$ingress$lasts$write_at(d,q,clock);
+    // Module arguments
+    input wire  [4:0] d;
+    output reg  [4:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 5'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$lasts$write_at
 module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_port,data,address0,address1,port,known,member,members,switches);
     // Module arguments
     input wire  clock;
@@ -14591,7 +16856,7 @@ module iswitch_accel$datapath$ingress$open(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$ingress$open
-module iswitch_accel$datapath$leaving(clock,reset,data_in,push,data_out,valid,pop,room);
+module iswitch_accel$datapath$leaving(clock,reset,data_in,push,data_out,valid,empty,pop,room);
     // Module arguments
     input wire  clock;
     input wire  reset;
@@ -14599,6 +16864,7 @@ module iswitch_accel$datapath$leaving(clock,reset,data_in,push,data_out,valid,po
     input wire  push;
     output reg  [416:0] data_out;
     output reg  valid;
+    output reg  empty;
     input wire  pop;
     output reg  room;
     // Constant declarations
@@ -14622,6 +16888,9 @@ module iswitch_accel$datapath$leaving(clock,reset,data_in,push,data_out,valid,po
     reg  filled$d;
     wire  filled$q;
     reg  filled$clock;
+    reg  is_empty$d;
+    wire  is_empty$q;
+    reg  is_empty$clock;
     reg  has_room$d;
     wire  has_room$q;
     reg  has_room$clock;
@@ -14656,6 +16925,11 @@ module iswitch_accel$datapath$leaving(clock,reset,data_in,push,data_out,valid,po
         .q(filled$q),
         .clock(filled$clock)
     );
+    iswitch_accel$datapath$leaving$is_empty is_empty(
+        .d(is_empty$d),
+        .q(is_empty$q),
+        .clock(is_empty$clock)
+    );
     iswitch_accel$datapath$leaving$has_room has_room(
         .d(has_room$d),
         .q(has_room$q),
@@ -14667,11 +16941,13 @@ module iswitch_accel$datapath$leaving(clock,reset,data_in,push,data_out,valid,po
         read_at$clock = clock;
         count$clock = clock;
         filled$clock = clock;
+        is_empty$clock = clock;
         has_room$clock = clock;
         write_at$d = write_at$q;
         read_at$d = read_at$q;
         count$d = count$q;
         filled$d = filled$q;
+        is_empty$d = is_empty$q;
         has_room$d = has_room$q;
         ram$clock = clock;
         ram$write_address = write_at$q;
@@ -14680,6 +16956,7 @@ module iswitch_accel$datapath$leaving(clock,reset,data_in,push,data_out,valid,po
         ram$read_address = read_at$q;
         data_out = ram$read_data;
         valid = filled$q;
+        empty = is_empty$q;
         room = has_room$q;
         next_count = count$q;
         if (push & ~pop) begin
@@ -14697,9 +16974,11 @@ module iswitch_accel$datapath$leaving(clock,reset,data_in,push,data_out,valid,po
         count$d = next_count;
         if (pop) begin
             filled$d = count$q != 32'h1;
+            is_empty$d = count$q == 32'h1;
         end
         if (push) begin
             filled$d = 1'b1;
+            is_empty$d = 1'b0;
         end
         has_room$d = count$q < limit;
         if (reset) begin
@@ -14707,6 +16986,7 @@ module iswitch_accel$datapath$leaving(clock,reset,data_in,push,data_out,valid,po
             read_at$d = 32'h0;
             count$d = 32'h0;
             filled$d = 1'b0;
+            is_empty$d = 1'b1;
             has_room$d = 1'b0;
         end
     end
@@ -14750,6 +17030,19 @@ module iswitch_accel$datapath$leaving$has_room(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$leaving$has_room
+module iswitch_accel$datapath$leaving$is_empty(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$leaving$is_empty
 module iswitch_accel$datapath$leaving$ram(clock,write_address,write_data,write_enable,read_address,read_data);
     // Module arguments
     input wire  clock;
@@ -14811,10 +17104,23 @@ module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary
     reg  state$d;
     wire  state$q;
     reg  state$clock;
+    reg  picks_ordinary$d;
+    wire  picks_ordinary$q;
+    reg  picks_ordinary$clock;
+    reg  had_room$d;
+    wire  had_room$q;
+    reg  had_room$clock;
+    reg  takes_ordinary$d;
+    wire  takes_ordinary$q;
+    reg  takes_ordinary$clock;
+    reg  takes_result$d;
+    wire  takes_result$q;
+    reg  takes_result$clock;
     reg  midway$d;
     wire  midway$q;
     reg  midway$clock;
     // Local signals
+    reg  offered;
     reg  moves;
     reg  ends;
     // Sub module instances
@@ -14822,6 +17128,26 @@ module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary
         .d(state$d),
         .q(state$q),
         .clock(state$clock)
+    );
+    iswitch_accel$datapath$merge$picks_ordinary picks_ordinary(
+        .d(picks_ordinary$d),
+        .q(picks_ordinary$q),
+        .clock(picks_ordinary$clock)
+    );
+    iswitch_accel$datapath$merge$had_room had_room(
+        .d(had_room$d),
+        .q(had_room$q),
+        .clock(had_room$clock)
+    );
+    iswitch_accel$datapath$merge$takes_ordinary takes_ordinary(
+        .d(takes_ordinary$d),
+        .q(takes_ordinary$q),
+        .clock(takes_ordinary$clock)
+    );
+    iswitch_accel$datapath$merge$takes_result takes_result(
+        .d(takes_result$d),
+        .q(takes_result$q),
+        .clock(takes_result$clock)
     );
     iswitch_accel$datapath$merge$midway midway(
         .d(midway$d),
@@ -14831,37 +17157,65 @@ module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary
     // Update code
     always @(*) begin
         state$clock = clock;
+        picks_ordinary$clock = clock;
+        had_room$clock = clock;
+        takes_ordinary$clock = clock;
+        takes_result$clock = clock;
         midway$clock = clock;
         state$d = state$q;
+        picks_ordinary$d = picks_ordinary$q;
+        had_room$d = had_room$q;
+        takes_ordinary$d = takes_ordinary$q;
+        takes_result$d = takes_result$q;
         midway$d = midway$q;
-        ordinary_ready = room;
-        result_ready = 1'b0;
-        moves = room & ordinary_valid;
-        flit = ordinary;
+        ordinary_ready = takes_ordinary$q;
+        result_ready = takes_result$q;
+        flit = result;
+        if (picks_ordinary$q) begin
+            flit = ordinary;
+        end
+        offered = ordinary_valid;
         ends = ordinary[(64'h1a0)+:(1)];
         if (state$q == MergeState$Result) begin
-            ordinary_ready = 1'b0;
-            result_ready = room;
-            moves = room & result_valid;
-            flit = result;
+            offered = result_valid;
             ends = result[(64'h1a0)+:(1)];
         end
+        moves = had_room$q & offered;
         push = moves;
         if (moves) begin
             midway$d = ~ends;
         end
-        if ((moves & ends) | (room & ~moves & ~midway$q)) begin
+        if ((moves & ends) | (had_room$q & ~moves & ~midway$q)) begin
             state$d = MergeState$Ordinary;
+            picks_ordinary$d = 1'b1;
             if ((state$q == MergeState$Ordinary) & result_valid) begin
                 state$d = MergeState$Result;
+                picks_ordinary$d = 1'b0;
             end
         end
         if (reset) begin
             state$d = MergeState$Ordinary;
+            picks_ordinary$d = 1'b1;
             midway$d = 1'b0;
         end
+        had_room$d = room & ~reset;
+        takes_ordinary$d = had_room$d & (state$d == MergeState$Ordinary);
+        takes_result$d = had_room$d & (state$d == MergeState$Result);
     end
 endmodule // iswitch_accel$datapath$merge
+module iswitch_accel$datapath$merge$had_room(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$merge$had_room
 module iswitch_accel$datapath$merge$midway(d,q,clock);
     // Module arguments
     input wire  d;
@@ -14875,6 +17229,19 @@ module iswitch_accel$datapath$merge$midway(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$merge$midway
+module iswitch_accel$datapath$merge$picks_ordinary(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$merge$picks_ordinary
 module iswitch_accel$datapath$merge$state(d,q,clock);
     // Module arguments
     input wire  d;
@@ -14891,7 +17258,33 @@ module iswitch_accel$datapath$merge$state(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$merge$state
-module iswitch_accel$datapath$output_module(clock,reset,template,info,info_valid,info_pop,sum,sum_valid,sum_pop,flit,valid,ready);
+module iswitch_accel$datapath$merge$takes_ordinary(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$merge$takes_ordinary
+module iswitch_accel$datapath$merge$takes_result(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$merge$takes_result
+module iswitch_accel$datapath$output_module(clock,reset,template,info,info_valid,info_pop,sum,sum_valid,no_sum,sum_pop,flit,valid,ready);
     // Module arguments
     input wire  clock;
     input wire  reset;
@@ -14901,6 +17294,7 @@ module iswitch_accel$datapath$output_module(clock,reset,template,info,info_valid
     output reg  info_pop;
     input wire  [255:0] sum;
     input wire  sum_valid;
+    input wire  no_sum;
     output reg  sum_pop;
     output reg  [416:0] flit;
     output reg  valid;
@@ -14915,6 +17309,12 @@ module iswitch_accel$datapath$output_module(clock,reset,template,info,info_valid
     reg  [2:0] state$d;
     wire  [2:0] state$q;
     reg  state$clock;
+    reg  heads$d;
+    wire  heads$q;
+    reg  heads$clock;
+    reg  covers$d;
+    wire  covers$q;
+    reg  covers$clock;
     reg  header$clock;
     reg  [223:0] header$template;
     reg  [72:0] header$info;
@@ -14941,26 +17341,35 @@ module iswitch_accel$datapath$output_module(clock,reset,template,info,info_valid
     reg  carried$clock;
     reg  [255:0] joined$earlier;
     reg  [255:0] joined$later;
+    reg  [255:0] joined$head;
+    reg  joined$heads;
+    reg  joined$covers;
     wire  [255:0] joined$beat;
     reg  [15:0] joined$len;
     reg  [7:0] joined$ports;
     wire  [127:0] joined$user;
-    reg  [416:0] out$d;
-    wire  [416:0] out$q;
-    reg  out$clock;
-    reg  out_valid$d;
-    wire  out_valid$q;
-    reg  out_valid$clock;
+    reg  closes$d;
+    wire  closes$q;
+    reg  closes$clock;
     // Local signals
     reg  [8:0] floats;
     reg  [8:0] before_last;
-    reg  moves;
-    reg  ends;
+    reg  advances;
     // Sub module instances
     iswitch_accel$datapath$output_module$state state(
         .d(state$d),
         .q(state$q),
         .clock(state$clock)
+    );
+    iswitch_accel$datapath$output_module$heads heads(
+        .d(heads$d),
+        .q(heads$q),
+        .clock(heads$clock)
+    );
+    iswitch_accel$datapath$output_module$covers covers(
+        .d(covers$d),
+        .q(covers$q),
+        .clock(covers$clock)
     );
     iswitch_accel$datapath$output_module$header header(
         .clock(header$clock),
@@ -15003,39 +17412,39 @@ module iswitch_accel$datapath$output_module(clock,reset,template,info,info_valid
     iswitch_accel$datapath$output_module$joined joined(
         .earlier(joined$earlier),
         .later(joined$later),
+        .head(joined$head),
+        .heads(joined$heads),
+        .covers(joined$covers),
         .beat(joined$beat),
         .len(joined$len),
         .ports(joined$ports),
         .user(joined$user)
     );
-    iswitch_accel$datapath$output_module$out out(
-        .d(out$d),
-        .q(out$q),
-        .clock(out$clock)
-    );
-    iswitch_accel$datapath$output_module$out_valid out_valid(
-        .d(out_valid$d),
-        .q(out_valid$q),
-        .clock(out_valid$clock)
+    iswitch_accel$datapath$output_module$closes closes(
+        .d(closes$d),
+        .q(closes$q),
+        .clock(closes$clock)
     );
     // Update code
     always @(*) begin
         state$clock = clock;
+        heads$clock = clock;
+        covers$clock = clock;
         held_info$clock = clock;
         waited$clock = clock;
         left$clock = clock;
         spills$clock = clock;
         carried$clock = clock;
-        out$clock = clock;
-        out_valid$clock = clock;
+        closes$clock = clock;
         state$d = state$q;
+        heads$d = heads$q;
+        covers$d = covers$q;
         held_info$d = held_info$q;
         waited$d = waited$q;
         left$d = left$q;
         spills$d = spills$q;
         carried$d = carried$q;
-        out$d = out$q;
-        out_valid$d = out_valid$q;
+        closes$d = closes$q;
         header$clock = clock;
         header$template = template;
         header$info = held_info$q;
@@ -15046,11 +17455,7 @@ module iswitch_accel$datapath$output_module(clock,reset,template,info,info_valid
         before_last = floats - 32'h1;
         info_pop = 1'b0;
         sum_pop = 1'b0;
-        ends = 1'b0;
-        moves = ~out_valid$q | ready;
-        if (moves) begin
-            out_valid$d = 1'b0;
-        end
+        advances = ready & sum_valid;
         case (state$q)
             OutputState$Idle:
                 begin
@@ -15068,41 +17473,43 @@ module iswitch_accel$datapath$output_module(clock,reset,template,info,info_valid
                     waited$d = waited$q + 32'h1;
                     if (&waited$q) begin
                         state$d = OutputState$Head;
+                        heads$d = 1'b1;
+                        covers$d = 1'b1;
                     end
                 end
             OutputState$Head:
                 begin
-                    if (moves & sum_valid) begin
-                        out$d[(64'h0)+:(256)] = header$head;
-                        carried$d = header$tail;
-                        out_valid$d = 1'b1;
+                    if (advances) begin
                         state$d = OutputState$Body;
+                        heads$d = 1'b0;
+                        covers$d = 1'b0;
+                        closes$d = ~|left$q & ~spills$q;
                     end
                 end
             OutputState$Body:
                 begin
-                    if (moves & sum_valid) begin
+                    if (advances) begin
                         sum_pop = 1'b1;
-                        out$d[(64'h0)+:(256)] = joined$beat;
-                        carried$d = view$halves;
-                        out_valid$d = 1'b1;
                         left$d = left$q - 32'h1;
+                        closes$d = (left$q == 32'h1) & ~spills$q;
                         if (~|left$q) begin
                             state$d = OutputState$Tail;
-                            if (~spills$q) begin
-                                ends = 1'b1;
+                            closes$d = 1'b1;
+                            covers$d = 1'b1;
+                            if (closes$q) begin
                                 state$d = OutputState$Idle;
+                                closes$d = 1'b0;
+                                covers$d = 1'b0;
                             end
                         end
                     end
                 end
             OutputState$Tail:
                 begin
-                    if (moves) begin
-                        out$d[(64'h0)+:(256)] = joined$beat;
-                        out_valid$d = 1'b1;
-                        ends = 1'b1;
+                    if (ready) begin
                         state$d = OutputState$Idle;
+                        closes$d = 1'b0;
+                        covers$d = 1'b0;
                     end
                 end
             default:
@@ -15110,22 +17517,31 @@ module iswitch_accel$datapath$output_module(clock,reset,template,info,info_valid
                     state$d = OutputState$Idle;
                 end
         endcase
-        if (moves) begin
-            out$d[(64'h1a0)+:(1)] = ends;
-            out$d[(64'h100)+:(32)] = 64'hffffffff;
-            if (ends) begin
-                out$d[(64'h100)+:(32)] = header$keep;
+        joined$head = header$head;
+        joined$heads = heads$q;
+        joined$covers = covers$q;
+        flit[(64'h0)+:(256)] = joined$beat;
+        flit[(64'h1a0)+:(1)] = closes$q;
+        flit[(64'h100)+:(32)] = 64'hffffffff;
+        if (closes$q) begin
+            flit[(64'h100)+:(32)] = header$keep;
+        end
+        flit[(64'h120)+:(128)] = joined$user;
+        if (ready & ~no_sum) begin
+            carried$d = view$halves;
+            if (heads$q) begin
+                carried$d = header$tail;
             end
-            out$d[(64'h120)+:(128)] = joined$user;
         end
         joined$len = header$frame_len;
         joined$ports = template[(64'hc8)+:(8)];
         if (reset) begin
             state$d = OutputState$Idle;
-            out_valid$d = 1'b0;
+            heads$d = 1'b0;
+            covers$d = 1'b0;
+            closes$d = 1'b0;
         end
-        flit = out$q;
-        valid = out_valid$q;
+        valid = (state$q == OutputState$Tail) | (sum_valid & ((state$q == OutputState$Head) | (state$q == OutputState$Body)));
     end
 endmodule // iswitch_accel$datapath$output_module
 module iswitch_accel$datapath$output_module$carried(d,q,clock);
@@ -15141,6 +17557,32 @@ module iswitch_accel$datapath$output_module$carried(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$output_module$carried
+module iswitch_accel$datapath$output_module$closes(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$output_module$closes
+module iswitch_accel$datapath$output_module$covers(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$output_module$covers
 module iswitch_accel$datapath$output_module$header(clock,template,info,head,tail,frame_len,keep);
     // Module arguments
     input wire  clock;
@@ -15513,6 +17955,19 @@ module iswitch_accel$datapath$output_module$header$udp_swap(half,swapped);
         swapped = low | high;
     end
 endmodule // iswitch_accel$datapath$output_module$header$udp_swap
+module iswitch_accel$datapath$output_module$heads(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$output_module$heads
 module iswitch_accel$datapath$output_module$held_info(d,q,clock);
     // Module arguments
     input wire  [72:0] d;
@@ -15526,10 +17981,13 @@ module iswitch_accel$datapath$output_module$held_info(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$output_module$held_info
-module iswitch_accel$datapath$output_module$joined(earlier,later,beat,len,ports,user);
+module iswitch_accel$datapath$output_module$joined(earlier,later,head,heads,covers,beat,len,ports,user);
     // Module arguments
     input wire  [255:0] earlier;
     input wire  [255:0] later;
+    input wire  [255:0] head;
+    input wire  heads;
+    input wire  covers;
     output reg  [255:0] beat;
     input wire  [15:0] len;
     input wire  [7:0] ports;
@@ -15552,6 +18010,26 @@ module iswitch_accel$datapath$output_module$joined(earlier,later,beat,len,ports,
         beat[(64'hd0)+:(16)] = later[(64'h40)+:(16)];
         beat[(64'he0)+:(16)] = later[(64'h50)+:(16)];
         beat[(64'hf0)+:(16)] = later[(64'h60)+:(16)];
+        if (heads) begin
+            beat[(64'h0)+:(16)] = head[(64'h0)+:(16)];
+            beat[(64'h10)+:(16)] = head[(64'h10)+:(16)];
+            beat[(64'h20)+:(16)] = head[(64'h20)+:(16)];
+            beat[(64'h30)+:(16)] = head[(64'h30)+:(16)];
+            beat[(64'h40)+:(16)] = head[(64'h40)+:(16)];
+            beat[(64'h50)+:(16)] = head[(64'h50)+:(16)];
+            beat[(64'h60)+:(16)] = head[(64'h60)+:(16)];
+            beat[(64'h70)+:(16)] = head[(64'h70)+:(16)];
+            beat[(64'h80)+:(16)] = head[(64'h80)+:(16)];
+        end
+        if (covers) begin
+            beat[(64'h90)+:(16)] = head[(64'h90)+:(16)];
+            beat[(64'ha0)+:(16)] = head[(64'ha0)+:(16)];
+            beat[(64'hb0)+:(16)] = head[(64'hb0)+:(16)];
+            beat[(64'hc0)+:(16)] = head[(64'hc0)+:(16)];
+            beat[(64'hd0)+:(16)] = head[(64'hd0)+:(16)];
+            beat[(64'he0)+:(16)] = head[(64'he0)+:(16)];
+            beat[(64'hf0)+:(16)] = head[(64'hf0)+:(16)];
+        end
         user[(64'h0)+:(16)] = len;
         user[(64'h10)+:(8)] = 32'h0;
         user[(64'h18)+:(8)] = ports;
@@ -15571,32 +18049,6 @@ module iswitch_accel$datapath$output_module$left(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$output_module$left
-module iswitch_accel$datapath$output_module$out(d,q,clock);
-    // Module arguments
-    input wire  [416:0] d;
-    output reg  [416:0] q;
-    input wire  clock;
-    // Update code (custom)
-    initial begin
-       q = 417'h0;
-    end
-    always @(posedge clock) begin
-       q <= d;
-    end
-endmodule // iswitch_accel$datapath$output_module$out
-module iswitch_accel$datapath$output_module$out_valid(d,q,clock);
-    // Module arguments
-    input wire  d;
-    output reg  q;
-    input wire  clock;
-    // Update code (custom)
-    initial begin
-       q = 1'h0;
-    end
-    always @(posedge clock) begin
-       q <= d;
-    end
-endmodule // iswitch_accel$datapath$output_module$out_valid
 module iswitch_accel$datapath$output_module$spills(d,q,clock);
     // Module arguments
     input wire  d;
@@ -15649,7 +18101,235 @@ module iswitch_accel$datapath$output_module$waited(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$output_module$waited
-module iswitch_accel$datapath$results(clock,reset,data_in,push,data_out,valid,pop,room);
+module iswitch_accel$datapath$places(clock,reset,data_in,push,data_out,valid,empty,pop,room);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  [13:0] data_in;
+    input wire  push;
+    output reg  [13:0] data_out;
+    output reg  valid;
+    output reg  empty;
+    input wire  pop;
+    output reg  room;
+    // Constant declarations
+    localparam  limit = 8'h1a;
+    // Stub signals
+    reg  ram$clock;
+    reg  [4:0] ram$write_address;
+    reg  [13:0] ram$write_data;
+    reg  ram$write_enable;
+    reg  [4:0] ram$read_address;
+    wire  [13:0] ram$read_data;
+    reg  [4:0] write_at$d;
+    wire  [4:0] write_at$q;
+    reg  write_at$clock;
+    reg  [4:0] read_at$d;
+    wire  [4:0] read_at$q;
+    reg  read_at$clock;
+    reg  [7:0] count$d;
+    wire  [7:0] count$q;
+    reg  count$clock;
+    reg  filled$d;
+    wire  filled$q;
+    reg  filled$clock;
+    reg  is_empty$d;
+    wire  is_empty$q;
+    reg  is_empty$clock;
+    reg  has_room$d;
+    wire  has_room$q;
+    reg  has_room$clock;
+    // Local signals
+    reg  [7:0] next_count;
+    // Sub module instances
+    iswitch_accel$datapath$places$ram ram(
+        .clock(ram$clock),
+        .write_address(ram$write_address),
+        .write_data(ram$write_data),
+        .write_enable(ram$write_enable),
+        .read_address(ram$read_address),
+        .read_data(ram$read_data)
+    );
+    iswitch_accel$datapath$places$write_at write_at(
+        .d(write_at$d),
+        .q(write_at$q),
+        .clock(write_at$clock)
+    );
+    iswitch_accel$datapath$places$read_at read_at(
+        .d(read_at$d),
+        .q(read_at$q),
+        .clock(read_at$clock)
+    );
+    iswitch_accel$datapath$places$count count(
+        .d(count$d),
+        .q(count$q),
+        .clock(count$clock)
+    );
+    iswitch_accel$datapath$places$filled filled(
+        .d(filled$d),
+        .q(filled$q),
+        .clock(filled$clock)
+    );
+    iswitch_accel$datapath$places$is_empty is_empty(
+        .d(is_empty$d),
+        .q(is_empty$q),
+        .clock(is_empty$clock)
+    );
+    iswitch_accel$datapath$places$has_room has_room(
+        .d(has_room$d),
+        .q(has_room$q),
+        .clock(has_room$clock)
+    );
+    // Update code
+    always @(*) begin
+        write_at$clock = clock;
+        read_at$clock = clock;
+        count$clock = clock;
+        filled$clock = clock;
+        is_empty$clock = clock;
+        has_room$clock = clock;
+        write_at$d = write_at$q;
+        read_at$d = read_at$q;
+        count$d = count$q;
+        filled$d = filled$q;
+        is_empty$d = is_empty$q;
+        has_room$d = has_room$q;
+        ram$clock = clock;
+        ram$write_address = write_at$q;
+        ram$write_data = data_in;
+        ram$write_enable = push;
+        ram$read_address = read_at$q;
+        data_out = ram$read_data;
+        valid = filled$q;
+        empty = is_empty$q;
+        room = has_room$q;
+        next_count = count$q;
+        if (push & ~pop) begin
+            next_count = count$q + 32'h1;
+        end
+        if (~push & pop) begin
+            next_count = count$q - 32'h1;
+        end
+        if (push) begin
+            write_at$d = write_at$q + 32'h1;
+        end
+        if (pop) begin
+            read_at$d = read_at$q + 32'h1;
+        end
+        count$d = next_count;
+        if (pop) begin
+            filled$d = count$q != 32'h1;
+            is_empty$d = count$q == 32'h1;
+        end
+        if (push) begin
+            filled$d = 1'b1;
+            is_empty$d = 1'b0;
+        end
+        has_room$d = count$q < limit;
+        if (reset) begin
+            write_at$d = 32'h0;
+            read_at$d = 32'h0;
+            count$d = 32'h0;
+            filled$d = 1'b0;
+            is_empty$d = 1'b1;
+            has_room$d = 1'b0;
+        end
+    end
+endmodule // iswitch_accel$datapath$places
+module iswitch_accel$datapath$places$count(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$places$count
+module iswitch_accel$datapath$places$filled(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$places$filled
+module iswitch_accel$datapath$places$has_room(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$places$has_room
+module iswitch_accel$datapath$places$is_empty(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$places$is_empty
+module iswitch_accel$datapath$places$ram(clock,write_address,write_data,write_enable,read_address,read_data);
+    // Module arguments
+    input wire  clock;
+    input wire  [4:0] write_address;
+    input wire  [13:0] write_data;
+    input wire  write_enable;
+    input wire  [4:0] read_address;
+    output reg  [13:0] read_data;
+    // Update code (custom)
+    (* ram_style = "distributed" *) reg [13:0] words[31:0];
+    integer i;
+    initial for (i = 0; i <= 31; i = i + 1) words[i] = 0;
+    always @(posedge clock) if (write_enable) words[write_address] <= write_data;
+    always @(*) read_data = words[read_address];
+endmodule // iswitch_accel$datapath$places$ram
+module iswitch_accel$datapath$places$read_at(d,q,clock);
+    // Module arguments
+    input wire  [4:0] d;
+    output reg  [4:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 5'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$places$read_at
+module iswitch_accel$datapath$places$write_at(d,q,clock);
+    // Module arguments
+    input wire  [4:0] d;
+    output reg  [4:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 5'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$places$write_at
+module iswitch_accel$datapath$results(clock,reset,data_in,push,data_out,valid,empty,pop,room);
     // Module arguments
     input wire  clock;
     input wire  reset;
@@ -15657,6 +18337,7 @@ module iswitch_accel$datapath$results(clock,reset,data_in,push,data_out,valid,po
     input wire  push;
     output reg  [72:0] data_out;
     output reg  valid;
+    output reg  empty;
     input wire  pop;
     output reg  room;
     // Constant declarations
@@ -15680,6 +18361,9 @@ module iswitch_accel$datapath$results(clock,reset,data_in,push,data_out,valid,po
     reg  filled$d;
     wire  filled$q;
     reg  filled$clock;
+    reg  is_empty$d;
+    wire  is_empty$q;
+    reg  is_empty$clock;
     reg  has_room$d;
     wire  has_room$q;
     reg  has_room$clock;
@@ -15714,6 +18398,11 @@ module iswitch_accel$datapath$results(clock,reset,data_in,push,data_out,valid,po
         .q(filled$q),
         .clock(filled$clock)
     );
+    iswitch_accel$datapath$results$is_empty is_empty(
+        .d(is_empty$d),
+        .q(is_empty$q),
+        .clock(is_empty$clock)
+    );
     iswitch_accel$datapath$results$has_room has_room(
         .d(has_room$d),
         .q(has_room$q),
@@ -15725,11 +18414,13 @@ module iswitch_accel$datapath$results(clock,reset,data_in,push,data_out,valid,po
         read_at$clock = clock;
         count$clock = clock;
         filled$clock = clock;
+        is_empty$clock = clock;
         has_room$clock = clock;
         write_at$d = write_at$q;
         read_at$d = read_at$q;
         count$d = count$q;
         filled$d = filled$q;
+        is_empty$d = is_empty$q;
         has_room$d = has_room$q;
         ram$clock = clock;
         ram$write_address = write_at$q;
@@ -15738,6 +18429,7 @@ module iswitch_accel$datapath$results(clock,reset,data_in,push,data_out,valid,po
         ram$read_address = read_at$q;
         data_out = ram$read_data;
         valid = filled$q;
+        empty = is_empty$q;
         room = has_room$q;
         next_count = count$q;
         if (push & ~pop) begin
@@ -15755,9 +18447,11 @@ module iswitch_accel$datapath$results(clock,reset,data_in,push,data_out,valid,po
         count$d = next_count;
         if (pop) begin
             filled$d = count$q != 32'h1;
+            is_empty$d = count$q == 32'h1;
         end
         if (push) begin
             filled$d = 1'b1;
+            is_empty$d = 1'b0;
         end
         has_room$d = count$q < limit;
         if (reset) begin
@@ -15765,6 +18459,7 @@ module iswitch_accel$datapath$results(clock,reset,data_in,push,data_out,valid,po
             read_at$d = 32'h0;
             count$d = 32'h0;
             filled$d = 1'b0;
+            is_empty$d = 1'b1;
             has_room$d = 1'b0;
         end
     end
@@ -15808,6 +18503,19 @@ module iswitch_accel$datapath$results$has_room(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$results$has_room
+module iswitch_accel$datapath$results$is_empty(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$results$is_empty
 module iswitch_accel$datapath$results$ram(clock,write_address,write_data,write_enable,read_address,read_data);
     // Module arguments
     input wire  clock;
@@ -15878,6 +18586,24 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
     reg  [27:0] current$d;
     wire  [27:0] current$q;
     reg  current$clock;
+    reg  bypasses$d;
+    wire  bypasses$q;
+    reg  bypasses$clock;
+    reg  drops$d;
+    wire  drops$q;
+    reg  drops$clock;
+    reg  adds$d;
+    wire  adds$q;
+    reg  adds$clock;
+    reg  forced$d;
+    wire  forced$q;
+    reg  forced$clock;
+    reg  [27:0] upcoming$d;
+    wire  [27:0] upcoming$q;
+    reg  upcoming$clock;
+    reg  knows_upcoming$d;
+    wire  knows_upcoming$q;
+    reg  knows_upcoming$clock;
     reg  [1:0] beat$d;
     wire  [1:0] beat$q;
     reg  beat$clock;
@@ -15896,6 +18622,21 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
     reg  flush$d;
     wire  flush$q;
     reg  flush$clock;
+    reg  [255:0] arrived$d;
+    wire  [255:0] arrived$q;
+    reg  arrived$clock;
+    reg  taken$d;
+    wire  taken$q;
+    reg  taken$clock;
+    reg  making$d;
+    wire  making$q;
+    reg  making$clock;
+    reg  [13:0] making_address$d;
+    wire  [13:0] making_address$q;
+    reg  making_address$clock;
+    reg  [27:0] making_segment$d;
+    wire  [27:0] making_segment$q;
+    reg  making_segment$clock;
     reg  made$d;
     wire  made$q;
     reg  made$clock;
@@ -15917,6 +18658,7 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
     reg  sums;
     reg  forces;
     reg  finished;
+    reg  advances;
     reg  emit;
     reg  begins;
     // Sub module instances
@@ -15938,6 +18680,36 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
         .d(current$d),
         .q(current$q),
         .clock(current$clock)
+    );
+    iswitch_accel$datapath$separator$bypasses bypasses(
+        .d(bypasses$d),
+        .q(bypasses$q),
+        .clock(bypasses$clock)
+    );
+    iswitch_accel$datapath$separator$drops drops(
+        .d(drops$d),
+        .q(drops$q),
+        .clock(drops$clock)
+    );
+    iswitch_accel$datapath$separator$adds adds(
+        .d(adds$d),
+        .q(adds$q),
+        .clock(adds$clock)
+    );
+    iswitch_accel$datapath$separator$forced forced(
+        .d(forced$d),
+        .q(forced$q),
+        .clock(forced$clock)
+    );
+    iswitch_accel$datapath$separator$upcoming upcoming(
+        .d(upcoming$d),
+        .q(upcoming$q),
+        .clock(upcoming$clock)
+    );
+    iswitch_accel$datapath$separator$knows_upcoming knows_upcoming(
+        .d(knows_upcoming$d),
+        .q(knows_upcoming$q),
+        .clock(knows_upcoming$clock)
     );
     iswitch_accel$datapath$separator$beat beat(
         .d(beat$d),
@@ -15968,6 +18740,31 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
         .d(flush$d),
         .q(flush$q),
         .clock(flush$clock)
+    );
+    iswitch_accel$datapath$separator$arrived arrived(
+        .d(arrived$d),
+        .q(arrived$q),
+        .clock(arrived$clock)
+    );
+    iswitch_accel$datapath$separator$taken taken(
+        .d(taken$d),
+        .q(taken$q),
+        .clock(taken$clock)
+    );
+    iswitch_accel$datapath$separator$making making(
+        .d(making$d),
+        .q(making$q),
+        .clock(making$clock)
+    );
+    iswitch_accel$datapath$separator$making_address making_address(
+        .d(making_address$d),
+        .q(making_address$q),
+        .clock(making_address$clock)
+    );
+    iswitch_accel$datapath$separator$making_segment making_segment(
+        .d(making_segment$d),
+        .q(making_segment$q),
+        .clock(making_segment$clock)
     );
     iswitch_accel$datapath$separator$made made(
         .d(made$d),
@@ -16014,34 +18811,65 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
         left$d = left$q;
         flush$d = flush$q;
         ends$d = ends$q;
+        upcoming$clock = clock;
+        knows_upcoming$clock = clock;
+        arrived$clock = clock;
+        taken$clock = clock;
+        making$clock = clock;
+        making_address$clock = clock;
+        making_segment$clock = clock;
+        upcoming$d = upcoming$q;
+        knows_upcoming$d = knows_upcoming$q;
+        arrived$d = arrived$q;
+        taken$d = taken$q;
+        making$d = making$q;
+        making_address$d = making_address$q;
+        making_segment$d = making_segment$q;
         made$clock = clock;
         made_first$clock = clock;
         made_last$clock = clock;
         made_address$clock = clock;
+        bypasses$clock = clock;
+        drops$clock = clock;
+        adds$clock = clock;
+        forced$clock = clock;
         made$d = made$q;
         made_first$d = made_first$q;
         made_last$d = made_last$q;
         made_address$d = made_address$q;
+        bypasses$d = bypasses$q;
+        drops$d = drops$q;
+        adds$d = adds$q;
+        forced$d = forced$q;
         slicer$clock = clock;
         held_up = flush$q & ~ends$q;
-        bypass_valid = busy$q & current$q[(64'h0)+:(1)] & flit_valid;
-        sums = busy$q & ~current$q[(64'h0)+:(1)] & ~current$q[(64'h1)+:(1)] & ~current$q[(64'h2)+:(1)] & flit_valid & burst_room & ~held_up;
-        forces = busy$q & current$q[(64'h2)+:(1)] & burst_room & ~flush$q;
-        take = sums | (bypass_valid & bypass_ready) | (busy$q & current$q[(64'h1)+:(1)] & flit_valid);
+        bypass_valid = bypasses$q & flit_valid;
+        sums = adds$q & flit_valid & burst_room & ~held_up;
+        forces = forced$q & burst_room & ~flush$q;
+        take = sums | (bypass_valid & bypass_ready) | (drops$q & flit_valid);
         flit_pop = take;
         emit = active$q & ((flush$q & burst_room) | (sums & beat$q[32'h1]) | forces);
         finished = (take & flit[(64'h1a0)+:(1)]) | (forces & active$q & ends$q);
-        decision_pop = decision_valid & (~busy$q | finished);
+        decision_pop = decision_valid & ~knows_upcoming$q;
+        advances = ~busy$q | finished;
         if (take & ~beat$q[32'h1]) begin
             beat$d = beat$q + 32'h1;
         end
         if (finished) begin
-            busy$d = 1'b0;
             beat$d = 32'h0;
         end
+        if (advances) begin
+            busy$d = knows_upcoming$q;
+            current$d = upcoming$q;
+            bypasses$d = knows_upcoming$q & upcoming$q[(64'h0)+:(1)];
+            drops$d = knows_upcoming$q & upcoming$q[(64'h1)+:(1)];
+            forced$d = knows_upcoming$q & upcoming$q[(64'h2)+:(1)];
+            adds$d = knows_upcoming$q & ~upcoming$q[(64'h0)+:(1)] & ~upcoming$q[(64'h1)+:(1)] & ~upcoming$q[(64'h2)+:(1)];
+            knows_upcoming$d = 1'b0;
+        end
         if (decision_pop) begin
-            busy$d = 1'b1;
-            current$d = decision;
+            knows_upcoming$d = 1'b1;
+            upcoming$d = decision;
         end
         if (emit) begin
             left$d = left$q - 32'h1;
@@ -16065,19 +18893,29 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
         end
         if (reset) begin
             busy$d = 1'b0;
+            bypasses$d = 1'b0;
+            drops$d = 1'b0;
+            adds$d = 1'b0;
+            forced$d = 1'b0;
+            knows_upcoming$d = 1'b0;
             active$d = 1'b0;
             flush$d = 1'b0;
             beat$d = 32'h0;
         end
-        slicer$data = flit[(64'h0)+:(256)];
-        slicer$take = sums;
+        arrived$d = flit[(64'h0)+:(256)];
+        taken$d = sums;
+        making$d = emit & ~reset;
+        making_segment$d = segment$q;
+        making_address$d = address$q;
+        slicer$data = arrived$q;
+        slicer$take = taken$q;
         slicer$cut = ends$q;
         slicer$tail = segment$q[(64'h19)+:(3)];
         slicer$blank = segment$q[(64'h2)+:(1)];
-        made$d = emit & ~reset;
-        made_first$d = segment$q[(64'h3)+:(1)];
-        made_last$d = segment$q[(64'h4)+:(1)];
-        made_address$d = address$q;
+        made$d = making$q & ~reset;
+        made_first$d = making_segment$q[(64'h3)+:(1)];
+        made_last$d = making_segment$q[(64'h4)+:(1)];
+        made_address$d = making_address$q;
         burst_push = made$q;
         burst[(64'h0)+:(256)] = slicer$lanes;
         burst[(64'h100)+:(14)] = made_address$q;
@@ -16111,6 +18949,32 @@ module iswitch_accel$datapath$separator$address(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$separator$address
+module iswitch_accel$datapath$separator$adds(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$adds
+module iswitch_accel$datapath$separator$arrived(d,q,clock);
+    // Module arguments
+    input wire  [255:0] d;
+    output reg  [255:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 256'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$arrived
 module iswitch_accel$datapath$separator$beat(d,q,clock);
     // Module arguments
     input wire  [1:0] d;
@@ -16137,6 +19001,19 @@ module iswitch_accel$datapath$separator$busy(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$separator$busy
+module iswitch_accel$datapath$separator$bypasses(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$bypasses
 module iswitch_accel$datapath$separator$current(d,q,clock);
     // Module arguments
     input wire  [27:0] d;
@@ -16150,6 +19027,19 @@ module iswitch_accel$datapath$separator$current(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$separator$current
+module iswitch_accel$datapath$separator$drops(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$drops
 module iswitch_accel$datapath$separator$ends(d,q,clock);
     // Module arguments
     input wire  d;
@@ -16176,6 +19066,32 @@ module iswitch_accel$datapath$separator$flush(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$separator$flush
+module iswitch_accel$datapath$separator$forced(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$forced
+module iswitch_accel$datapath$separator$knows_upcoming(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$knows_upcoming
 module iswitch_accel$datapath$separator$left(d,q,clock);
     // Module arguments
     input wire  [5:0] d;
@@ -16241,6 +19157,45 @@ module iswitch_accel$datapath$separator$made_last(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$separator$made_last
+module iswitch_accel$datapath$separator$making(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$making
+module iswitch_accel$datapath$separator$making_address(d,q,clock);
+    // Module arguments
+    input wire  [13:0] d;
+    output reg  [13:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 14'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$making_address
+module iswitch_accel$datapath$separator$making_segment(d,q,clock);
+    // Module arguments
+    input wire  [27:0] d;
+    output reg  [27:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 28'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$making_segment
 module iswitch_accel$datapath$separator$segment(d,q,clock);
     // Module arguments
     input wire  [27:0] d;
@@ -16272,16 +19227,32 @@ module iswitch_accel$datapath$separator$slicer(clock,data,take,cut,tail,blank,la
     reg  [255:0] out_lanes$d;
     wire  [255:0] out_lanes$q;
     reg  out_lanes$clock;
+    reg  zero$0$d;
+    wire  zero$0$q;
+    reg  zero$0$clock;
+    reg  zero$1$d;
+    wire  zero$1$q;
+    reg  zero$1$clock;
+    reg  zero$2$d;
+    wire  zero$2$q;
+    reg  zero$2$clock;
+    reg  zero$3$d;
+    wire  zero$3$q;
+    reg  zero$3$clock;
+    reg  zero$4$d;
+    wire  zero$4$q;
+    reg  zero$4$clock;
+    reg  zero$5$d;
+    wire  zero$5$q;
+    reg  zero$5$clock;
+    reg  zero$6$d;
+    wire  zero$6$q;
+    reg  zero$6$clock;
+    reg  zero$7$d;
+    wire  zero$7$q;
+    reg  zero$7$clock;
     // Local signals
     reg  [255:0] joined;
-    reg  zero$0;
-    reg  zero$1;
-    reg  zero$2;
-    reg  zero$3;
-    reg  zero$4;
-    reg  zero$5;
-    reg  zero$6;
-    reg  zero$7;
     // Sub module instances
     iswitch_accel$datapath$separator$slicer$held held(
         .d(held$d),
@@ -16296,6 +19267,46 @@ module iswitch_accel$datapath$separator$slicer(clock,data,take,cut,tail,blank,la
         .d(out_lanes$d),
         .q(out_lanes$q),
         .clock(out_lanes$clock)
+    );
+    iswitch_accel$datapath$separator$slicer$zero$0 zero$0(
+        .d(zero$0$d),
+        .q(zero$0$q),
+        .clock(zero$0$clock)
+    );
+    iswitch_accel$datapath$separator$slicer$zero$1 zero$1(
+        .d(zero$1$d),
+        .q(zero$1$q),
+        .clock(zero$1$clock)
+    );
+    iswitch_accel$datapath$separator$slicer$zero$2 zero$2(
+        .d(zero$2$d),
+        .q(zero$2$q),
+        .clock(zero$2$clock)
+    );
+    iswitch_accel$datapath$separator$slicer$zero$3 zero$3(
+        .d(zero$3$d),
+        .q(zero$3$q),
+        .clock(zero$3$clock)
+    );
+    iswitch_accel$datapath$separator$slicer$zero$4 zero$4(
+        .d(zero$4$d),
+        .q(zero$4$q),
+        .clock(zero$4$clock)
+    );
+    iswitch_accel$datapath$separator$slicer$zero$5 zero$5(
+        .d(zero$5$d),
+        .q(zero$5$q),
+        .clock(zero$5$clock)
+    );
+    iswitch_accel$datapath$separator$slicer$zero$6 zero$6(
+        .d(zero$6$d),
+        .q(zero$6$q),
+        .clock(zero$6$clock)
+    );
+    iswitch_accel$datapath$separator$slicer$zero$7 zero$7(
+        .d(zero$7$d),
+        .q(zero$7$q),
+        .clock(zero$7$clock)
     );
     // Update code
     always @(*) begin
@@ -16323,61 +19334,69 @@ module iswitch_accel$datapath$separator$slicer(clock,data,take,cut,tail,blank,la
         joined[(64'he0)+:(16)] = data[(64'h70)+:(16)];
         joined[(64'hf0)+:(16)] = data[(64'h80)+:(16)];
         floats$halves = joined;
-        zero$0 = blank;
+        zero$0$clock = clock;
+        zero$0$d = blank;
         if (cut & |tail & (tail <= 0)) begin
-            zero$0 = 1'b1;
+            zero$0$d = 1'b1;
         end
-        zero$1 = blank;
+        zero$1$clock = clock;
+        zero$1$d = blank;
         if (cut & |tail & (tail <= 1)) begin
-            zero$1 = 1'b1;
+            zero$1$d = 1'b1;
         end
-        zero$2 = blank;
+        zero$2$clock = clock;
+        zero$2$d = blank;
         if (cut & |tail & (tail <= 2)) begin
-            zero$2 = 1'b1;
+            zero$2$d = 1'b1;
         end
-        zero$3 = blank;
+        zero$3$clock = clock;
+        zero$3$d = blank;
         if (cut & |tail & (tail <= 3)) begin
-            zero$3 = 1'b1;
+            zero$3$d = 1'b1;
         end
-        zero$4 = blank;
+        zero$4$clock = clock;
+        zero$4$d = blank;
         if (cut & |tail & (tail <= 4)) begin
-            zero$4 = 1'b1;
+            zero$4$d = 1'b1;
         end
-        zero$5 = blank;
+        zero$5$clock = clock;
+        zero$5$d = blank;
         if (cut & |tail & (tail <= 5)) begin
-            zero$5 = 1'b1;
+            zero$5$d = 1'b1;
         end
-        zero$6 = blank;
+        zero$6$clock = clock;
+        zero$6$d = blank;
         if (cut & |tail & (tail <= 6)) begin
-            zero$6 = 1'b1;
+            zero$6$d = 1'b1;
         end
-        zero$7 = blank;
+        zero$7$clock = clock;
+        zero$7$d = blank;
         if (cut & |tail & (tail <= 7)) begin
-            zero$7 = 1'b1;
+            zero$7$d = 1'b1;
         end
         out_lanes$d = floats$lanes;
-        if (zero$0) begin
+        if (zero$0$q) begin
             out_lanes$d[(64'h0)+:(32)] = 32'h0;
         end
-        if (zero$1) begin
+        if (zero$1$q) begin
             out_lanes$d[(64'h20)+:(32)] = 32'h0;
         end
-        if (zero$2) begin
+        if (zero$2$q) begin
             out_lanes$d[(64'h40)+:(32)] = 32'h0;
         end
-        if (zero$3) begin
+        if (zero$3$q) begin
             out_lanes$d[(64'h60)+:(32)] = 32'h0;
         end
-        if (zero$4) begin
+        if (zero$4$q) begin
             out_lanes$d[(64'h80)+:(32)] = 32'h0;
         end
-        if (zero$5) begin
+        if (zero$5$q) begin
             out_lanes$d[(64'ha0)+:(32)] = 32'h0;
         end
-        if (zero$6) begin
+        if (zero$6$q) begin
             out_lanes$d[(64'hc0)+:(32)] = 32'h0;
         end
-        if (zero$7) begin
+        if (zero$7$q) begin
             out_lanes$d[(64'he0)+:(32)] = 32'h0;
         end
         lanes = out_lanes$q;
@@ -16416,7 +19435,137 @@ module iswitch_accel$datapath$separator$slicer$out_lanes(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$separator$slicer$out_lanes
-module iswitch_accel$datapath$sums(clock,reset,data_in,push,data_out,valid,pop,room);
+module iswitch_accel$datapath$separator$slicer$zero$0(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$slicer$zero$0
+module iswitch_accel$datapath$separator$slicer$zero$1(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$slicer$zero$1
+module iswitch_accel$datapath$separator$slicer$zero$2(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$slicer$zero$2
+module iswitch_accel$datapath$separator$slicer$zero$3(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$slicer$zero$3
+module iswitch_accel$datapath$separator$slicer$zero$4(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$slicer$zero$4
+module iswitch_accel$datapath$separator$slicer$zero$5(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$slicer$zero$5
+module iswitch_accel$datapath$separator$slicer$zero$6(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$slicer$zero$6
+module iswitch_accel$datapath$separator$slicer$zero$7(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$slicer$zero$7
+module iswitch_accel$datapath$separator$taken(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$taken
+module iswitch_accel$datapath$separator$upcoming(d,q,clock);
+    // Module arguments
+    input wire  [27:0] d;
+    output reg  [27:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 28'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$upcoming
+module iswitch_accel$datapath$sums(clock,reset,data_in,push,data_out,valid,empty,pop,room);
     // Module arguments
     input wire  clock;
     input wire  reset;
@@ -16424,6 +19573,7 @@ module iswitch_accel$datapath$sums(clock,reset,data_in,push,data_out,valid,pop,r
     input wire  push;
     output reg  [255:0] data_out;
     output reg  valid;
+    output reg  empty;
     input wire  pop;
     output reg  room;
     // Constant declarations
@@ -16447,6 +19597,9 @@ module iswitch_accel$datapath$sums(clock,reset,data_in,push,data_out,valid,pop,r
     reg  filled$d;
     wire  filled$q;
     reg  filled$clock;
+    reg  is_empty$d;
+    wire  is_empty$q;
+    reg  is_empty$clock;
     reg  has_room$d;
     wire  has_room$q;
     reg  has_room$clock;
@@ -16481,6 +19634,11 @@ module iswitch_accel$datapath$sums(clock,reset,data_in,push,data_out,valid,pop,r
         .q(filled$q),
         .clock(filled$clock)
     );
+    iswitch_accel$datapath$sums$is_empty is_empty(
+        .d(is_empty$d),
+        .q(is_empty$q),
+        .clock(is_empty$clock)
+    );
     iswitch_accel$datapath$sums$has_room has_room(
         .d(has_room$d),
         .q(has_room$q),
@@ -16492,11 +19650,13 @@ module iswitch_accel$datapath$sums(clock,reset,data_in,push,data_out,valid,pop,r
         read_at$clock = clock;
         count$clock = clock;
         filled$clock = clock;
+        is_empty$clock = clock;
         has_room$clock = clock;
         write_at$d = write_at$q;
         read_at$d = read_at$q;
         count$d = count$q;
         filled$d = filled$q;
+        is_empty$d = is_empty$q;
         has_room$d = has_room$q;
         ram$clock = clock;
         ram$write_address = write_at$q;
@@ -16505,6 +19665,7 @@ module iswitch_accel$datapath$sums(clock,reset,data_in,push,data_out,valid,pop,r
         ram$read_address = read_at$q;
         data_out = ram$read_data;
         valid = filled$q;
+        empty = is_empty$q;
         room = has_room$q;
         next_count = count$q;
         if (push & ~pop) begin
@@ -16522,9 +19683,11 @@ module iswitch_accel$datapath$sums(clock,reset,data_in,push,data_out,valid,pop,r
         count$d = next_count;
         if (pop) begin
             filled$d = count$q != 32'h1;
+            is_empty$d = count$q == 32'h1;
         end
         if (push) begin
             filled$d = 1'b1;
+            is_empty$d = 1'b0;
         end
         has_room$d = count$q < limit;
         if (reset) begin
@@ -16532,6 +19695,7 @@ module iswitch_accel$datapath$sums(clock,reset,data_in,push,data_out,valid,pop,r
             read_at$d = 32'h0;
             count$d = 32'h0;
             filled$d = 1'b0;
+            is_empty$d = 1'b1;
             has_room$d = 1'b0;
         end
     end
@@ -16575,6 +19739,19 @@ module iswitch_accel$datapath$sums$has_room(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$sums$has_room
+module iswitch_accel$datapath$sums$is_empty(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$sums$is_empty
 module iswitch_accel$datapath$sums$ram(clock,write_address,write_data,write_enable,read_address,read_data);
     // Module arguments
     input wire  clock;
@@ -16641,6 +19818,9 @@ module iswitch_accel$datapath$walker(clock,reset,start,round,first,count,only_co
     reg  held_only$d;
     wire  held_only$q;
     reg  held_only$clock;
+    reg  busy$d;
+    wire  busy$q;
+    reg  busy$clock;
     // Sub module instances
     iswitch_accel$datapath$walker$held_round held_round(
         .d(held_round$d),
@@ -16662,29 +19842,39 @@ module iswitch_accel$datapath$walker(clock,reset,start,round,first,count,only_co
         .q(held_only$q),
         .clock(held_only$clock)
     );
+    iswitch_accel$datapath$walker$busy busy(
+        .d(busy$d),
+        .q(busy$q),
+        .clock(busy$clock)
+    );
     // Update code
     always @(*) begin
         held_round$clock = clock;
         index$clock = clock;
         left$clock = clock;
         held_only$clock = clock;
+        busy$clock = clock;
         held_round$d = held_round$q;
         index$d = index$q;
         left$d = left$q;
         held_only$d = held_only$q;
-        valid = |left$q;
+        busy$d = busy$q;
+        valid = busy$q;
         if (advance) begin
             index$d = index$q + 32'h1;
             left$d = left$q - 32'h1;
+            busy$d = left$q != 32'h1;
         end
         if (start) begin
             held_round$d = round;
             index$d = first;
             left$d = count;
+            busy$d = |count;
             held_only$d = only_complete;
         end
         if (reset) begin
             left$d = 32'h0;
+            busy$d = 1'b0;
         end
         key[(64'h0)+:(24)] = index$q;
         key[(64'h18)+:(24)] = held_round$q;
@@ -16697,6 +19887,19 @@ module iswitch_accel$datapath$walker(clock,reset,start,round,first,count,only_co
         key[(64'h56)+:(1)] = held_only$q;
     end
 endmodule // iswitch_accel$datapath$walker
+module iswitch_accel$datapath$walker$busy(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$walker$busy
 module iswitch_accel$datapath$walker$held_only(d,q,clock);
     // Module arguments
     input wire  d;
@@ -16835,9 +20038,18 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
     reg  sweeping$d;
     wire  sweeping$q;
     reg  sweeping$clock;
+    reg  finish$d;
+    wire  finish$q;
+    reg  finish$clock;
     reg  [5:0] at$d;
     wire  [5:0] at$q;
     reg  at$clock;
+    reg  [7:0] chosen$d;
+    wire  [7:0] chosen$q;
+    reg  chosen$clock;
+    reg  [31:0] copied$d;
+    wire  [31:0] copied$q;
+    reg  copied$clock;
     reg  [31:0] frames_in$d;
     wire  [31:0] frames_in$q;
     reg  frames_in$clock;
@@ -16965,10 +20177,25 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
         .q(sweeping$q),
         .clock(sweeping$clock)
     );
+    iswitch_accel$registers$finish finish(
+        .d(finish$d),
+        .q(finish$q),
+        .clock(finish$clock)
+    );
     iswitch_accel$registers$at at(
         .d(at$d),
         .q(at$q),
         .clock(at$clock)
+    );
+    iswitch_accel$registers$chosen chosen(
+        .d(chosen$d),
+        .q(chosen$q),
+        .clock(chosen$clock)
+    );
+    iswitch_accel$registers$copied copied(
+        .d(copied$d),
+        .q(copied$q),
+        .clock(copied$clock)
     );
     iswitch_accel$registers$frames_in frames_in(
         .d(frames_in$d),
@@ -17005,13 +20232,19 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
     );
     // Update code
     always @(*) begin
+        finish$clock = clock;
         sweeping$clock = clock;
         at$clock = clock;
+        chosen$clock = clock;
+        copied$clock = clock;
         frames_in$clock = clock;
         frames_out$clock = clock;
         hazards$clock = clock;
+        finish$d = finish$q;
         sweeping$d = sweeping$q;
         at$d = at$q;
+        chosen$d = chosen$q;
+        copied$d = copied$q;
         frames_in$d = frames_in$q;
         frames_out$d = frames_out$q;
         hazards$d = hazards$q;
@@ -17158,7 +20391,8 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
         clears_sums = low & (word == 32'h2) & write_data[32'h4];
         sets_control = low & (word == 32'h8);
         sets_threshold = low & (word == 32'h9);
-        starts_finish = low & (word == 32'h11);
+        finish$d = low & (word == 32'h11);
+        starts_finish = finish$q;
         sets_member = low & (word[(32'h4)+:(2)] == 32'h2);
         copy$write_address = word;
         copy$write_data = write_data;
@@ -17173,29 +20407,55 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
             end
         end
         copy$read_address = read_word[(32'h0)+:(6)];
-        read_data = copy$read_data;
+        copied$d = copy$read_data;
+        chosen$d = 32'h0;
         if (read_word == 32'h0) begin
-            read_data = 32'h575369;
+            chosen$d = 32'h1;
         end
         if (read_word == 32'h1) begin
-            read_data = 32'h1;
+            chosen$d = 32'h2;
         end
         if (read_word == 32'h3) begin
-            read_data = ~copy$read_data;
+            chosen$d = 32'h4;
         end
         if (read_word == 32'h5) begin
-            read_data = frames_in$q;
+            chosen$d = 32'h8;
         end
         if (read_word == 32'h6) begin
-            read_data = frames_out$q;
+            chosen$d = 32'h10;
         end
         if (read_word == 32'h7) begin
-            read_data = status;
+            chosen$d = 32'h20;
         end
         if (read_word == 32'h19) begin
-            read_data = hazards$q;
+            chosen$d = 32'h40;
         end
         if (read_word[32'h6]) begin
+            chosen$d = 32'h80;
+        end
+        read_data = copied$q;
+        if (chosen$q[32'h0]) begin
+            read_data = 32'h575369;
+        end
+        if (chosen$q[32'h1]) begin
+            read_data = 32'h1;
+        end
+        if (chosen$q[32'h2]) begin
+            read_data = ~copied$q;
+        end
+        if (chosen$q[32'h3]) begin
+            read_data = frames_in$q;
+        end
+        if (chosen$q[32'h4]) begin
+            read_data = frames_out$q;
+        end
+        if (chosen$q[32'h5]) begin
+            read_data = status;
+        end
+        if (chosen$q[32'h6]) begin
+            read_data = hazards$q;
+        end
+        if (chosen$q[32'h7]) begin
             read_data = counter;
         end
         if (frame_in) begin
@@ -17249,6 +20509,32 @@ module iswitch_accel$registers$at(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$registers$at
+module iswitch_accel$registers$chosen(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$chosen
+module iswitch_accel$registers$copied(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$copied
 module iswitch_accel$registers$copy(clock,write_address,write_data,write_enable,read_address,read_data);
     // Module arguments
     input wire  clock;
@@ -17264,6 +20550,19 @@ module iswitch_accel$registers$copy(clock,write_address,write_data,write_enable,
     always @(posedge clock) if (write_enable) words[write_address] <= write_data;
     always @(*) read_data = words[read_address];
 endmodule // iswitch_accel$registers$copy
+module iswitch_accel$registers$finish(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$finish
 module iswitch_accel$registers$frames_in(d,q,clock);
     // Module arguments
     input wire  [31:0] d;

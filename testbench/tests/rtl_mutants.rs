@@ -21,9 +21,9 @@ fn only_a_difference_counts_as_found() {
         return;
     }
     let faults = vec![
-        fault("hazard = waiting$q & conflict;", "hazard = waiting$q | conflict;"),
-        fault("hazard = waiting$q & conflict;", "hazard = conflict & waiting$q;"),
-        fault("hazard = waiting$q & conflict;", "hazard = ;"),
+        fault("hazard = waiting$q & blocked$q;", "hazard = waiting$q | blocked$q;"),
+        fault("hazard = waiting$q & blocked$q;", "hazard = blocked$q & waiting$q;"),
+        fault("hazard = waiting$q & blocked$q;", "hazard = ;"),
         fault("no such text", ""),
     ];
     let bench = Bench::build(faults, Effort { packets: 1, pairs: 1, cycles: 500, seed: 0 }).unwrap();

@@ -16,6 +16,7 @@ reg [7:0] f_count = 0;
 reg [7:0] f_before = 0;
 reg f_pushed = 0;
 reg f_popped = 0;
+reg f_was_reset = 0;
 // Pushes since room was seen, with the cycle before: it saw the count of that cycle. 31: no room was seen yet.
 reg [4:0] f_since_before = 31;
 wire [4:0] f_since = room ? f_pushed : f_since_before >= 31 - f_pushed ? 31 : f_since_before + f_pushed;
@@ -24,6 +25,7 @@ always @(posedge clock) begin
     f_before <= f_count;
     f_pushed <= push;
     f_popped <= pop;
+    f_was_reset <= f_was_reset || reset;
     f_since_before <= f_since;
     if (reset) begin f_count <= 0; f_before <= 0; f_pushed <= 0; f_popped <= 0; f_since_before <= 31; end
 end
@@ -65,6 +67,7 @@ always @(posedge clock) begin
 
     never_overflows: assert (f_count <= F_DEPTH);
     shows_what_it_has: assert (valid == (f_count != 0));
+    empty_is_the_complement: assert (!f_was_reset || empty == !valid);
     room_is_for_a_margin: assert (!room || f_count <= F_DEPTH - F_MARGIN);
     order: assert (!(f_tracks && f_ahead == 0) || !valid || data_out == f_tracked);
     valid_until_taken: assert (!f_stalled || valid);

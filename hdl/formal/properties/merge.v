@@ -2,7 +2,20 @@
 
 // Names of internals.
 wire f_on_result = state$q == MergeState$Result;
+wire f_picks_ordinary = picks_ordinary$q;
+wire f_had_room = had_room$q;
+wire f_takes_ordinary = takes_ordinary$q;
+wire f_takes_result = takes_result$q;
 wire f_midway = midway$q;
+
+// The board comes up in reset.
+reg f_up = 0;
+reg f_room = 0;
+always @(posedge clock) begin
+    f_up <= 1;
+    f_room <= room && !reset;
+    assume (f_up || reset);
+end
 
 // Bit 416 of a flit is `last`.
 wire f_ordinary_moves = ordinary_valid && ordinary_ready;
@@ -32,12 +45,16 @@ always @(posedge clock) begin
 
     takes_one_at_a_time: assert (!(f_ordinary_moves && f_result_moves));
     loses_and_invents_nothing: assert (push == (f_ordinary_moves || f_result_moves));
-    passes_on_what_it_takes: assert (!push || flit == (f_result_moves ? result : ordinary));
-    pushes_only_into_room: assert (!push || room);
+    passes_on_what_it_takes: assert (!f_up || !push || flit == (f_result_moves ? result : ordinary));
+    pushes_only_into_room: assert (!push || f_room);
     no_ordinary_beat_in_a_result: assert (!(f_in_result && f_ordinary_moves));
     no_result_beat_in_an_ordinary_packet: assert (!(f_in_ordinary && f_result_moves));
 
     // What makes it inductive.
+    assert (!f_up || f_picks_ordinary == !f_on_result);
+    assert (f_had_room == f_room);
+    assert (f_takes_ordinary == (f_room && !f_on_result));
+    assert (f_takes_result == (f_room && f_on_result));
     assert (f_midway == (f_in_ordinary || f_in_result));
     assert (!f_in_ordinary || !f_on_result);
     assert (!f_in_result || f_on_result);

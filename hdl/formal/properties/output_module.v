@@ -1,6 +1,7 @@
 // Results as AXI-Stream packets: valid and data stable, tkeep a run of ones, tlast where the length says.
 
 // Names of internals.
+wire f_head = state$q == OutputState$Head;
 wire f_idle = state$q == OutputState$Idle || state$q == OutputState$Prepare || state$q == OutputState$Head;
 wire f_body = state$q == OutputState$Body;
 wire f_tail = state$q == OutputState$Tail;
@@ -8,6 +9,9 @@ wire f_known_state = f_idle || f_body || f_tail;
 wire [8:0] f_floats = held_info$q[72:64];
 wire [5:0] f_left = left$q;
 wire f_spills = spills$q;
+wire f_closes = closes$q;
+wire f_heads = heads$q;
+wire f_covers = covers$q;
 wire [15:0] f_header_len = header$frame_len;
 wire [31:0] f_header_keep = header$keep;
 wire f_preparing = state$q == OutputState$Prepare;
@@ -35,6 +39,11 @@ reg [72:0] f_info = 0;
 reg [2:0] f_held = 0;
 wire [3:0] f_since = held_info$q == f_info ? f_held + 1 : 0;
 reg f_stalled = 0;
+reg f_sum_waits = 0;
+reg [@WIDTH(sum)@-1:0] f_sum = 0;
+reg [@WIDTH(template)@-1:0] f_template = 0;
+reg [@WIDTH(header$head)@+@WIDTH(header$tail)@-1:0] f_head_bytes = 0;
+reg f_started = 0;
 reg [416:0] f_shown = 0;
 wire [5:0] f_expected = (f_len + 31) >> 5;
 wire [8:0] f_before_last = f_floats - 1;
@@ -44,6 +53,11 @@ always @(posedge clock) begin
     if (info_pop) f_taken <= 0;
     if (sum_pop) f_taken <= f_taken + 1;
     f_stalled <= valid && !ready && !reset;
+    f_sum_waits <= sum_valid && !sum_pop && !reset;
+    f_sum <= sum;
+    f_template <= template;
+    f_head_bytes <= {header$head, header$tail};
+    f_started <= 1;
     f_shown <= flit;
     f_info <= held_info$q;
     f_held <= held_info$q != f_info ? 0 : f_held == 7 ? 7 : f_held + 1;
@@ -51,9 +65,14 @@ always @(posedge clock) begin
 end
 
 always @(posedge clock) begin
-    // Segments have 1 to 366 floats.
+    // The queue of sums keeps to its rule, and the host changes no template while results go out.
+    assume (no_sum == !sum_valid);
+    assume (!f_sum_waits || (sum_valid && sum == f_sum));
+    assume (!f_started || template == f_template);
     // What result_header.v proves.
+    assume (f_since < 5 || {header$head, header$tail} == f_head_bytes);
     assume (f_since < 4 || (f_header_len == f_natural_len(f_floats) && f_header_keep == f_ones(f_header_len)));
+    // Segments have 1 to 366 floats.
     assume (!info_valid || (f_floats_in >= 1 && f_floats_in <= 366));
 
     valid_until_taken: assert (!f_stalled || valid);
@@ -68,6 +87,8 @@ always @(posedge clock) begin
 
     // What makes it inductive.
     assert (f_known_state);
+    assert (f_heads == f_head && f_covers == (f_head || f_tail));
+    assert (f_closes == (f_tail || (f_body && f_left == 0 && !f_spills)));
     assert (!f_has_info || (f_floats >= 1 && f_floats <= 366));
     assert (!f_has_info || f_spills == (f_before_last[2:0] >= 3));
     assert (!f_has_info || f_body || f_tail || (f_left == f_bursts_less_1 && f_taken == 0));
@@ -76,11 +97,9 @@ always @(posedge clock) begin
     assert (!f_tail || f_spills);
     assert (!f_has_header || f_since >= 4);
     assert (!f_preparing || f_since >= f_cycles);
-    assert (!(f_body || f_tail) || f_beats + valid == 1 + f_taken);
-    assert (!((f_body || f_tail) && valid) || (!f_last && f_len == f_header_len));
-    assert (!((f_body || f_tail) && f_beats != 0) || f_frame_len == f_header_len);
-    assert (!f_idle || (valid ? f_last : f_beats == 0));
-    assert (!(f_idle && valid) || f_beats + 1 == f_expected);
+    assert (!(f_body || f_tail) || f_beats == 1 + f_taken);
+    assert (!(f_body || f_tail) || f_frame_len == f_header_len);
+    assert (!f_idle || (f_beats == 0 && (f_head || !valid)));
 end
 
 reg f_small = 0;

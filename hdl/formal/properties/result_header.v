@@ -7,9 +7,15 @@ function [15:0] f_natural_len(input [8:0] floats);
 endfunction
 
 reg [72:0] f_info = 0;
+reg [@WIDTH(template)@-1:0] f_template = 0;
+reg [@WIDTH(head)@+@WIDTH(tail)@-1:0] f_bytes = 0;
+reg f_started = 0;
 reg [2:0] f_held = 0;
 always @(posedge clock) begin
     f_info <= info;
+    f_template <= template;
+    f_bytes <= {head, tail};
+    f_started <= 1;
     f_held <= info != f_info ? 0 : f_held == 7 ? 7 : f_held + 1;
 end
 // `info` is what it was in so many cycles before.
@@ -17,6 +23,10 @@ wire [3:0] f_since = info == f_info ? f_held + 1 : 0;
 
 wire f_known = f_since >= 4;
 always @(posedge clock) begin
+    // The host changes no template while results go out.
+    assume (!f_started || template == f_template);
+
     length: assert (!f_known || frame_len == f_natural_len(info[72:64]));
     keep_is_the_length: assert (!f_known || keep == f_ones(frame_len));
+    stays: assert (f_since < 5 || {head, tail} == f_bytes);
 end

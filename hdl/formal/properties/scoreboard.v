@@ -3,6 +3,7 @@
 // Names of internals.
 localparam F_LOOP = @COUNT(flying)@;
 wire f_go = go;
+wire f_blocked = blocked$q;
 wire f_waiting = waiting$q;
 wire f_waiting_last = waiting_flags$q[1];
 wire [F_LOOP-1:0] f_flying = @VECTOR(flying)@;
@@ -45,6 +46,7 @@ always @(posedge clock) begin
     wait_is_bounded: assert (f_waited <= F_LOOP);
 
     // What makes it inductive.
+    assert (f_blocked == |f_same);
     assert (f_flying == f_issues);
     assert (f_busy == |f_hits);
     assert ((f_hits & (f_hits - 1)) == 0);

@@ -4,6 +4,8 @@
 wire f_idle = state$q == CounterState$Idle || state$q == CounterState$Clear;
 wire f_known_state = state$q <= CounterState$Clear;
 wire f_key_forced = key$q[85];
+wire f_decoded = idle$q == (state$q == CounterState$Idle) && keeps_key$q == (state$q != CounterState$Idle)
+    && decides$q == (state$q == CounterState$Decide) && clears$q == (state$q == CounterState$Clear);
 wire f_commit = state$q == CounterState$Decide;
 
 wire f_data = header[0];
@@ -38,6 +40,7 @@ always @(posedge clock) begin
 
     // What makes it inductive.
     assert (f_known_state);
+    assert (!f_started || f_decoded);
     assert (f_owes == (!f_idle && !f_key_forced));
 end
 

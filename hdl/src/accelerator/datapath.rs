@@ -54,6 +54,8 @@ pub struct Datapath {
     results: Fifo<ResultInfo, 4, 4>,
     separator: Separator,
     bursts: Fifo<Burst, 5, 6>,
+    /// Where the bursts go, again: the scoreboard compares it at once, and the wide queue's address drives too much.
+    places: Fifo<Bits<14>, 5, 6>,
     pub accumulator: Accumulator,
     sums: Fifo<Lanes, 5, 14>,
     output_module: OutputModule,
@@ -65,8 +67,8 @@ impl Logic for Datapath {
     #[hdl_gen]
     #[rustfmt::skip] // wiring, a line each
     fn update(&mut self) {
-        clock!(self, clock, ingress, control, walker, counter, decisions, results, separator, bursts, accumulator);
-        clock!(self, clock, sums, output_module, merge, leaving);
+        clock!(self, clock, ingress, control, walker, counter, decisions, results, separator, bursts, places);
+        clock!(self, clock, accumulator, sums, output_module, merge, leaving);
         self.ingress.reset.next = self.reset.val(); self.control.reset.next = self.reset.val();
         self.walker.reset.next = self.reset.val(); self.counter.reset.next = self.reset.val();
         self.decisions.reset.next = self.reset.val(); self.results.reset.next = self.reset.val();
@@ -77,21 +79,19 @@ impl Logic for Datapath {
         self.ingress.flit.next = self.flit_in.val(); self.ingress.valid.next = self.valid_in.val();
         self.ready_in.next = self.ingress.ready.val(); self.ingress.set_member.next = self.set_member.val();
         self.ingress.word.next = self.word.val().get_bits::<4>(0); self.ingress.data.next = self.data.val();
-        self.control.job.next = self.job.val();
-        self.control.header.next = self.ingress.header.val(); self.control.strobe.next = self.counter.control.val();
+        self.control.job.next = self.job.val(); self.control.header.next = self.ingress.header.val();
+        self.control.strobe.next = self.counter.control.val();
         self.control.set_threshold.next = self.set_threshold.val();
         self.control.threshold_in.next = self.data.val().get_bits::<8>(0);
         self.control.set_halted.next = self.set_halted.val(); self.control.halted_in.next = self.data.val().get_bit(1);
         self.threshold.next = self.control.threshold.val(); self.halted.next = self.control.halted.val();
-        self.walker.start.next = self.start_finish.val();
-        self.walker.round.next = self.finish_round.val(); self.walker.first.next = self.finish_first.val();
-        self.walker.count.next = self.data.val().get_bits::<11>(0);
+        self.walker.start.next = self.start_finish.val(); self.walker.round.next = self.finish_round.val();
+        self.walker.first.next = self.finish_first.val(); self.walker.count.next = self.data.val().get_bits::<11>(0);
         self.walker.only_complete.next = self.data.val().get_bit(31);
         self.walker.advance.next = self.counter.force_next.val(); self.finishing.next = self.walker.valid.val();
         self.counter.is_packed.next = self.is_packed.val(); self.counter.job.next = self.job.val();
         self.counter.clear.next = self.clear.val(); self.clearing.next = self.counter.clearing.val();
-        self.counter.threshold.next = self.control.threshold.val();
-        self.counter.halted.next = self.control.halted.val();
+        self.counter.threshold.next = self.control.threshold.val();self.counter.halted.next = self.control.halted.val();
         self.counter.fix_threshold.next = self.control.fixes.val();
         self.control.fix_in.next = self.data.val().get_bit(31); self.counter.members.next = self.ingress.members.val();
         self.counter.switches.next = self.ingress.switches.val(); self.counter.header.next = self.ingress.header.val();
@@ -110,20 +110,23 @@ impl Logic for Datapath {
         self.separator.flit_valid.next = self.ingress.oldest_valid.val();
         self.ingress.pop.next = self.separator.flit_pop.val();
         self.separator.bypass_ready.next = self.merge.ordinary_ready.val();
-        self.separator.burst_room.next = self.bursts.room.val();
-        self.bursts.data_in.next = self.separator.burst.val(); self.bursts.push.next = self.separator.burst_push.val();
+        self.separator.burst_room.next = self.bursts.room.val(); self.bursts.data_in.next = self.separator.burst.val();
+        self.bursts.push.next = self.separator.burst_push.val(); self.places.reset.next = self.reset.val();
+        self.places.data_in.next = self.separator.burst.val().address;
+        self.places.push.next = self.separator.burst_push.val();
+        self.places.pop.next = self.accumulator.burst_pop.val();
         self.accumulator.burst.next = self.bursts.data_out.val();
+        self.accumulator.burst.next.address = self.places.data_out.val();
         self.accumulator.burst_valid.next = self.bursts.valid.val();
         self.bursts.pop.next = self.accumulator.burst_pop.val(); self.accumulator.credit.next = self.sums.room.val();
-        self.hazard.next = self.accumulator.hazard.val();
-        self.sums.data_in.next = self.accumulator.sum.val(); self.sums.push.next = self.accumulator.sum_push.val();
-        self.output_module.template.next = self.template.val();
+        self.hazard.next = self.accumulator.hazard.val(); self.sums.data_in.next = self.accumulator.sum.val();
+        self.sums.push.next = self.accumulator.sum_push.val(); self.output_module.template.next = self.template.val();
         self.output_module.info.next = self.results.data_out.val();
         self.output_module.info_valid.next = self.results.valid.val();
         self.results.pop.next = self.output_module.info_pop.val();
         self.output_module.sum.next = self.sums.data_out.val();
         self.output_module.sum_valid.next = self.sums.valid.val();
-        self.sums.pop.next = self.output_module.sum_pop.val();
+        self.output_module.no_sum.next = self.sums.empty.val(); self.sums.pop.next = self.output_module.sum_pop.val();
         self.output_module.ready.next = self.merge.result_ready.val();
         self.merge.ordinary.next = self.ingress.oldest.val();
         self.merge.ordinary_valid.next = self.separator.bypass_valid.val();

@@ -23,25 +23,29 @@ pub struct ForceWalker {
     index: DFF<Bits<24>>,
     left: DFF<Bits<11>>,
     held_only: DFF<Bit>,
+    busy: DFF<Bit>,
 }
 
 impl Logic for ForceWalker {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, held_round, index, left, held_only);
-        self.valid.next = self.left.q.val().any();
+        dff_setup!(self, clock, held_round, index, left, held_only, busy);
+        self.valid.next = self.busy.q.val();
         if self.advance.val() {
             self.index.d.next = self.index.q.val() + 1;
             self.left.d.next = self.left.q.val() - 1;
+            self.busy.d.next = self.left.q.val() != 1;
         }
         if self.start.val() {
             self.held_round.d.next = self.round.val();
             self.index.d.next = self.first.val();
             self.left.d.next = self.count.val();
+            self.busy.d.next = self.count.val().any();
             self.held_only.d.next = self.only_complete.val();
         }
         if self.reset.val() {
             self.left.d.next = 0.into();
+            self.busy.d.next = false;
         }
         self.key.next.index = self.index.q.val();
         self.key.next.round = self.held_round.q.val();

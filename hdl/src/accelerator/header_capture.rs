@@ -62,6 +62,9 @@ impl Logic for HeaderCapture {
         if self.accept.val() & (self.beat.q.val() == 0) {
             self.beat.d.next = 1.into();
             self.complete.d.next = self.flit.val().last;
+        }
+        // Until the beat is accepted, what is taken down is replaced in the next cycle.
+        if self.beat.q.val() == 0 {
             self.held.d.next.runt = self.flit.val().last;
             self.held.d.next.ethertype = self.data.val().h6;
             self.held.d.next.version_tos = self.data.val().h7;
@@ -75,6 +78,8 @@ impl Logic for HeaderCapture {
         if self.accept.val() & (self.beat.q.val() == 1) {
             self.beat.d.next = 2.into();
             self.complete.d.next = true;
+        }
+        if self.beat.q.val() == 1 {
             self.held.d.next.from_port = self.data.val().h1;
             self.held.d.next.to_port = self.data.val().h2;
             self.held.d.next.udp_len = self.data.val().h3;

@@ -31,6 +31,8 @@ pub struct Ingress {
     pub oldest_valid: Signal<Out, Bit>,
     pub pop: Signal<In, Bit>,
     beats: Fifo<Flit, 5, 6>,
+    /// The last-beat flags again: decisions hang on them, and the address of the wide queue drives too much.
+    lasts: Fifo<Bit, 5, 6>,
     headers: Fifo<Header, 4, 8>,
     capture: HeaderCapture,
     classifier: Classifier,
@@ -44,8 +46,9 @@ impl Logic for Ingress {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clock, open);
-        clock!(self, clock, beats, headers, capture, classifier, member_table);
+        clock!(self, clock, beats, lasts, headers, capture, classifier, member_table);
         self.beats.reset.next = self.reset.val();
+        self.lasts.reset.next = self.reset.val();
         self.headers.reset.next = self.reset.val();
         self.capture.reset.next = self.reset.val();
         self.classifier.reset.next = self.reset.val();
@@ -56,7 +59,11 @@ impl Logic for Ingress {
         self.beats.data_in.next = self.flit.val();
         self.beats.push.next = self.accept.val();
         self.beats.pop.next = self.pop.val();
+        self.lasts.data_in.next = self.flit.val().last;
+        self.lasts.push.next = self.accept.val();
+        self.lasts.pop.next = self.pop.val();
         self.oldest.next = self.beats.data_out.val();
+        self.oldest.next.last = self.lasts.data_out.val();
         self.oldest_valid.next = self.beats.valid.val();
         self.capture.flit.next = self.flit.val();
         self.capture.accept.next = self.accept.val();

@@ -31,11 +31,17 @@ pub struct OutputModule {
     pub info_pop: Signal<Out, Bit>,
     pub sum: Signal<In, Lanes>,
     pub sum_valid: Signal<In, Bit>,
+    /// The complement of `sum_valid`.
+    pub no_sum: Signal<In, Bit>,
     pub sum_pop: Signal<Out, Bit>,
     pub flit: Signal<Out, Flit>,
     pub valid: Signal<Out, Bit>,
     pub ready: Signal<In, Bit>,
     state: DFF<OutputState>,
+    /// State Head again: it chooses all bits of a beat, and would make the other one slow.
+    heads: DFF<Bit>,
+    /// State Head or Tail: the end of the beat is not from a sum. In Tail it does not count, but has to stay.
+    covers: DFF<Bit>,
     header: ResultHeader,
     held_info: DFF<ResultInfo>,
     waited: DFF<Bits<2>>,
@@ -46,36 +52,27 @@ pub struct OutputModule {
     view: LanesToHalves,
     carried: DFF<Halves>,
     joined: JoinBeats,
-    out: DFF<Flit>,
-    out_valid: DFF<Bit>,
-    moves: Signal<Local, Bit>,
-    ends: Signal<Local, Bit>,
+    advances: Signal<Local, Bit>,
+    /// The beat that is made is the last one.
+    closes: DFF<Bit>,
 }
 
 impl Logic for OutputModule {
     #[hdl_gen]
     #[rustfmt::skip] // one line for each step
     fn update(&mut self) {
-        dff_setup!(self, clock, state, held_info, waited, left, spills, carried, out, out_valid);
+        dff_setup!(self, clock, state, heads, covers, held_info, waited, left, spills, carried, closes);
         clock!(self, clock, header);
-        self.header.template.next = self.template.val();
-        self.header.info.next = self.held_info.q.val();
-        self.view.lanes.next = self.sum.val();
-        self.joined.earlier.next = self.carried.q.val();
-        self.joined.later.next = self.view.halves.val();
-        self.floats.next = self.info.val().floats;
-        self.before_last.next = self.floats.val() - 1;
-        self.info_pop.next = false;
-        self.sum_pop.next = false;
-        self.ends.next = false;
-        self.moves.next = !self.out_valid.q.val() | self.ready.val();
-        if self.moves.val() { self.out_valid.d.next = false; }
+        self.header.template.next = self.template.val(); self.header.info.next = self.held_info.q.val();
+        self.view.lanes.next = self.sum.val(); self.joined.earlier.next = self.carried.q.val();
+        self.joined.later.next = self.view.halves.val(); self.floats.next = self.info.val().floats;
+        self.before_last.next = self.floats.val() - 1; self.info_pop.next = false; self.sum_pop.next = false;
+        self.advances.next = self.ready.val() & self.sum_valid.val();
         match self.state.q.val() {
             OutputState::Idle => {
                 self.waited.d.next = 0.into();
                 if self.info_valid.val() {
-                    self.info_pop.next = true;
-                    self.held_info.d.next = self.info.val();
+                    self.info_pop.next = true; self.held_info.d.next = self.info.val();
                     self.left.d.next = self.before_last.val().get_bits::<6>(3);
                     // The last burst has 4 to 8 floats: 16 bytes or more, 14 of which go into the beat before.
                     self.spills.d.next = self.before_last.val().get_bit(2)
@@ -85,53 +82,65 @@ impl Logic for OutputModule {
             }
             OutputState::Prepare => {
                 self.waited.d.next = self.waited.q.val() + 1;
-                if self.waited.q.val().all() { self.state.d.next = OutputState::Head; }
+                if self.waited.q.val().all() {
+                    self.state.d.next = OutputState::Head; self.heads.d.next = true; self.covers.d.next = true;
+                }
             }
             OutputState::Head => {
-                if self.moves.val() & self.sum_valid.val() {
-                    self.out.d.next.data = self.header.head.val(); self.carried.d.next = self.header.tail.val();
-                    self.out_valid.d.next = true; self.state.d.next = OutputState::Body;
+                if self.advances.val() {
+                    self.state.d.next = OutputState::Body; self.heads.d.next = false; self.covers.d.next = false;
+                    self.closes.d.next = !self.left.q.val().any() & !self.spills.q.val();
                 }
             }
             OutputState::Body => {
-                if self.moves.val() & self.sum_valid.val() {
-                    self.sum_pop.next = true;
-                    self.out.d.next.data = self.joined.beat.val(); self.carried.d.next = self.view.halves.val();
-                    self.out_valid.d.next = true;
-                    self.left.d.next = self.left.q.val() - 1;
+                if self.advances.val() {
+                    self.sum_pop.next = true; self.left.d.next = self.left.q.val() - 1;
+                    self.closes.d.next = (self.left.q.val() == 1) & !self.spills.q.val();
                     if !self.left.q.val().any() {
-                        self.state.d.next = OutputState::Tail;
-                        if !self.spills.q.val() { self.ends.next = true; self.state.d.next = OutputState::Idle; }
+                        self.state.d.next = OutputState::Tail; self.closes.d.next = true; self.covers.d.next = true;
+                        if self.closes.q.val() {
+                            self.state.d.next = OutputState::Idle;
+                            self.closes.d.next = false; self.covers.d.next = false;
+                        }
                     }
                 }
             }
             OutputState::Tail => {
-                if self.moves.val() {
-                    self.out.d.next.data = self.joined.beat.val(); self.out_valid.d.next = true;
-                    self.ends.next = true; self.state.d.next = OutputState::Idle;
+                if self.ready.val() {
+                    self.state.d.next = OutputState::Idle; self.closes.d.next = false; self.covers.d.next = false;
                 }
             }
             _ => { self.state.d.next = OutputState::Idle; }
         }
-        if self.moves.val() {
-            self.out.d.next.last = self.ends.val();
-            self.out.d.next.keep = 0xffff_ffff_u64.into();
-            if self.ends.val() { self.out.d.next.keep = self.header.keep.val(); }
-            self.out.d.next.user = self.joined.user.val();
+        self.joined.head.next = self.header.head.val(); self.joined.heads.next = self.heads.q.val();
+        self.joined.covers.next = self.covers.q.val(); self.flit.next.data = self.joined.beat.val();
+        self.flit.next.last = self.closes.q.val(); self.flit.next.keep = 0xffff_ffff_u64.into();
+        if self.closes.q.val() { self.flit.next.keep = self.header.keep.val(); }
+        self.flit.next.user = self.joined.user.val();
+        // Outside Head and Body nobody looks at it.
+        if self.ready.val() & !self.no_sum.val() {
+            self.carried.d.next = self.view.halves.val();
+            if self.heads.q.val() { self.carried.d.next = self.header.tail.val(); }
         }
-        self.joined.len.next = self.header.frame_len.val();
-        self.joined.ports.next = self.template.val().ports;
-        if self.reset.val() { self.state.d.next = OutputState::Idle; self.out_valid.d.next = false; }
-        self.flit.next = self.out.q.val();
-        self.valid.next = self.out_valid.q.val();
+        self.joined.len.next = self.header.frame_len.val(); self.joined.ports.next = self.template.val().ports;
+        if self.reset.val() {
+            self.state.d.next = OutputState::Idle; self.heads.d.next = false; self.covers.d.next = false;
+            self.closes.d.next = false;
+        }
+        self.valid.next = (self.state.q.val() == OutputState::Tail) | (self.sum_valid.val()
+            & ((self.state.q.val() == OutputState::Head) | (self.state.q.val() == OutputState::Body)));
     }
 }
 
-/// The last 18 bytes of one beat and the first 14 of a burst; and the side band of a result. Wires.
+/// The last 18 bytes of one beat and the first 14 of a burst, or a header; and the side band of a result. Wires.
 #[derive(LogicBlock, Default)]
 pub struct JoinBeats {
     pub earlier: Signal<In, Halves>,
     pub later: Signal<In, Halves>,
+    /// The header's first beat: its first 18 bytes if `heads`, its last 14 if `covers`.
+    pub head: Signal<In, Halves>,
+    pub heads: Signal<In, Bit>,
+    pub covers: Signal<In, Bit>,
     pub beat: Signal<Out, Halves>,
     pub len: Signal<In, Bits<16>>,
     pub ports: Signal<In, Bits<8>>,
@@ -157,6 +166,26 @@ impl Logic for JoinBeats {
         self.beat.next.h13 = self.later.val().h4;
         self.beat.next.h14 = self.later.val().h5;
         self.beat.next.h15 = self.later.val().h6;
+        if self.heads.val() {
+            self.beat.next.h0 = self.head.val().h0;
+            self.beat.next.h1 = self.head.val().h1;
+            self.beat.next.h2 = self.head.val().h2;
+            self.beat.next.h3 = self.head.val().h3;
+            self.beat.next.h4 = self.head.val().h4;
+            self.beat.next.h5 = self.head.val().h5;
+            self.beat.next.h6 = self.head.val().h6;
+            self.beat.next.h7 = self.head.val().h7;
+            self.beat.next.h8 = self.head.val().h8;
+        }
+        if self.covers.val() {
+            self.beat.next.h9 = self.head.val().h9;
+            self.beat.next.h10 = self.head.val().h10;
+            self.beat.next.h11 = self.head.val().h11;
+            self.beat.next.h12 = self.head.val().h12;
+            self.beat.next.h13 = self.head.val().h13;
+            self.beat.next.h14 = self.head.val().h14;
+            self.beat.next.h15 = self.head.val().h15;
+        }
         self.user.next.len = self.len.val();
         self.user.next.source = 0.into();
         self.user.next.destination = self.ports.val();

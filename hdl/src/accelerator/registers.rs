@@ -101,7 +101,11 @@ pub struct Registers {
     words: [DFF<Bits<32>>; 17],
     copy: LutRam<Bits<32>, 6>,
     sweeping: DFF<Bit>,
+    finish: DFF<Bit>,
     at: DFF<Bits<6>>,
+    /// The word that is read, in two steps: from the memories, then the one of them that it is.
+    chosen: DFF<Bits<8>>,
+    copied: DFF<Bits<32>>,
     frames_in: DFF<Bits<32>>,
     frames_out: DFF<Bits<32>>,
     hazards: DFF<Bits<32>>,
@@ -114,7 +118,7 @@ impl Logic for Registers {
     #[hdl_gen]
     #[rustfmt::skip] // a line each register
     fn update(&mut self) {
-        dff_setup!(self, clock, sweeping, at, frames_in, frames_out, hazards);
+        dff_setup!(self, clock, finish, sweeping, at, chosen, copied, frames_in, frames_out, hazards);
         clock!(self, clock, copy);
         self.word.next = self.write_word.val().get_bits::<6>(0);
         self.low.next = self.write.val() & !self.write_word.val().get_bits::<4>(6).any();
@@ -128,29 +132,37 @@ impl Logic for Registers {
         self.clears_sums.next = self.low.val() & (self.word.val() == 2) & self.write_data.val().get_bit(4);
         self.sets_control.next = self.low.val() & (self.word.val() == 8);
         self.sets_threshold.next = self.low.val() & (self.word.val() == 9);
-        self.starts_finish.next = self.low.val() & (self.word.val() == 17);
+        // A cycle later; the data stay for two.
+        self.finish.d.next = self.low.val() & (self.word.val() == 17); self.starts_finish.next = self.finish.q.val();
         self.sets_member.next = self.low.val() & (self.word.val().get_bits::<2>(4) == 2);
 
-        self.copy.write_address.next = self.word.val();
-        self.copy.write_data.next = self.write_data.val();
+        self.copy.write_address.next = self.word.val(); self.copy.write_data.next = self.write_data.val();
         self.copy.write_enable.next = self.low.val();
         if self.sweeping.q.val() {
-            self.copy.write_address.next = self.at.q.val();
-            self.copy.write_data.next = 0.into();
-            self.copy.write_enable.next = true;
-            self.at.d.next = self.at.q.val() + 1;
+            self.copy.write_address.next = self.at.q.val(); self.copy.write_data.next = 0.into();
+            self.copy.write_enable.next = true; self.at.d.next = self.at.q.val() + 1;
             if self.at.q.val().all() { self.sweeping.d.next = false; }
         }
         self.copy.read_address.next = self.read_word.val().get_bits::<6>(0);
-        self.read_data.next = self.copy.read_data.val();
-        if self.read_word.val() == 0 { self.read_data.next = 0x0057_5369.into(); }
-        if self.read_word.val() == 1 { self.read_data.next = 1.into(); }
-        if self.read_word.val() == 3 { self.read_data.next = !self.copy.read_data.val(); }
-        if self.read_word.val() == 5 { self.read_data.next = self.frames_in.q.val(); }
-        if self.read_word.val() == 6 { self.read_data.next = self.frames_out.q.val(); }
-        if self.read_word.val() == 7 { self.read_data.next = self.status.val(); }
-        if self.read_word.val() == 25 { self.read_data.next = self.hazards.q.val(); }
-        if self.read_word.val().get_bit(6) { self.read_data.next = self.counter.val(); }
+        self.copied.d.next = self.copy.read_data.val();
+        self.chosen.d.next = 0.into();
+        if self.read_word.val() == 0 { self.chosen.d.next = 1.into(); }
+        if self.read_word.val() == 1 { self.chosen.d.next = 2.into(); }
+        if self.read_word.val() == 3 { self.chosen.d.next = 4.into(); }
+        if self.read_word.val() == 5 { self.chosen.d.next = 8.into(); }
+        if self.read_word.val() == 6 { self.chosen.d.next = 16.into(); }
+        if self.read_word.val() == 7 { self.chosen.d.next = 32.into(); }
+        if self.read_word.val() == 25 { self.chosen.d.next = 64.into(); }
+        if self.read_word.val().get_bit(6) { self.chosen.d.next = 128.into(); }
+        self.read_data.next = self.copied.q.val();
+        if self.chosen.q.val().get_bit(0) { self.read_data.next = 0x0057_5369.into(); }
+        if self.chosen.q.val().get_bit(1) { self.read_data.next = 1.into(); }
+        if self.chosen.q.val().get_bit(2) { self.read_data.next = !self.copied.q.val(); }
+        if self.chosen.q.val().get_bit(3) { self.read_data.next = self.frames_in.q.val(); }
+        if self.chosen.q.val().get_bit(4) { self.read_data.next = self.frames_out.q.val(); }
+        if self.chosen.q.val().get_bit(5) { self.read_data.next = self.status.val(); }
+        if self.chosen.q.val().get_bit(6) { self.read_data.next = self.hazards.q.val(); }
+        if self.chosen.q.val().get_bit(7) { self.read_data.next = self.counter.val(); }
 
         if self.frame_in.val() { self.frames_in.d.next = self.frames_in.q.val() + 1; }
         if self.frame_out.val() { self.frames_out.d.next = self.frames_out.q.val() + 1; }
@@ -159,10 +171,8 @@ impl Logic for Registers {
         if self.reset.val() | self.clears_counters.val() {
             self.frames_in.d.next = 0.into(); self.frames_out.d.next = 0.into(); self.hazards.d.next = 0.into();
         }
-        self.view.control.next = self.words[0].q.val();
-        self.view.base.next = self.words[2].q.val();
-        self.view.last_index.next = self.words[3].q.val();
-        self.view.floats.next = self.words[4].q.val();
+        self.view.control.next = self.words[0].q.val(); self.view.base.next = self.words[2].q.val();
+        self.view.last_index.next = self.words[3].q.val(); self.view.floats.next = self.words[4].q.val();
         self.view.job_id.next = self.words[5].q.val();
         self.view.filter_word.next = self.words[6].q.val();
         self.finish_round.next = self.words[7].q.val().get_bits::<24>(0);
@@ -174,8 +184,7 @@ impl Logic for Registers {
         self.view.to_address.next = self.words[14].q.val();
         self.view.ports.next = self.words[15].q.val();
         self.view.result.next = self.words[16].q.val();
-        self.filter.next = self.view.filter.val();
-        self.job.next = self.view.job.val();
+        self.filter.next = self.view.filter.val(); self.job.next = self.view.job.val();
         self.template.next = self.view.template.val();
     }
 }

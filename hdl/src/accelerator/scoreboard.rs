@@ -41,7 +41,8 @@ pub struct Scoreboard {
     flying: [DFF<Bit>; 9],
     addresses: [DFF<Bits<14>>; 9],
     kinds: [DFF<Flags>; 9],
-    conflict: Signal<Local, Bit>,
+    /// One of `same` is set.
+    blocked: DFF<Bit>,
     go: Signal<Local, Bit>,
     taken: Signal<Local, Bit>,
 }
@@ -49,23 +50,19 @@ pub struct Scoreboard {
 impl Logic for Scoreboard {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, waiting, waiting_address, waiting_flags);
-        self.conflict.next = false;
+        dff_setup!(self, clock, waiting, waiting_address, waiting_flags, blocked);
         for i in 0..9 {
             self.same[i].clock.next = self.clock.val();
             self.flying[i].clock.next = self.clock.val();
             self.addresses[i].clock.next = self.clock.val();
             self.kinds[i].clock.next = self.clock.val();
-            if self.same[i].q.val() {
-                self.conflict.next = true;
-            }
         }
         self.go.next = self.waiting.q.val()
-            & !self.conflict.val()
+            & !self.blocked.q.val()
             & (self.credit.val() | !self.waiting_flags.q.val().last);
         self.taken.next = self.go.val() | !self.waiting.q.val();
         self.load.next = self.taken.val() & self.valid.val();
-        self.hazard.next = self.waiting.q.val() & self.conflict.val();
+        self.hazard.next = self.waiting.q.val() & self.blocked.q.val();
         self.same[0].d.next = false;
         for i in 1..9 {
             self.same[i].d.next = self.same[i - 1].q.val();
@@ -81,6 +78,12 @@ impl Logic for Scoreboard {
             for i in 1..9 {
                 self.same[i].d.next =
                     self.flying[i - 1].q.val() & (self.address.val() == self.addresses[i - 1].q.val());
+            }
+        }
+        self.blocked.d.next = false;
+        for i in 0..9 {
+            if self.same[i].d.val() {
+                self.blocked.d.next = true;
             }
         }
         self.flying[0].d.next = self.go.val();

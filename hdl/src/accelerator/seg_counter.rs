@@ -52,6 +52,16 @@ pub struct SegCounter {
     /// A control packet of the job passes.
     pub control: Signal<Out, Bit>,
     state: DFF<CounterState>,
+    /// What `state` says, decoded before the clock: much hangs on it. One is a complement, or synthesis would make one
+    /// of two.
+    idle: DFF<Bit>,
+    keeps_key: DFF<Bit>,
+    decides: DFF<Bit>,
+    clears: DFF<Bit>,
+    takes_force: Signal<Local, Bit>,
+    takes_header: Signal<Local, Bit>,
+    passes: Signal<Local, Bit>,
+    concludes: Signal<Local, Bit>,
     key: DFF<Key>,
     asked: DFF<Bit>,
     sweep: DFF<Bits<8>>,
@@ -62,9 +72,10 @@ pub struct SegCounter {
 
 impl Logic for SegCounter {
     #[hdl_gen]
+    #[expect(clippy::match_same_arms, reason = "the last one is Verilog's default, for values that are no state")]
     #[rustfmt::skip] // wiring, and one line for each step
     fn update(&mut self) {
-        dff_setup!(self, clock, state, key, asked, sweep);
+        dff_setup!(self, clock, state, idle, keeps_key, decides, clears, key, asked, sweep);
         clock!(self, clock, lookup);
         self.decoder.header.next = self.header.val();
         self.lookup.is_packed.next = self.is_packed.val();
@@ -75,56 +86,49 @@ impl Logic for SegCounter {
         self.lookup.members.next = self.members.val();
         self.lookup.switches.next = self.switches.val();
         self.lookup.key.next = self.key.q.val();
-        self.lookup.commit.next = false;
-        self.lookup.sweeping.next = false;
+        self.lookup.commit.next = self.decides.q.val();
+        self.lookup.sweeping.next = self.clears.q.val();
         self.lookup.sweep.next = self.sweep.q.val();
-        self.header_pop.next = false;
-        self.force_next.next = false;
+        self.takes_force.next = self.idle.q.val() & !self.asked.q.val() & self.force_valid.val() & self.room.val();
+        self.takes_header.next = self.idle.q.val()
+            & !self.asked.q.val() & !self.force_valid.val() & self.header_valid.val() & self.room.val();
+        self.force_next.next = self.takes_force.val();
+        self.header_pop.next = self.takes_header.val();
+        // Until something is taken, the key is replaced in the next cycle.
+        if !self.keeps_key.q.val() {
+            self.key.d.next = self.decoder.key.val();
+            if self.force_valid.val() { self.key.d.next = self.force_key.val(); }
+        }
+        self.passes.next = self.takes_header.val() & !self.header.val().data;
+        self.control.next = self.passes.val() & self.header.val().control;
+        // What the host asks for in vain leaves no trace.
+        self.concludes.next = self.decides.q.val() & (self.lookup.accept.val() | !self.key.q.val().forced);
         self.bypass.ordinary.next = !self.header.val().data;
         self.decision.next = self.bypass.decision.val();
-        self.decision_push.next = false;
-        self.result.next = self.lookup.result.val();
-        self.result_push.next = false;
         self.event_code.next = 0.into();
-        self.event_valid.next = false;
-        self.control.next = false;
+        if self.header.val().control { self.event_code.next = 1.into(); }
+        if self.decides.q.val() {
+            self.decision.next = self.lookup.decision.val();
+            self.event_code.next = self.lookup.event_code.val();
+        }
+        self.decision_push.next = self.passes.val() | self.concludes.val();
+        self.event_valid.next = self.passes.val() | self.concludes.val();
+        self.result.next = self.lookup.result.val();
+        self.result_push.next = self.decides.q.val() & self.lookup.accept.val() & self.lookup.decision.val().last;
         self.clearing.next = self.asked.q.val();
         match self.state.q.val() {
             CounterState::Idle => {
                 if self.asked.q.val() { self.state.d.next = CounterState::Clear; }
-                else if self.force_valid.val() & self.room.val() {
-                    self.force_next.next = true;
-                    self.key.d.next = self.force_key.val();
+                else if self.takes_force.val() | (self.takes_header.val() & self.header.val().data) {
                     self.state.d.next = CounterState::Read;
-                } else if self.header_valid.val() & self.room.val() {
-                    self.header_pop.next = true;
-                    self.key.d.next = self.decoder.key.val();
-                    if self.header.val().data {
-                        self.state.d.next = CounterState::Read;
-                    } else {
-                        self.decision_push.next = true;
-                        self.event_valid.next = true;
-                        self.control.next = self.header.val().control;
-                        if self.header.val().control { self.event_code.next = 1.into(); }
-                    }
                 }
             }
             CounterState::Read => { self.state.d.next = CounterState::Compare; }
             CounterState::Compare => { self.state.d.next = CounterState::Weigh; }
             CounterState::Weigh => { self.state.d.next = CounterState::Judge; }
             CounterState::Judge => { self.state.d.next = CounterState::Decide; }
-            CounterState::Decide => {
-                self.state.d.next = CounterState::Idle;
-                self.lookup.commit.next = true;
-                self.decision.next = self.lookup.decision.val();
-                // What the host asks for in vain leaves no trace.
-                self.decision_push.next = self.lookup.accept.val() | !self.key.q.val().forced;
-                self.event_valid.next = self.lookup.accept.val() | !self.key.q.val().forced;
-                self.event_code.next = self.lookup.event_code.val();
-                self.result_push.next = self.lookup.accept.val() & self.lookup.decision.val().last;
-            }
+            CounterState::Decide => { self.state.d.next = CounterState::Idle; }
             CounterState::Clear => {
-                self.lookup.sweeping.next = true;
                 self.sweep.d.next = self.sweep.q.val() + 1;
                 if self.sweep.q.val().all() { self.state.d.next = CounterState::Idle; self.asked.d.next = false; }
             }
@@ -132,6 +136,10 @@ impl Logic for SegCounter {
         }
         if self.clear.val() | self.reset.val() { self.asked.d.next = true; self.sweep.d.next = 0.into(); }
         if self.reset.val() { self.state.d.next = CounterState::Idle; }
+        self.idle.d.next = self.state.d.val() == CounterState::Idle;
+        self.keeps_key.d.next = self.state.d.val() != CounterState::Idle;
+        self.decides.d.next = self.state.d.val() == CounterState::Decide;
+        self.clears.d.next = self.state.d.val() == CounterState::Clear;
     }
 }
 

@@ -35,11 +35,15 @@ pub struct SegLookup {
     slots: SlotTable,
     verdict: Verdict,
     outcome: Outcome,
+    /// What a commit does to the rounds, a cycle later: the key is still there, and the next one not yet looked up.
+    opening: DFF<Bit>,
+    finishing: DFF<Bit>,
 }
 
 impl Logic for SegLookup {
     #[hdl_gen]
     fn update(&mut self) {
+        dff_setup!(self, clock, opening, finishing);
         clock!(self, clock, limits, addresses, rounds, slots, verdict);
         self.limits.job.next = self.job.val();
         self.limits.index.next = self.key.val().index;
@@ -84,8 +88,10 @@ impl Logic for SegLookup {
             self.slots.write_slot.next = self.sweep.val();
             self.slots.write_entry.next = self.outcome.empty.val();
         }
-        self.rounds.open.next = self.commit.val() & self.verdict.accept.val() & self.rounds.opens.val();
-        self.rounds.finish.next = self.commit.val() & self.verdict.accept.val() & self.verdict.last.val();
+        self.opening.d.next = self.commit.val() & self.verdict.accept.val() & self.rounds.opens.val();
+        self.finishing.d.next = self.commit.val() & self.verdict.accept.val() & self.verdict.last.val();
+        self.rounds.open.next = self.opening.q.val();
+        self.rounds.finish.next = self.finishing.q.val();
         self.accept.next = self.verdict.accept.val();
         self.event_code.next = self.verdict.event_code.val();
         self.decision.next = self.outcome.decision.val();

@@ -4,7 +4,7 @@ use rust_hdl::prelude::*;
 
 use super::records::{Burst, Decision};
 use super::slicer::Slicer;
-use crate::axis::Flit;
+use crate::axis::{Flit, Halves};
 
 /// Ordinary frames go past, headers are dropped, payloads become bursts: one a cycle.
 #[derive(LogicBlock, Default)]
@@ -28,6 +28,14 @@ pub struct Separator {
     /// The frame at the head, and which of its beats.
     busy: DFF<Bit>,
     current: DFF<Decision>,
+    /// What becomes of its beats: one of these while `busy`.
+    bypasses: DFF<Bit>,
+    drops: DFF<Bit>,
+    adds: DFF<Bit>,
+    forced: DFF<Bit>,
+    /// The decision about the frame behind it.
+    upcoming: DFF<Decision>,
+    knows_upcoming: DFF<Bit>,
     beat: DFF<Bits<2>>,
     /// The segment that bursts are made for: that of the frame before while its last one is made.
     active: DFF<Bit>,
@@ -35,6 +43,12 @@ pub struct Separator {
     address: DFF<Bits<14>>,
     left: DFF<Bits<6>>,
     flush: DFF<Bit>,
+    /// The beat and what is made of it, a cycle later: the queue's memory is slow, and the decision what to take.
+    arrived: DFF<Halves>,
+    taken: DFF<Bit>,
+    making: DFF<Bit>,
+    making_address: DFF<Bits<14>>,
+    making_segment: DFF<Decision>,
     made: DFF<Bit>,
     made_first: DFF<Bit>,
     made_last: DFF<Bit>,
@@ -44,6 +58,7 @@ pub struct Separator {
     sums: Signal<Local, Bit>,
     forces: Signal<Local, Bit>,
     finished: Signal<Local, Bit>,
+    advances: Signal<Local, Bit>,
     emit: Signal<Local, Bit>,
     /// The next burst is the segment's last.
     ends: DFF<Bit>,
@@ -55,67 +70,72 @@ impl Logic for Separator {
     #[rustfmt::skip] // one line for each step
     fn update(&mut self) {
         dff_setup!(self, clock, busy, current, beat, active, segment, address, left, flush, ends);
-        dff_setup!(self, clock, made, made_first, made_last, made_address);
+        dff_setup!(self, clock, upcoming, knows_upcoming, arrived, taken, making, making_address, making_segment);
+        dff_setup!(self, clock, made, made_first, made_last, made_address, bypasses, drops, adds, forced);
         clock!(self, clock, slicer);
         // A frame that ended too early is filled up; until then the next one waits.
         self.held_up.next = self.flush.q.val() & !self.ends.q.val();
-        self.bypass_valid.next = self.busy.q.val() & self.current.q.val().bypass & self.flit_valid.val();
-        self.sums.next = self.busy.q.val()
-            & !self.current.q.val().bypass & !self.current.q.val().drop & !self.current.q.val().forced
-            & self.flit_valid.val() & self.burst_room.val() & !self.held_up.val();
-        self.forces.next = self.busy.q.val() & self.current.q.val().forced
-            & self.burst_room.val() & !self.flush.q.val();
+        self.bypass_valid.next = self.bypasses.q.val() & self.flit_valid.val();
+        self.sums.next = self.adds.q.val() & self.flit_valid.val() & self.burst_room.val() & !self.held_up.val();
+        self.forces.next = self.forced.q.val() & self.burst_room.val() & !self.flush.q.val();
         self.take.next = self.sums.val() | (self.bypass_valid.val() & self.bypass_ready.val())
-            | (self.busy.q.val() & self.current.q.val().drop & self.flit_valid.val());
+            | (self.drops.q.val() & self.flit_valid.val());
         self.flit_pop.next = self.take.val();
         self.emit.next = self.active.q.val()
             & ((self.flush.q.val() & self.burst_room.val()) | (self.sums.val() & self.beat.q.val().get_bit(1))
                 | self.forces.val());
         self.finished.next = (self.take.val() & self.flit.val().last)
             | (self.forces.val() & self.active.q.val() & self.ends.q.val());
-        self.decision_pop.next = self.decision_valid.val() & (!self.busy.q.val() | self.finished.val());
+        // No frame is shorter than two beats, so the next decision is there in time.
+        self.decision_pop.next = self.decision_valid.val() & !self.knows_upcoming.q.val();
+        self.advances.next = !self.busy.q.val() | self.finished.val();
         if self.take.val() & !self.beat.q.val().get_bit(1) { self.beat.d.next = self.beat.q.val() + 1; }
-        if self.finished.val() { self.busy.d.next = false; self.beat.d.next = 0.into(); }
-        if self.decision_pop.val() { self.busy.d.next = true; self.current.d.next = self.decision.val(); }
+        if self.finished.val() { self.beat.d.next = 0.into(); }
+        if self.advances.val() {
+            self.busy.d.next = self.knows_upcoming.q.val(); self.current.d.next = self.upcoming.q.val();
+            self.bypasses.d.next = self.knows_upcoming.q.val() & self.upcoming.q.val().bypass;
+            self.drops.d.next = self.knows_upcoming.q.val() & self.upcoming.q.val().drop;
+            self.forced.d.next = self.knows_upcoming.q.val() & self.upcoming.q.val().forced;
+            self.adds.d.next = self.knows_upcoming.q.val() & !self.upcoming.q.val().bypass
+                & !self.upcoming.q.val().drop & !self.upcoming.q.val().forced;
+            self.knows_upcoming.d.next = false;
+        }
+        if self.decision_pop.val() { self.knows_upcoming.d.next = true; self.upcoming.d.next = self.decision.val(); }
 
         if self.emit.val() {
-            self.left.d.next = self.left.q.val() - 1;
-            self.address.d.next = self.address.q.val() + 1;
+            self.left.d.next = self.left.q.val() - 1; self.address.d.next = self.address.q.val() + 1;
             self.ends.d.next = self.left.q.val() == 1;
             if self.ends.q.val() { self.active.d.next = false; self.flush.d.next = false; }
         }
         self.begins.next = (self.sums.val() & self.beat.q.val().get_bit(0))
             | (self.forces.val() & !self.active.q.val());
         if self.begins.val() {
-            self.active.d.next = true;
-            self.segment.d.next = self.current.q.val();
+            self.active.d.next = true; self.segment.d.next = self.current.q.val();
             self.address.d.next = self.current.q.val().address;
-            self.left.d.next = self.current.q.val().more;
-            self.ends.d.next = self.current.q.val().more == 0;
+            self.left.d.next = self.current.q.val().more; self.ends.d.next = self.current.q.val().more == 0;
         }
         if self.sums.val() & self.flit.val().last {
             self.flush.d.next = self.begins.val() | (self.active.q.val() & !self.ends.q.val());
         }
         if self.reset.val() {
-            self.busy.d.next = false;
-            self.active.d.next = false;
-            self.flush.d.next = false;
+            self.busy.d.next = false; self.bypasses.d.next = false; self.drops.d.next = false;
+            self.adds.d.next = false; self.forced.d.next = false;
+            self.knows_upcoming.d.next = false;
+            self.active.d.next = false; self.flush.d.next = false;
             self.beat.d.next = 0.into();
         }
 
-        self.slicer.data.next = self.flit.val().data;
-        self.slicer.take.next = self.sums.val();
-        self.slicer.cut.next = self.ends.q.val();
-        self.slicer.tail.next = self.segment.q.val().tail;
+        self.arrived.d.next = self.flit.val().data; self.taken.d.next = self.sums.val();
+        self.making.d.next = self.emit.val() & !self.reset.val();
+        self.making_segment.d.next = self.segment.q.val(); self.making_address.d.next = self.address.q.val();
+        self.slicer.data.next = self.arrived.q.val(); self.slicer.take.next = self.taken.q.val();
+        self.slicer.cut.next = self.ends.q.val(); self.slicer.tail.next = self.segment.q.val().tail;
         self.slicer.blank.next = self.segment.q.val().forced;
-        self.made.d.next = self.emit.val() & !self.reset.val();
-        self.made_first.d.next = self.segment.q.val().first;
-        self.made_last.d.next = self.segment.q.val().last;
-        self.made_address.d.next = self.address.q.val();
-        self.burst_push.next = self.made.q.val();
-        self.burst.next.lanes = self.slicer.lanes.val();
-        self.burst.next.address = self.made_address.q.val();
-        self.burst.next.first = self.made_first.q.val();
-        self.burst.next.last = self.made_last.q.val();
+        self.made.d.next = self.making.q.val() & !self.reset.val();
+        self.made_first.d.next = self.making_segment.q.val().first;
+        self.made_last.d.next = self.making_segment.q.val().last;
+        self.made_address.d.next = self.making_address.q.val(); self.burst_push.next = self.made.q.val();
+        self.burst.next.lanes = self.slicer.lanes.val(); self.burst.next.address = self.made_address.q.val();
+        self.burst.next.first = self.made_first.q.val(); self.burst.next.last = self.made_last.q.val();
     }
 }

@@ -12,7 +12,8 @@ pub struct Slicer {
     /// The beat, kept if `take`.
     pub data: Signal<In, Halves>,
     pub take: Signal<In, Bit>,
-    /// Lanes of this burst that hold no float are zero: from this one on, if `cut`; all of them if `blank`.
+    /// Of the burst whose last beat comes in the next cycle: lanes that hold no float are zero. From `tail` on, if
+    /// `cut`; all of them if `blank`.
     pub cut: Signal<In, Bit>,
     pub tail: Signal<In, Bits<3>>,
     pub blank: Signal<In, Bit>,
@@ -22,7 +23,7 @@ pub struct Slicer {
     joined: Signal<Local, Halves>,
     floats: HalvesToLanes,
     out_lanes: DFF<Lanes>,
-    zero: [Signal<Local, Bit>; 8],
+    zero: [DFF<Bit>; 8],
 }
 
 impl Logic for Slicer {
@@ -51,20 +52,21 @@ impl Logic for Slicer {
         self.joined.next.h15 = self.data.val().h8;
         self.floats.halves.next = self.joined.val();
         for i in 0..8 {
-            self.zero[i].next = self.blank.val();
+            self.zero[i].clock.next = self.clock.val();
+            self.zero[i].d.next = self.blank.val();
             if self.cut.val() & self.tail.val().any() & (self.tail.val() <= i.to_bits()) {
-                self.zero[i].next = true;
+                self.zero[i].d.next = true;
             }
         }
         self.out_lanes.d.next = self.floats.lanes.val();
-        if self.zero[0].val() { self.out_lanes.d.next.l0 = 0.into(); }
-        if self.zero[1].val() { self.out_lanes.d.next.l1 = 0.into(); }
-        if self.zero[2].val() { self.out_lanes.d.next.l2 = 0.into(); }
-        if self.zero[3].val() { self.out_lanes.d.next.l3 = 0.into(); }
-        if self.zero[4].val() { self.out_lanes.d.next.l4 = 0.into(); }
-        if self.zero[5].val() { self.out_lanes.d.next.l5 = 0.into(); }
-        if self.zero[6].val() { self.out_lanes.d.next.l6 = 0.into(); }
-        if self.zero[7].val() { self.out_lanes.d.next.l7 = 0.into(); }
+        if self.zero[0].q.val() { self.out_lanes.d.next.l0 = 0.into(); }
+        if self.zero[1].q.val() { self.out_lanes.d.next.l1 = 0.into(); }
+        if self.zero[2].q.val() { self.out_lanes.d.next.l2 = 0.into(); }
+        if self.zero[3].q.val() { self.out_lanes.d.next.l3 = 0.into(); }
+        if self.zero[4].q.val() { self.out_lanes.d.next.l4 = 0.into(); }
+        if self.zero[5].q.val() { self.out_lanes.d.next.l5 = 0.into(); }
+        if self.zero[6].q.val() { self.out_lanes.d.next.l6 = 0.into(); }
+        if self.zero[7].q.val() { self.out_lanes.d.next.l7 = 0.into(); }
         self.lanes.next = self.out_lanes.q.val();
     }
 }

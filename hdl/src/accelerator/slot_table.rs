@@ -40,7 +40,10 @@ pub struct SlotTable {
     tag: Signal<Local, Bits<17>>,
     old_tag: Signal<Local, Bits<17>>,
     step: Signal<Local, Bits<17>>,
-    next_tag: Signal<Local, Bits<17>>,
+    /// What comes before the packet's tag and round; there when the entry is read.
+    tag_before: DFF<Bits<17>>,
+    round_before: DFF<Bits<24>>,
+    old_round: Signal<Local, Bits<24>>,
     distance: Signal<Local, Bits<24>>,
     since_base: Signal<Local, Bits<24>>,
     first_tag: Signal<Local, Bit>,
@@ -61,7 +64,7 @@ pub struct SlotTable {
 impl Logic for SlotTable {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, at_base, below_base, held_entry, held, held_wraps);
+        dff_setup!(self, clock, tag_before, round_before, at_base, below_base, held_entry, held, held_wraps);
         self.words.clock.next = self.clock.val();
         self.words.read_address.next = self.slot.val();
         self.words.write_address.next = self.write_slot.val();
@@ -79,13 +82,17 @@ impl Logic for SlotTable {
         }
         self.tag.next = self.index.val().get_bits::<17>(7);
         self.old_tag.next = self.found.val().tag;
-        self.next_tag.next = self.old_tag.val() + self.step.val();
-        self.distance.next = self.round.val() - self.found.val().round;
+        self.old_round.next = self.found.val().round;
+        self.tag_before.d.next = self.tag.val() - self.step.val();
+        self.round_before.d.next = self.round.val() - 1;
+        self.distance.next = self.round.val() - self.old_round.val();
         self.since_base.next = self.round.val() - self.job.val().base;
-        self.same_round.next = !self.distance.val().any();
+        self.same_round.next = self.round.val() == self.old_round.val();
         self.same_tag.next = self.tag.val() == self.old_tag.val();
-        self.next_in_round.next = self.same_round.val() & (self.tag.val() == self.next_tag.val());
-        self.next_round.next = (self.distance.val() == 1) & self.first_tag.val() & self.found.val().wraps;
+        self.next_in_round.next = self.same_round.val() & (self.tag_before.q.val() == self.old_tag.val());
+        self.next_round.next = (self.round_before.q.val() == self.old_round.val())
+            & self.first_tag.val()
+            & self.found.val().wraps;
         self.held.d.next.same = self.same_round.val() & self.same_tag.val();
         self.held.d.next.earlier =
             self.distance.val().get_bit(23) | (self.same_round.val() & (self.tag.val() < self.old_tag.val()));

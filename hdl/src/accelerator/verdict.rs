@@ -31,7 +31,9 @@ pub struct Verdict {
     pub total: Signal<Out, Bits<16>>,
     own: Signal<Local, Bits<8>>,
     count: CountOnes,
-    wide_count: Signal<Local, Bits<8>>,
+    ones: Signal<Local, Bits<4>>,
+    needs: [Signal<Local, Bit>; 9],
+    needs_most: [Signal<Local, Bit>; 9],
     old_total: Signal<Local, Bits<17>>,
     new_total: Signal<Local, Bits<17>>,
     empty: Signal<Local, Bit>,
@@ -80,7 +82,9 @@ impl Logic for Verdict {
         self.new_total.next = self.old_total.val() + bit_cast::<17, 16>(self.key.val().weight);
         self.held_total.d.next = self.new_total.val().get_bits::<16>(0);
         self.weighed.d.next.repeated = self.entry.val().open & (self.entry.val().members & self.own.val()).any();
-        self.weighed.d.next.bad_weight = self.new_total.val() > 0xfffe;
+        // Above 0xfffe.
+        self.weighed.d.next.bad_weight =
+            self.new_total.val().get_bit(16) | self.new_total.val().get_bits::<16>(0).all();
         if !(self.switches.val() & self.own.val()).any() & (self.key.val().weight != 1) {
             self.weighed.d.next.bad_weight = true;
         }
@@ -90,8 +94,16 @@ impl Logic for Verdict {
         self.weighed.d.next.open = self.entry.val().open & self.relation.val().same;
 
         self.count.bits.next = self.held_members.q.val() & self.participants.val();
-        self.wide_count.next = bit_cast::<8, 4>(self.count.count.val());
-        self.enough.next = (self.wide_count.val() >= self.needed.val()) & self.wide_count.val().any();
+        // At least as many as needed, and one. A comparison would be a carry chain behind the count.
+        self.ones.next = self.count.count.val();
+        self.enough.next = false;
+        self.needs[0].next = !self.needed.val().any();
+        self.needs_most[0].next = self.needs[0].val();
+        for i in 1..9 {
+            self.needs[i].next = self.needed.val() == i.to_bits();
+            self.needs_most[i].next = self.needs_most[i - 1].val() | self.needs[i].val();
+            if (self.ones.val() == i.to_bits()) & self.needs_most[i].val() { self.enough.next = true; }
+        }
         self.fails.d.next = true;
         self.code.d.next = 14.into();
         if !self.key.val().known { self.code.d.next = 5.into(); }
@@ -102,8 +114,7 @@ impl Logic for Verdict {
         else if self.weighed.q.val().late { self.code.d.next = 12.into(); }
         else if self.weighed.q.val().over { self.code.d.next = 13.into(); }
         else if self.weighed.q.val().open | self.weighed.q.val().may_begin {
-            self.code.d.next = 2.into();
-            self.fails.d.next = false;
+            self.code.d.next = 2.into(); self.fails.d.next = false;
             if !self.weighed.q.val().takes_part { self.code.d.next = 15.into(); self.fails.d.next = true; }
             else if self.weighed.q.val().repeated { self.code.d.next = 11.into(); self.fails.d.next = true; }
             else if self.weighed.q.val().bad_weight { self.code.d.next = 10.into(); self.fails.d.next = true; }
@@ -113,16 +124,13 @@ impl Logic for Verdict {
         self.closes.next = self.weighed.q.val().open & !self.out_of_range.val()
             & (self.enough.val() | !self.key.val().only_complete);
         if self.key.val().forced {
-            self.code.d.next = 4.into();
-            self.fails.d.next = !self.closes.val();
+            self.code.d.next = 4.into(); self.fails.d.next = !self.closes.val();
             self.is_last.d.next = true;
         }
         self.event_code.next = self.code.q.val();
-        self.accept.next = !self.fails.q.val();
-        self.last.next = self.is_last.q.val();
+        self.accept.next = !self.fails.q.val(); self.last.next = self.is_last.q.val();
         self.first.next = !self.weighed.q.val().open;
-        self.members.next = self.held_members.q.val();
-        self.total.next = self.held_total.q.val();
+        self.members.next = self.held_members.q.val(); self.total.next = self.held_total.q.val();
     }
 }
 
@@ -131,25 +139,50 @@ impl Logic for Verdict {
 pub struct CountOnes {
     pub bits: Signal<In, Bits<8>>,
     pub count: Signal<Out, Bits<4>>,
-    pair: [Signal<Local, Bits<4>>; 4],
-    low: Signal<Local, Bits<4>>,
-    high: Signal<Local, Bits<4>>,
+    one: [Signal<Local, Bit>; 3],
+    two: [Signal<Local, Bit>; 5],
+    four: [Signal<Local, Bit>; 2],
+    number: [Signal<Local, Bits<4>>; 4],
 }
 
 impl Logic for CountOnes {
     #[hdl_gen]
     fn update(&mut self) {
-        for i in 0..4 {
-            self.pair[i].next = 0.into();
-            if self.bits.val().get_bit(2 * i) | self.bits.val().get_bit(2 * i + 1) {
-                self.pair[i].next = 1.into();
-            }
-            if self.bits.val().get_bit(2 * i) & self.bits.val().get_bit(2 * i + 1) {
-                self.pair[i].next = 2.into();
-            }
+        // Full and half adders: three bits of a weight into one of it and one of the next.
+        for i in 0..2 {
+            self.one[i].next = self.bits.val().get_bit(3 * i)
+                ^ self.bits.val().get_bit(3 * i + 1)
+                ^ self.bits.val().get_bit(3 * i + 2);
+            self.two[i].next = (self.bits.val().get_bit(3 * i) & self.bits.val().get_bit(3 * i + 1))
+                | (self.bits.val().get_bit(3 * i) & self.bits.val().get_bit(3 * i + 2))
+                | (self.bits.val().get_bit(3 * i + 1) & self.bits.val().get_bit(3 * i + 2));
         }
-        self.low.next = self.pair[0].val() + self.pair[1].val();
-        self.high.next = self.pair[2].val() + self.pair[3].val();
-        self.count.next = self.low.val() + self.high.val();
+        self.one[2].next = self.bits.val().get_bit(6) ^ self.bits.val().get_bit(7);
+        self.two[2].next = self.bits.val().get_bit(6) & self.bits.val().get_bit(7);
+        self.two[3].next = (self.one[0].val() & self.one[1].val())
+            | (self.one[0].val() & self.one[2].val())
+            | (self.one[1].val() & self.one[2].val());
+        self.two[4].next = self.two[0].val() ^ self.two[1].val() ^ self.two[2].val();
+        self.four[0].next = (self.two[0].val() & self.two[1].val())
+            | (self.two[0].val() & self.two[2].val())
+            | (self.two[1].val() & self.two[2].val());
+        self.four[1].next = self.two[3].val() & self.two[4].val();
+        for i in 0..4 {
+            self.number[i].next = 0.into();
+        }
+        if self.one[0].val() ^ self.one[1].val() ^ self.one[2].val() {
+            self.number[0].next = 1.into();
+        }
+        if self.two[3].val() ^ self.two[4].val() {
+            self.number[1].next = 2.into();
+        }
+        if self.four[0].val() ^ self.four[1].val() {
+            self.number[2].next = 4.into();
+        }
+        if self.four[0].val() & self.four[1].val() {
+            self.number[3].next = 8.into();
+        }
+        self.count.next =
+            self.number[0].val() | self.number[1].val() | self.number[2].val() | self.number[3].val();
     }
 }

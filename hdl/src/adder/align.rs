@@ -33,8 +33,12 @@ pub struct AlignAdd {
     aligned_exponent: DFF<Bits<8>>,
     aligned_large: DFF<Bits<24>>,
     aligned_small: DFF<Bits<27>>,
-    augend: Signal<Local, Bits<28>>,
-    addend: Signal<Local, Bits<28>>,
+    /// One bit more: where the two's complement carries in.
+    augend: Signal<Local, Bits<29>>,
+    addend: Signal<Local, Bits<29>>,
+    complement: Signal<Local, Bits<29>>,
+    sum: Signal<Local, Bits<29>>,
+    shifted: Signal<Local, Bits<29>>,
     out_kind: DFF<Kind>,
     out_exponent: DFF<Bits<8>>,
     out_total: DFF<Bits<28>>,
@@ -85,12 +89,15 @@ impl Logic for AlignAdd {
         self.aligned_exponent.d.next = self.exponent_in.val();
         self.aligned_large.d.next = self.larger.val();
 
-        self.augend.next = bit_cast::<28, 24>(self.aligned_large.q.val()) << 3;
-        self.addend.next = bit_cast::<28, 27>(self.aligned_small.q.val());
-        self.out_total.d.next = self.augend.val() + self.addend.val();
+        self.shifted.next = bit_cast::<29, 24>(self.aligned_large.q.val()) << 4;
+        self.augend.next = self.shifted.val() | 1;
+        self.addend.next = bit_cast::<29, 27>(self.aligned_small.q.val()) << 1;
+        self.complement.next = self.addend.val();
         if self.aligned_kind.q.val().subtract {
-            self.out_total.d.next = self.augend.val() - self.addend.val();
+            self.complement.next = !self.addend.val();
         }
+        self.sum.next = self.augend.val() + self.complement.val();
+        self.out_total.d.next = self.sum.val().get_bits::<28>(1);
         self.out_kind.d.next = self.aligned_kind.q.val();
         self.out_exponent.d.next = self.aligned_exponent.q.val();
         self.kind.next = self.out_kind.q.val();

@@ -15,6 +15,12 @@ pub struct Normalise {
     pub exponent: Signal<Out, Bits<8>>,
     /// 24 bits of significand, then guard, round and sticky.
     pub fraction: Signal<Out, Bits<27>>,
+    padded: Signal<Local, Bits<28>>,
+    /// Four bits each, the lowest first, and zeros before the first one within.
+    group: [Signal<Local, Bits<4>>; 7],
+    within: [Signal<Local, Bits<5>>; 7],
+    groups_before: Signal<Local, Bits<5>>,
+    zeros_within: Signal<Local, Bits<5>>,
     zeros: Signal<Local, Bits<5>>,
     wide_zeros: Signal<Local, Bits<8>>,
     most: Signal<Local, Bits<8>>,
@@ -38,15 +44,25 @@ pub struct Normalise {
 
 impl Logic for Normalise {
     #[hdl_gen]
+    #[rustfmt::skip] // a line each step
     fn update(&mut self) {
         dff_setup!(self, clock, counted_kind, counted_exponent, counted_total, shift);
         dff_setup!(self, clock, out_kind, out_exponent, out_fraction);
-        self.zeros.next = 31.into();
-        for i in 0..27 {
-            if self.total.val().get_bit(i) {
-                self.zeros.next = (26 - i).to_bits();
+        self.padded.next = self.total.val() << 1;
+        self.groups_before.next = 28.into();
+        self.zeros_within.next = 3.into();
+        for i in 0..7 {
+            self.group[i].next = self.padded.val().get_bits::<4>(4 * i);
+            self.within[i].next = 3.into();
+            if self.group[i].val().get_bit(1) { self.within[i].next = 2.into(); }
+            if self.group[i].val().get_bit(2) { self.within[i].next = 1.into(); }
+            if self.group[i].val().get_bit(3) { self.within[i].next = 0.into(); }
+            if self.group[i].val().any() {
+                self.groups_before.next = (4 * (6 - i)).to_bits();
+                self.zeros_within.next = self.within[i].val();
             }
         }
+        self.zeros.next = self.groups_before.val() | self.zeros_within.val();
         self.most.next = self.exponent_in.val() - 1;
         self.wide_zeros.next = bit_cast::<8, 5>(self.zeros.val());
         self.shift.d.next = self.zeros.val();
@@ -59,25 +75,15 @@ impl Logic for Normalise {
 
         self.by_0.next = self.counted_total.q.val().get_bits::<27>(0);
         self.by_1.next = self.by_0.val();
-        if self.shift.q.val().get_bit(0) {
-            self.by_1.next = self.by_0.val() << 1;
-        }
+        if self.shift.q.val().get_bit(0) { self.by_1.next = self.by_0.val() << 1; }
         self.by_3.next = self.by_1.val();
-        if self.shift.q.val().get_bit(1) {
-            self.by_3.next = self.by_1.val() << 2;
-        }
+        if self.shift.q.val().get_bit(1) { self.by_3.next = self.by_1.val() << 2; }
         self.by_7.next = self.by_3.val();
-        if self.shift.q.val().get_bit(2) {
-            self.by_7.next = self.by_3.val() << 4;
-        }
+        if self.shift.q.val().get_bit(2) { self.by_7.next = self.by_3.val() << 4; }
         self.by_15.next = self.by_7.val();
-        if self.shift.q.val().get_bit(3) {
-            self.by_15.next = self.by_7.val() << 8;
-        }
+        if self.shift.q.val().get_bit(3) { self.by_15.next = self.by_7.val() << 8; }
         self.by_31.next = self.by_15.val();
-        if self.shift.q.val().get_bit(4) {
-            self.by_31.next = self.by_15.val() << 16;
-        }
+        if self.shift.q.val().get_bit(4) { self.by_31.next = self.by_15.val() << 16; }
         self.wide_shift.next = bit_cast::<8, 5>(self.shift.q.val());
         self.lowest.next = self.counted_total.q.val().get_bits::<1>(0);
         self.carried.next = self.counted_total.q.val().get_bits::<27>(1);

@@ -17,7 +17,8 @@ pub struct Round {
     truncated: Signal<Local, Bits<31>>,
     up: Signal<Local, Bit>,
     rounded: Signal<Local, Bits<31>>,
-    top: Signal<Local, Bits<8>>,
+    largest: Signal<Local, Bit>,
+    overflows: Signal<Local, Bit>,
     magnitude: Signal<Local, Bits<32>>,
     sign: Signal<Local, Bits<32>>,
     out_sum: DFF<Bits<32>>,
@@ -38,13 +39,13 @@ impl Logic for Round {
             & (self.fraction.val().get_bit(3)
                 | self.fraction.val().get_bit(1)
                 | self.fraction.val().get_bit(0));
-        self.rounded.next = self.truncated.val();
-        if self.up.val() {
-            self.rounded.next = self.truncated.val() + 1;
-        }
-        self.top.next = self.rounded.val().get_bits::<8>(23);
+        self.rounded.next = self.truncated.val() + bit_cast::<31, 1>(self.up.val().into());
+        // Known without the carry: beside it, not behind it.
+        self.largest.next = (self.exponent.val() == 254) & self.kept.val().all();
+        self.overflows.next = self.fraction.val().get_bit(26)
+            & (self.exponent.val().all() | (self.largest.val() & self.up.val()));
         self.magnitude.next = bit_cast::<32, 31>(self.rounded.val());
-        if self.top.val().all() | self.kind.val().infinite {
+        if self.overflows.val() | self.kind.val().infinite {
             self.magnitude.next = 0x7f80_0000.into();
         }
         self.sign.next = bit_cast::<32, 1>(self.kind.val().sign.into()) << 31;

@@ -20,20 +20,26 @@ pub struct Unpack {
     pub smaller: Signal<Out, Bits<24>>,
     magnitude_a: Signal<Local, Bits<31>>,
     magnitude_b: Signal<Local, Bits<31>>,
-    held_a: DFF<Bits<32>>,
-    held_b: DFF<Bits<32>>,
+    at_least: Signal<Local, Bit>,
+    exponent_a: Signal<Local, Bits<8>>,
+    exponent_b: Signal<Local, Bits<8>>,
+    fraction_a: Signal<Local, Bits<23>>,
+    fraction_b: Signal<Local, Bits<23>>,
+    a_special: Signal<Local, Bit>,
+    b_special: Signal<Local, Bit>,
+    unlike: Signal<Local, Bit>,
+    /// Both say the same; one bit alone would drive too much.
     a_is_large: DFF<Bit>,
-    x: Signal<Local, Bits<32>>,
-    y: Signal<Local, Bits<32>>,
-    exponent_x: Signal<Local, Bits<8>>,
-    exponent_y: Signal<Local, Bits<8>>,
-    fraction_x: Signal<Local, Bits<23>>,
-    fraction_y: Signal<Local, Bits<23>>,
+    a_is_small: DFF<Bit>,
+    held_kind: DFF<Kind>,
+    sign_a: DFF<Bit>,
+    sign_b: DFF<Bit>,
+    shift_a: DFF<Bits<8>>,
+    shift_b: DFF<Bits<8>>,
+    significand_a: DFF<Bits<24>>,
+    significand_b: DFF<Bits<24>>,
     shift_x: Signal<Local, Bits<8>>,
     shift_y: Signal<Local, Bits<8>>,
-    unlike: Signal<Local, Bit>,
-    x_special: Signal<Local, Bit>,
-    y_special: Signal<Local, Bit>,
     out_kind: DFF<Kind>,
     out_exponent: DFF<Bits<8>>,
     out_distance: DFF<Bits<8>>,
@@ -44,48 +50,60 @@ pub struct Unpack {
 impl Logic for Unpack {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, held_a, held_b, a_is_large, out_kind, out_exponent, out_distance);
-        dff_setup!(self, clock, out_large, out_small);
+        dff_setup!(self, clock, a_is_large, a_is_small, held_kind, sign_a, sign_b, shift_a, shift_b);
+        dff_setup!(self, clock, significand_a, significand_b);
+        dff_setup!(self, clock, out_kind, out_exponent, out_distance, out_large, out_small);
         self.magnitude_a.next = self.a.val().get_bits::<31>(0);
         self.magnitude_b.next = self.b.val().get_bits::<31>(0);
-        self.a_is_large.d.next = self.magnitude_a.val() >= self.magnitude_b.val();
-        self.held_a.d.next = self.a.val();
-        self.held_b.d.next = self.b.val();
+        self.at_least.next = self.magnitude_a.val() >= self.magnitude_b.val();
+        self.a_is_large.d.next = self.at_least.val();
+        self.a_is_small.d.next = !self.at_least.val();
+        self.exponent_a.next = self.a.val().get_bits::<8>(23);
+        self.exponent_b.next = self.b.val().get_bits::<8>(23);
+        self.fraction_a.next = self.a.val().get_bits::<23>(0);
+        self.fraction_b.next = self.b.val().get_bits::<23>(0);
+        self.shift_a.d.next = 1.into();
+        self.shift_b.d.next = 1.into();
+        self.significand_a.d.next = bit_cast::<24, 23>(self.fraction_a.val());
+        self.significand_b.d.next = bit_cast::<24, 23>(self.fraction_b.val());
+        if self.exponent_a.val().any() {
+            self.shift_a.d.next = self.exponent_a.val();
+            self.significand_a.d.next = bit_cast::<24, 23>(self.fraction_a.val()) | 0x80_0000;
+        }
+        if self.exponent_b.val().any() {
+            self.shift_b.d.next = self.exponent_b.val();
+            self.significand_b.d.next = bit_cast::<24, 23>(self.fraction_b.val()) | 0x80_0000;
+        }
+        self.sign_a.d.next = self.a.val().get_bit(31);
+        self.sign_b.d.next = self.b.val().get_bit(31);
+        self.unlike.next = self.a.val().get_bit(31) ^ self.b.val().get_bit(31);
+        self.a_special.next = self.exponent_a.val().all();
+        self.b_special.next = self.exponent_b.val().all();
+        self.held_kind.d.next.sign = false;
+        self.held_kind.d.next.subtract = self.unlike.val();
+        // Infinities of unlike signs are equal in magnitude.
+        self.held_kind.d.next.nan = (self.a_special.val() & self.fraction_a.val().any())
+            | (self.b_special.val() & self.fraction_b.val().any())
+            | (self.a_special.val() & self.b_special.val() & self.unlike.val());
+        self.held_kind.d.next.infinite = self.a_special.val() | self.b_special.val();
 
-        self.x.next = self.held_b.q.val();
-        self.y.next = self.held_a.q.val();
+        self.out_kind.d.next = self.held_kind.q.val();
+        self.out_kind.d.next.sign = self.sign_b.q.val();
+        self.shift_x.next = self.shift_b.q.val();
+        self.out_large.d.next = self.significand_b.q.val();
         if self.a_is_large.q.val() {
-            self.x.next = self.held_a.q.val();
-            self.y.next = self.held_b.q.val();
+            self.out_kind.d.next.sign = self.sign_a.q.val();
+            self.shift_x.next = self.shift_a.q.val();
+            self.out_large.d.next = self.significand_a.q.val();
         }
-        self.exponent_x.next = self.x.val().get_bits::<8>(23);
-        self.exponent_y.next = self.y.val().get_bits::<8>(23);
-        self.fraction_x.next = self.x.val().get_bits::<23>(0);
-        self.fraction_y.next = self.y.val().get_bits::<23>(0);
-        self.unlike.next = self.x.val().get_bit(31) ^ self.y.val().get_bit(31);
-        self.x_special.next = self.exponent_x.val().all();
-        self.y_special.next = self.exponent_y.val().all();
-        self.out_large.d.next = bit_cast::<24, 23>(self.fraction_x.val());
-        self.out_small.d.next = bit_cast::<24, 23>(self.fraction_y.val());
-        self.shift_x.next = 1.into();
-        self.shift_y.next = 1.into();
-        if self.exponent_x.val().any() {
-            self.shift_x.next = self.exponent_x.val();
-            self.out_large.d.next = bit_cast::<24, 23>(self.fraction_x.val()) | 0x80_0000;
-        }
-        if self.exponent_y.val().any() {
-            self.shift_y.next = self.exponent_y.val();
-            self.out_small.d.next = bit_cast::<24, 23>(self.fraction_y.val()) | 0x80_0000;
+        self.shift_y.next = self.shift_b.q.val();
+        self.out_small.d.next = self.significand_b.q.val();
+        if self.a_is_small.q.val() {
+            self.shift_y.next = self.shift_a.q.val();
+            self.out_small.d.next = self.significand_a.q.val();
         }
         self.out_exponent.d.next = self.shift_x.val();
         self.out_distance.d.next = self.shift_x.val() - self.shift_y.val();
-        self.out_kind.d.next.sign = self.x.val().get_bit(31);
-        self.out_kind.d.next.subtract = self.unlike.val();
-        // Infinities of unlike signs are equal in magnitude.
-        self.out_kind.d.next.nan = (self.x_special.val() & self.fraction_x.val().any())
-            | (self.y_special.val() & self.fraction_y.val().any())
-            | (self.x_special.val() & self.y_special.val() & self.unlike.val());
-        self.out_kind.d.next.infinite = self.x_special.val();
 
         self.kind.next = self.out_kind.q.val();
         self.exponent.next = self.out_exponent.q.val();

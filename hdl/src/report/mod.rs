@@ -12,12 +12,13 @@ use clap::ValueEnum as _;
 use serde::Serialize;
 
 use crate::accelerator::Build;
+use crate::simulation::CYCLE_PS;
 use resources::{LutUse, PAPER, Resources};
 use synthesis::Synthesis;
 use timing::{Timing, TimingError, analyse};
 
-/// One cycle at the 200 MHz of the reference switch.
-pub const BUDGET_NS: f64 = 5.0;
+/// One cycle.
+pub const BUDGET_NS: f64 = CYCLE_PS as f64 / 1000.0;
 /// Factor on all net delays of the second estimate: layouts differ.
 pub const SLOW_NETS: f64 = 1.3;
 /// What the estimate is not.

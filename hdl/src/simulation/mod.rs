@@ -9,3 +9,6 @@ pub mod verilator;
 pub use device::{BoardError, Command, Device, Frame, Pause, Report};
 pub use rust_device::{Passage, Passages, RustDevice};
 pub use verilated::{Verilated, VerilatedError};
+
+/// A cycle at the 200 MHz of the reference switch.
+pub const CYCLE_PS: u64 = 5_000;

@@ -7,8 +7,7 @@ use std::rc::Rc;
 use rust_hdl::core::vcd_probe::{VCDProbe, write_vcd_change, write_vcd_dump, write_vcd_header};
 use rust_hdl::prelude::*;
 
-/// Half of a cycle at 200 MHz.
-pub(super) const HALF_CYCLE_PS: u64 = 2_500;
+use super::CYCLE_PS;
 
 /// A Value Change Dump under way.
 pub(super) struct Trace {
@@ -29,7 +28,7 @@ impl Trace {
     pub(super) fn half_cycle(&mut self, top: &dyn Block) {
         if let Some(probe) = self.probe.take() {
             let mut probe = write_vcd_change(probe, top);
-            self.now_ps += HALF_CYCLE_PS;
+            self.now_ps += CYCLE_PS / 2;
             // The sink keeps what goes wrong.
             let _ = probe.timestamp(self.now_ps);
             self.probe = Some(probe);

@@ -133,8 +133,10 @@ pub const MODULES: &[Module] = modules! {
         reset, write, row, writes_port, data, address0, address1, port
     }
     "merge" = Merge::default(), [clock] { reset, ordinary, ordinary_valid, result, result_valid, room }
-    "output_module" = OutputModule::default(), [clock] { reset, template, info, info_valid, sum, sum_valid, ready }
-    "join_beats" = JoinBeats::default(), [] { earlier, later, len, ports }
+    "output_module" = OutputModule::default(), [clock] {
+        reset, template, info, info_valid, sum, sum_valid, no_sum, ready
+    }
+    "join_beats" = JoinBeats::default(), [] { earlier, later, head, heads, covers, len, ports }
     "registers" = Registers::default(), [clock] {
         reset, write, write_word, write_data, read_word, status, counter, frame_in, frame_out, hazard
     }
