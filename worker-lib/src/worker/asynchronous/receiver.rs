@@ -1,9 +1,10 @@
 //! The sums of an asynchronous job, put in the order of their numbers.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 
 use iswitch_protocol::auth::TagKey;
-use iswitch_protocol::limits::MAX_RANGE_SEGMENTS;
+use iswitch_protocol::limits::{FLOAT_LEN_BYTES, MAX_RANGE_SEGMENTS};
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{Class, ControlBody, DataPacket};
 use iswitch_protocol::{Instant, Round, Seg, VectorLayout, history};
@@ -15,8 +16,11 @@ use crate::worker::timer::RetryTimer;
 
 /// Aggregates that may be incomplete at once: the next, and later ones whose results overtake it.
 const INCOMING_AGGREGATES: usize = 4;
-/// Sums that may wait for the caller to take them.
-const MAX_READY_SUMS: usize = 4;
+/// Memory for sums that wait for the caller to take them: one that writes a checkpoint meanwhile does not lose its place,
+/// which the switch keeps only as long as it remembers the sums.
+const READY_LEN_BYTES: usize = 64 << 20;
+/// At least and at most so many of them.
+const READY_SUMS: RangeInclusive<usize> = 4..=4096;
 
 #[derive(Debug)]
 pub(super) struct Receiver {
@@ -35,6 +39,7 @@ pub(super) struct Receiver {
     /// Those from `next` on, each at its number modulo their count.
     incoming: Vec<Incoming>,
     ready: VecDeque<Sum>,
+    ready_max: usize,
     spare: Vec<Vec<f32>>,
     helps: VecDeque<RangeRepr>,
     /// When the latest Help was sent and which it was, to measure the round trip.
@@ -82,6 +87,8 @@ impl Receiver {
             asked_at: Round::default(),
             incoming: (0..INCOMING_AGGREGATES).map(|_| Incoming::new(&layout)).collect(),
             ready: VecDeque::new(),
+            ready_max: (READY_LEN_BYTES / (layout.gradient_len() as usize * FLOAT_LEN_BYTES).max(1))
+                .clamp(*READY_SUMS.start(), *READY_SUMS.end()),
             spare: Vec::new(),
             helps: VecDeque::new(),
             help_sent: None,
@@ -127,7 +134,7 @@ impl Receiver {
 
     /// Whether results that come now are kept, if they come in order.
     pub(super) fn has_room(&self) -> bool {
-        self.ready.len() < MAX_READY_SUMS
+        self.ready.len() < self.ready_max
     }
 
     /// Whether the switch is several aggregates ahead of this member.
@@ -144,7 +151,7 @@ impl Receiver {
 
     /// Gives the memory of a sum back.
     pub(super) fn recycle(&mut self, vector: Vec<f32>) {
-        if vector.len() == self.layout.gradient_len() as usize && self.spare.len() < MAX_READY_SUMS {
+        if vector.len() == self.layout.gradient_len() as usize && self.spare.len() < *READY_SUMS.start() {
             self.spare.push(vector);
         }
     }
