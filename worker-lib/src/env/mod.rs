@@ -1,9 +1,11 @@
 //! Environments: what an agent acts in.
 //!
 //! Built in and free of any library: [`CartPole`], [`Pendulum`] and [`PlanarHopper`]. [`MujocoHopper`] and
-//! [`HalfCheetah`] open libmujoco at run time. [`make`] finds an environment by the id that Gymnasium users know.
+//! [`HalfCheetah`] open libmujoco at run time. Every other id is left to Gymnasium in a child Python process
+//! ([`GymnasiumEnvironment`]). [`make`] finds an environment by the id that Gymnasium users know.
 
 mod cartpole;
+mod gymnasium;
 mod hopper_task;
 mod mujoco;
 mod pendulum;
@@ -16,6 +18,7 @@ use rand_chacha::ChaCha8Rng;
 
 pub use crate::nn::Image as ImageShape;
 pub use cartpole::CartPole;
+pub use gymnasium::{GymnasiumEnvironment, GymnasiumOptions};
 pub use mujoco::{HalfCheetah, MujocoHopper, MujocoLibrary};
 pub use pendulum::Pendulum;
 pub use planar_hopper::PlanarHopper;
@@ -109,11 +112,13 @@ pub struct Step {
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum EnvError {
-    /// No environment has this id.
-    #[error("unknown environment {id:?}; known: {known}", known = known_ids().join(", "))]
+    /// No environment that is built in has this id, and none of Gymnasium can be made by it.
+    #[error("unknown environment {id:?}: not built in ({known}), and {reason}", known = known_ids().join(", "))]
     UnknownId {
         /// What was asked for.
         id: String,
+        /// Why not by Gymnasium: it does not know the id, or something is to be installed.
+        reason: String,
     },
     /// An action of the wrong kind or size.
     #[error("the environment takes {expected:?}, not {actual}")]
@@ -131,6 +136,12 @@ pub enum EnvError {
         /// Numbers given.
         actual: usize,
     },
+    /// A step before the first reset, or after the end of an episode.
+    #[error("a step outside of an episode: reset the environment first")]
+    NotReset,
+    /// An environment in a child process cannot be made or kept going; the text says which, and why.
+    #[error("{0}")]
+    Gymnasium(String),
     /// libmujoco is missing or unusable; the text says what was looked for.
     #[error("{0}")]
     Mujoco(String),
@@ -180,26 +191,42 @@ const REGISTRY: [(&str, Maker); 5] = [
     (mujoco::HALF_CHEETAH_ID, || Ok(Box::new(TimeLimit::new(HalfCheetah::new()?)))),
 ];
 
-/// Makes an environment by its id, time limit included.
+/// Makes an environment by its id, time limit included: one that is built in, or else Gymnasium's. The prefix
+/// `gymnasium:` asks for Gymnasium's in any case.
 ///
 /// # Errors
-/// [`EnvError::UnknownId`] lists the known ids; an environment that needs a library says which.
+/// [`EnvError::UnknownId`] lists what is built in, and says what is missing for others; an environment that needs a
+/// library says which.
 pub fn make(id: &str) -> Result<Box<dyn Environment>, EnvError> {
-    match REGISTRY.iter().find(|(known, _)| *known == id) {
-        Some((_, maker)) => maker(),
-        None => Err(EnvError::UnknownId { id: id.to_owned() }),
-    }
+    Ok(make_vector(id, 1)?.remove(0))
 }
 
-/// Makes `count` environments of that id, at best in one process, for [`Environment::begin_step`].
+/// Makes `count` environments of that id. Those of Gymnasium share one process: announce the steps of all to
+/// [`Environment::begin_step`] before finishing any.
 ///
 /// # Errors
 /// As [`make`].
 pub fn make_vector(id: &str, count: usize) -> Result<Vec<Box<dyn Environment>>, EnvError> {
-    (0..count).map(|_| make(id)).collect()
+    make_vector_with(id, count, &GymnasiumOptions::default())
 }
 
-/// Ids that [`make`] knows.
+/// As [`make_vector`], with a Python of the caller's choice.
+///
+/// # Errors
+/// As [`make`].
+pub fn make_vector_with(
+    id: &str,
+    count: usize,
+    options: &GymnasiumOptions,
+) -> Result<Vec<Box<dyn Environment>>, EnvError> {
+    if let Some((_, maker)) = REGISTRY.iter().find(|(known, _)| *known == id) {
+        return (0..count).map(|_| maker()).collect();
+    }
+    let all = GymnasiumEnvironment::vector(id, count, options)?;
+    Ok(all.into_iter().map(|env| Box::new(env) as Box<dyn Environment>).collect())
+}
+
+/// Ids that are built in.
 pub fn known_ids() -> Vec<&'static str> {
     REGISTRY.iter().map(|(id, _)| *id).collect()
 }
@@ -223,16 +250,35 @@ fn check_state(state: &[f64], expected: usize) -> Result<(), EnvError> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
 
+    /// What was made, or nothing where the machine lacks what it needs; says so.
+    pub(in crate::env) fn available<E>(made: Result<E, EnvError>) -> Option<E> {
+        match made {
+            Ok(env) => Some(env),
+            Err(error) => {
+                let thread = std::thread::current();
+                let line = format!("SKIPPED {}: {error}", thread.name().unwrap_or("test"));
+                assert!(std::env::var_os("ISWITCH_REQUIRE_ALL_TESTS").is_none(), "{line}");
+                // Past the capture of the test harness, so that it shows.
+                let _ = writeln!(std::io::stderr(), "{line}");
+                None
+            }
+        }
+    }
+
     #[test]
-    fn an_unknown_id_lists_the_known_ones() {
-        let error = make("Pong").err().map(|error| error.to_string());
+    fn an_unknown_id_without_python_lists_what_is_built_in() {
+        let options = GymnasiumOptions { python: "/nowhere/python3".into(), ..GymnasiumOptions::default() };
+        let error = make_vector_with("Pong", 1, &options).err().map(|error| error.to_string());
         assert_eq!(
             error.as_deref(),
             Some(
-                "unknown environment \"Pong\"; known: CartPole-v1, Pendulum-v1, PlanarHopper-v0, Hopper-v5, \
-                 HalfCheetah-v5"
+                "unknown environment \"Pong\": not built in (CartPole-v1, Pendulum-v1, PlanarHopper-v0, Hopper-v5, \
+                 HalfCheetah-v5), and /nowhere/python3 cannot be started (No such file or directory (os error 2)); \
+                 install Python with Gymnasium, or name one in ISWITCH_PYTHON"
             )
         );
     }

@@ -17,27 +17,11 @@ pub(super) const HALF_CHEETAH_ID: &str = half_cheetah::ID;
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
-
     use rand::SeedableRng as _;
     use rand_chacha::ChaCha8Rng;
 
-    use crate::env::{Action, EnvError, Environment};
-
-    /// The environment, or nothing where the machine has no libmujoco; says so.
-    pub(super) fn available<E>(made: Result<E, EnvError>) -> Option<E> {
-        match made {
-            Ok(env) => Some(env),
-            Err(error) => {
-                let thread = std::thread::current();
-                let line = format!("SKIPPED {}: {error}", thread.name().unwrap_or("test"));
-                assert!(std::env::var_os("ISWITCH_REQUIRE_ALL_TESTS").is_none(), "{line}");
-                // Past the capture of the test harness, so that it shows.
-                let _ = writeln!(std::io::stderr(), "{line}");
-                None
-            }
-        }
-    }
+    pub(super) use crate::env::tests::available;
+    use crate::env::{Action, Environment};
 
     /// The fields of each line of a recorded trajectory.
     pub(super) fn recorded(fixture: &str) -> impl Iterator<Item = (&str, Vec<f64>)> {

@@ -1,0 +1,88 @@
+//! Actions as an environment of Gymnasium takes them.
+
+use super::message::Actions;
+use crate::env::{Action, ActionSpec, EnvError};
+
+impl Actions {
+    pub(super) fn spec(&self) -> ActionSpec {
+        match self {
+            Self::Discrete(n) => ActionSpec::Discrete { n: *n },
+            Self::Continuous(bounds) => ActionSpec::Continuous { dim: bounds.len() },
+        }
+    }
+
+    /// The action's bytes for the pipe. What is in [-1, 1] is stretched to the bounds of its dimension; a dimension
+    /// without bounds is passed as it is.
+    pub(super) fn encode(&self, action: Action<'_>) -> Result<Vec<u8>, EnvError> {
+        match (self, action) {
+            (Self::Discrete(n), Action::Discrete(choice)) if choice < *n => {
+                Ok((choice as u32).to_le_bytes().to_vec())
+            }
+            (Self::Continuous(bounds), Action::Continuous(values)) if values.len() == bounds.len() => {
+                let stretched = values.iter().zip(bounds).map(|(value, bounds)| stretch(*value, *bounds));
+                Ok(stretched.flat_map(f32::to_le_bytes).collect())
+            }
+            _ => Err(EnvError::WrongAction { expected: self.spec(), actual: format!("{action:?}") }),
+        }
+    }
+
+    /// The numbers that encoded actions hold.
+    pub(super) fn numbers(&self, encoded: &[u8]) -> Vec<f64> {
+        let words = encoded.as_chunks().0.iter();
+        match self {
+            Self::Discrete(_) => words.map(|word| f64::from(u32::from_le_bytes(*word))).collect(),
+            Self::Continuous(_) => words.map(|word| f64::from(f32::from_le_bytes(*word))).collect(),
+        }
+    }
+
+    /// Encoded actions from [`Self::numbers`].
+    pub(super) fn encode_numbers(&self, numbers: &[f64]) -> Vec<u8> {
+        let numbers = numbers.iter();
+        match self {
+            Self::Discrete(_) => numbers.flat_map(|number| (*number as u32).to_le_bytes()).collect(),
+            Self::Continuous(_) => numbers.flat_map(|number| (*number as f32).to_le_bytes()).collect(),
+        }
+    }
+}
+
+fn stretch(value: f32, [low, high]: [f32; 2]) -> f32 {
+    if !low.is_finite() || !high.is_finite() {
+        return value;
+    }
+    let (low, high) = (f64::from(low), f64::from(high));
+    let (middle, half) = (0.5 * (low + high), 0.5 * (high - low));
+    (middle + half * f64::from(value.clamp(-1.0, 1.0))) as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn actions_are_clipped_and_stretched_to_the_bounds() {
+        let bounds = vec![[-1.0, 1.0], [0.0, 4.0], [-1.0, 1.0], [f32::NEG_INFINITY, f32::INFINITY]];
+        let actions = Actions::Continuous(bounds);
+        let encoded = actions.encode(Action::Continuous(&[1e-30, -0.5, 7.0, 7.0])).unwrap();
+        let numbers = actions.numbers(&encoded);
+        assert_eq!(numbers, [f64::from(1e-30_f32), 1.0, 1.0, 7.0]);
+        assert_eq!(actions.encode_numbers(&numbers), encoded);
+        assert_eq!(actions.spec(), ActionSpec::Continuous { dim: 4 });
+    }
+
+    #[test]
+    fn choices_pass_as_they_are() {
+        let actions = Actions::Discrete(3);
+        let encoded = actions.encode(Action::Discrete(2)).unwrap();
+        assert_eq!(encoded, [2, 0, 0, 0]);
+        assert_eq!(actions.encode_numbers(&actions.numbers(&encoded)), encoded);
+    }
+
+    #[test]
+    fn actions_of_another_kind_or_size_are_refused() {
+        let refused = |actions: Actions, action| actions.encode(action).unwrap_err().to_string();
+        let choices = refused(Actions::Discrete(3), Action::Discrete(3));
+        assert_eq!(choices, "the environment takes Discrete { n: 3 }, not Discrete(3)");
+        let dims = refused(Actions::Continuous(vec![[-1.0, 1.0]]), Action::Continuous(&[0.0, 0.0]));
+        assert_eq!(dims, "the environment takes Continuous { dim: 1 }, not Continuous([0.0, 0.0])");
+    }
+}

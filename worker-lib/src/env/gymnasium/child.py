@@ -1,0 +1,282 @@
+"""The side of Gymnasium: makes environments and steps them as the requests on stdin say; message.rs has the format."""
+
+import faulthandler
+import importlib
+import math
+import os
+import re
+import signal
+import struct
+import sys
+import time
+
+VERSION = 1
+MAKE, RESET, STEP, REPLAY = 1, 2, 3, 4
+MADE, OBSERVED, REPLAYED, ALIVE, REFUSED = 1, 2, 3, 4, 5
+MISSING, UNSUPPORTED = 1, 2
+TERMINATED, TRUNCATED, LIFE_LOST = 1, 2, 4
+FLOATS, IMAGE = 0, 1
+DISCRETE, CONTINUOUS = 0, 1
+
+# As in Mnih et al. (2015): each action lasts four frames, and the agent sees the last four of those that are left.
+FRAME_SKIP = 4
+FRAME_STACK = 4
+SCREEN_SIZE = 84
+NOOPS_MAX = 30
+# How often the other side is told that a long request is still worked on.
+ALIVE_INTERVAL_S = 1.0
+PACKAGES = "'gymnasium[atari]' ale-py opencv-python-headless"
+
+
+class Refusal(Exception):
+    """No environment can be made; the text says why, and what to install."""
+
+    def __init__(self, kind, text):
+        super().__init__(" ".join(str(text).split()))
+        self.kind = kind
+
+
+def install(packages=PACKAGES):
+    return f"install: {sys.executable} -m pip install {packages}"
+
+
+class Pipe:
+    """Messages to and from the other process: their length, then that many bytes."""
+
+    def __init__(self):
+        self.requests = os.fdopen(os.dup(0), "rb", 1 << 16)
+        self.answers = os.fdopen(os.dup(1), "wb", 1 << 16)
+        self.last_sent_s = time.monotonic()
+        # What an environment prints must not end up between the messages.
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(2, 1)
+
+    def receive(self):
+        head = self.requests.read(4)
+        if len(head) < 4:
+            return None
+        (length,) = struct.unpack("<I", head)
+        body = self.requests.read(length)
+        return body if len(body) == length else None
+
+    def send(self, kind, *parts):
+        body = b"".join(parts)
+        self.answers.write(struct.pack("<IB", 1 + len(body), kind))
+        self.answers.write(body)
+        self.answers.flush()
+        self.last_sent_s = time.monotonic()
+
+    def keep_alive(self):
+        if time.monotonic() - self.last_sent_s > ALIVE_INTERVAL_S:
+            self.send(ALIVE)
+
+
+def find(gym, name):
+    """The specification of a registered environment."""
+    module, _, name = name.rpartition(":")
+    if module:
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            raise Refusal(MISSING, f"{sys.executable} cannot import {module} ({error})") from error
+    try:
+        return gym.spec(name)
+    except gym.error.Error as unknown:
+        problem = unknown
+    try:
+        import ale_py
+    except ImportError as error:
+        if name.startswith("ALE/") or re.search("(NoFrameskip|Deterministic)-v", name):
+            raise Refusal(MISSING, f"the Atari games need ale-py ({error}); {install()}") from error
+        raise Refusal(MISSING, f"{problem} (Atari games need ale-py; {install()})") from error
+    getattr(gym, "register_envs", lambda _: None)(ale_py)
+    try:
+        return gym.spec(name)
+    except gym.error.Error as error:
+        raise Refusal(MISSING, error) from error
+
+
+def make_atari(gym, spec):
+    """One frame a step from the game, then the usual preprocessing."""
+    try:
+        import cv2
+    except ImportError as error:
+        raise Refusal(MISSING, f"the Atari games need OpenCV ({error}); {install()}") from error
+    cv2.setNumThreads(1)
+    # The wrapper reads the grey screen from the emulator; colours would be computed and thrown away.
+    env = gym.make(spec, frameskip=1, obs_type="grayscale", disable_env_checker=True)
+    return gym.wrappers.AtariPreprocessing(env, NOOPS_MAX, FRAME_SKIP, SCREEN_SIZE)
+
+
+class Environment:
+    """One environment, and what the other side has to know of it."""
+
+    def __init__(self, gym, spec):
+        # Not at the top: whoever lacks Gymnasium may lack this, and is told what to install.
+        import numpy
+
+        self.numpy = numpy
+        entry = spec.entry_point if isinstance(spec.entry_point, str) else ""
+        self.is_atari = entry.startswith("ale_py") and spec.kwargs.get("obs_type", "rgb") != "ram"
+        self.is_atari = self.is_atari and not spec.kwargs.get("continuous", False)
+        self.env = make_atari(gym, spec) if self.is_atari else gym.make(spec, disable_env_checker=True)
+        self.stack = FRAME_STACK if self.is_atari else 1
+        self.describe_observations(gym)
+        self.describe_actions(gym)
+        self.steps_max = spec.max_episode_steps or 0
+        if self.is_atari and not self.steps_max:
+            self.steps_max = (spec.kwargs.get("max_num_frames_per_episode") or 0) // FRAME_SKIP
+        self.solved_return = float("nan" if spec.reward_threshold is None else spec.reward_threshold)
+        self.fire = self.find_fire()
+        self.lives = 0
+
+    def describe_observations(self, gym):
+        space = self.env.observation_space
+        kind = getattr(getattr(space, "dtype", None), "kind", "")
+        if not isinstance(space, gym.spaces.Box) or kind not in "fiub":
+            raise Refusal(UNSUPPORTED, f"observation space {space}: only a Box of numbers is understood")
+        self.is_image = space.dtype == "uint8" and len(space.shape) in (2, 3)
+        if self.is_image:
+            self.shape = (*space.shape, 1)[:3]
+            self.dtype = "u1"
+        else:
+            self.shape = (1, 1, math.prod(space.shape))
+            self.dtype = "<f4"
+
+    def describe_actions(self, gym):
+        space = self.env.action_space
+        if isinstance(space, gym.spaces.Discrete):
+            self.choices, self.start = int(space.n), int(space.start)
+            self.action_bytes = 4
+        elif isinstance(space, gym.spaces.Box) and space.dtype.kind == "f":
+            self.choices = None
+            self.low, self.high = (bound.astype("<f4").ravel() for bound in (space.low, space.high))
+            self.action_bytes = 4 * len(self.low)
+        else:
+            raise Refusal(UNSUPPORTED, f"action space {space}: only Discrete and a Box of floats are understood")
+
+    def find_fire(self):
+        """The action that some games wait for."""
+        if not self.is_atari:
+            return None
+        meanings = self.env.unwrapped.get_action_meanings()
+        return meanings.index("FIRE") if "FIRE" in meanings else None
+
+    def description(self):
+        head = struct.pack("<B4I", IMAGE if self.is_image else FLOATS, *self.shape, self.stack)
+        if self.choices is not None:
+            action = struct.pack("<BI", DISCRETE, self.choices)
+        else:
+            bounds = self.low.tobytes() + self.high.tobytes()
+            action = struct.pack("<BI", CONTINUOUS, len(self.low)) + bounds
+        return head + action + struct.pack("<Id", self.steps_max, self.solved_return)
+
+    def bytes_of(self, observation):
+        return self.numpy.asarray(observation, dtype=self.dtype).tobytes()
+
+    def reset(self, seed):
+        observation, _ = self.env.reset(seed=seed)
+        if self.fire is not None:
+            observation, _, terminated, truncated, _ = self.env.step(self.fire)
+            if terminated or truncated:
+                observation, _ = self.env.reset(seed=seed)
+        if self.is_atari:
+            self.lives = self.env.unwrapped.ale.lives()
+        return self.bytes_of(observation)
+
+    def action(self, data, offset):
+        if self.choices is not None:
+            return self.start + struct.unpack_from("<I", data, offset)[0]
+        space = self.env.action_space
+        flat = self.numpy.frombuffer(data, "<f4", len(self.low), offset)
+        return flat.astype(space.dtype).reshape(space.shape)
+
+    def step(self, data, offset):
+        """Reward, flags and observation after the action that `data` holds at `offset`."""
+        observation, reward, terminated, truncated, _ = self.env.step(self.action(data, offset))
+        flags = TERMINATED * bool(terminated) | TRUNCATED * bool(truncated)
+        if self.is_atari:
+            lives = self.env.unwrapped.ale.lives()
+            flags |= LIFE_LOST * (lives < self.lives)
+            self.lives = lives
+        return float(reward), flags, self.bytes_of(observation)
+
+
+def make(request):
+    """The environments that the first request asks for."""
+    version, count = struct.unpack_from("<II", request, 1)
+    if version != VERSION:
+        raise Refusal(UNSUPPORTED, f"protocol version {version}, expected {VERSION}")
+    try:
+        import gymnasium as gym
+    except ImportError as error:
+        raise Refusal(MISSING, f"{sys.executable} cannot import gymnasium ({error}); {install()}") from error
+    spec = find(gym, request[9:].decode())
+    try:
+        return [Environment(gym, spec) for _ in range(count)]
+    except (gym.error.DependencyNotInstalled, ImportError) as error:
+        raise Refusal(MISSING, error) from error
+
+
+def step(pipe, envs, request):
+    (count,) = struct.unpack_from("<I", request, 1)
+    parts, offset = [struct.pack("<I", count)], 5
+    for _ in range(count):
+        env = envs[struct.unpack_from("<I", request, offset)[0]]
+        reward, flags, observation = env.step(request, offset + 4)
+        parts += (struct.pack("<dB", reward, flags), observation)
+        offset += 4 + env.action_bytes
+        pipe.keep_alive()
+    pipe.send(OBSERVED, *parts)
+
+
+def replay(pipe, envs, request):
+    """Starts an episode and repeats actions; answers with as many of the last observations as are stacked."""
+    index, seed, count = struct.unpack_from("<3I", request, 1)
+    env, ended = envs[index], False
+    frames = [env.reset(seed)]
+    for i in range(count):
+        _, flags, observation = env.step(request, 13 + i * env.action_bytes)
+        frames = [*frames, observation][-env.stack :]
+        ended = bool(flags & (TERMINATED | TRUNCATED))
+        if ended:
+            break
+        pipe.keep_alive()
+    pipe.send(REPLAYED, struct.pack("<BI", ended, len(frames)), *frames)
+
+
+def serve(pipe, envs):
+    while (request := pipe.receive()) is not None:
+        kind = request[0]
+        if kind == STEP:
+            step(pipe, envs, request)
+        elif kind == RESET:
+            index, seed = struct.unpack_from("<II", request, 1)
+            pipe.send(OBSERVED, struct.pack("<IdB", 1, 0.0, 0), envs[index].reset(seed))
+        elif kind == REPLAY:
+            replay(pipe, envs, request)
+        else:
+            raise ValueError(f"request of unknown kind {kind}")
+
+
+def main():
+    faulthandler.enable()
+    # Ctrl-C reaches the whole process group; this process ends when the other one closes the pipe.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    pipe = Pipe()
+    request = pipe.receive()
+    if request is None:
+        return
+    try:
+        envs = make(request)
+    except Refusal as refusal:
+        pipe.send(REFUSED, struct.pack("<B", refusal.kind), str(refusal).encode())
+        return
+    pipe.send(MADE, struct.pack("<I", VERSION), envs[0].description())
+    try:
+        serve(pipe, envs)
+    except BrokenPipeError:
+        os._exit(0)
+
+
+main()

@@ -1,0 +1,336 @@
+//! The language of the pipe to the child process, version 1. All numbers are little endian.
+//!
+//! A message is its length in bytes (u32), its kind (u8) and a body; the length counts the kind.
+//!
+//! | request | kind | body |
+//! |---|---|---|
+//! | make | 1 | version u32, environments u32, id in UTF-8 |
+//! | reset | 2 | environment u32, seed u32 |
+//! | step | 3 | count u32, then of each: environment u32, action |
+//! | replay | 4 | environment u32, seed u32, count u32, actions |
+//!
+//! | answer | kind | body |
+//! |---|---|---|
+//! | made | 1 | version u32, then as [`Description`] |
+//! | observed | 2 | count u32, then of each: reward f64, flags u8 (1 terminated, 2 truncated, 4 life lost), observation |
+//! | replayed | 3 | whether the episode ended u8, count u32, the last observations, oldest first |
+//! | alive | 4 | empty: the request is still worked on |
+//! | refused | 5 | kind u8 (1 not installed or unknown, 2 not supported), text in UTF-8 |
+//!
+//! An action is a u32 or so many f32. An observation is f32s, or the bytes of an image.
+
+use super::ChildError;
+use crate::nn::Image;
+
+pub(super) const VERSION: u32 = 1;
+/// Longer answers are taken for something else than an answer.
+pub(super) const MESSAGE_BYTES_MAX: usize = 1 << 28;
+
+const MAKE: u8 = 1;
+const RESET: u8 = 2;
+const STEP: u8 = 3;
+const REPLAY: u8 = 4;
+
+const MADE: u8 = 1;
+const OBSERVED: u8 = 2;
+const REPLAYED: u8 = 3;
+pub(super) const ALIVE: u8 = 4;
+const REFUSED: u8 = 5;
+
+const TERMINATED: u8 = 1;
+const TRUNCATED: u8 = 2;
+const LIFE_LOST: u8 = 4;
+
+/// What the environments of a child observe.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Observations {
+    /// So many numbers.
+    Floats(usize),
+    /// Images, of which the agent sees the last `stack`.
+    Images { frame: Image, stack: usize },
+}
+
+impl Observations {
+    /// Bytes of one observation in the pipe.
+    pub(super) fn len_bytes(&self) -> usize {
+        match self {
+            Self::Floats(len) => 4 * len,
+            Self::Images { frame, .. } => frame.len(),
+        }
+    }
+}
+
+/// What actions the environments of a child take.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Actions {
+    /// So many choices.
+    Discrete(usize),
+    /// Least and greatest value of each dimension, perhaps infinite.
+    Continuous(Vec<[f32; 2]>),
+}
+
+impl Actions {
+    /// Bytes of one action in the pipe.
+    pub(super) fn len_bytes(&self) -> usize {
+        match self {
+            Self::Discrete(_) => 4,
+            Self::Continuous(bounds) => 4 * bounds.len(),
+        }
+    }
+}
+
+/// What a child says of its environments: kind of observation u8 (0 floats, 1 image), height, width, channels and
+/// stacked frames u32; kind of action u8 (0 discrete, 1 continuous), choices or dimensions u32, least values, greatest
+/// values f32; steps of an episode u32 (0: no limit), return at which the task is solved f64 (not a number: unknown).
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Description {
+    pub(super) observations: Observations,
+    pub(super) actions: Actions,
+    pub(super) episode_steps_max: Option<u32>,
+    pub(super) solved_return: Option<f64>,
+}
+
+/// What one environment has answered to its action.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Observed<'a> {
+    pub(super) reward: f64,
+    pub(super) terminated: bool,
+    pub(super) truncated: bool,
+    pub(super) life_lost: bool,
+    pub(super) observation: &'a [u8],
+}
+
+/// Where a replayed episode has come to.
+#[derive(Debug, PartialEq)]
+pub(super) struct Replayed<'a> {
+    pub(super) ended: bool,
+    /// Oldest first.
+    pub(super) observations: Vec<&'a [u8]>,
+}
+
+pub(super) fn message(kind: u8, numbers: &[u32], rest: &[u8]) -> Vec<u8> {
+    let len = 1 + 4 * numbers.len() + rest.len();
+    let mut bytes = Vec::with_capacity(4 + len);
+    bytes.extend((len as u32).to_le_bytes());
+    bytes.push(kind);
+    numbers.iter().for_each(|number| bytes.extend(number.to_le_bytes()));
+    bytes.extend(rest);
+    bytes
+}
+
+pub(super) fn make(id: &str, count: usize) -> Vec<u8> {
+    message(MAKE, &[VERSION, count as u32], id.as_bytes())
+}
+
+pub(super) fn reset(index: usize, seed: u32) -> Vec<u8> {
+    message(RESET, &[index as u32, seed], &[])
+}
+
+/// `actions`: environments, each with its encoded action.
+pub(super) fn step<'a>(actions: impl Iterator<Item = (usize, &'a [u8])>) -> Vec<u8> {
+    let (mut count, mut body) = (0_u32, Vec::new());
+    for (index, action) in actions {
+        count += 1;
+        body.extend((index as u32).to_le_bytes());
+        body.extend(action);
+    }
+    message(STEP, &[count], &body)
+}
+
+/// `actions`: encoded, one after the other.
+pub(super) fn replay(index: usize, seed: u32, count: usize, actions: &[u8]) -> Vec<u8> {
+    message(REPLAY, &[index as u32, seed, count as u32], actions)
+}
+
+/// Takes an answer apart.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    /// After the kind, which has to be this one.
+    fn new(answer: &'a [u8], kind: u8) -> Result<Self, ChildError> {
+        match answer.split_first() {
+            Some((actual, rest)) if *actual == kind => Ok(Self(rest)),
+            Some((&REFUSED, [kind, text @ ..])) => Err(ChildError::Refused {
+                is_missing: *kind == 1,
+                text: String::from_utf8_lossy(text).into_owned(),
+            }),
+            other => Err(ChildError::Protocol(format!(
+                "an answer of kind {:?} instead of {kind}",
+                other.map(|(kind, _)| *kind)
+            ))),
+        }
+    }
+
+    fn bytes(&mut self, len: usize) -> Result<&'a [u8], ChildError> {
+        let short = || ChildError::Protocol("an answer that is too short".to_owned());
+        let (bytes, rest) = self.0.split_at_checked(len).ok_or_else(short)?;
+        self.0 = rest;
+        Ok(bytes)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], ChildError> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.bytes(N)?);
+        Ok(array)
+    }
+
+    fn byte(&mut self) -> Result<u8, ChildError> {
+        Ok(u8::from_le_bytes(self.array()?))
+    }
+
+    fn number(&mut self) -> Result<u32, ChildError> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    fn double(&mut self) -> Result<f64, ChildError> {
+        Ok(f64::from_le_bytes(self.array()?))
+    }
+
+    fn floats(&mut self, count: usize) -> Result<Vec<f32>, ChildError> {
+        (0..count).map(|_| Ok(f32::from_le_bytes(self.array()?))).collect()
+    }
+
+    fn end(&self) -> Result<(), ChildError> {
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(ChildError::Protocol("an answer that is too long".to_owned()))
+        }
+    }
+}
+
+pub(super) fn made(answer: &[u8]) -> Result<Description, ChildError> {
+    let mut reader = Reader::new(answer, MADE)?;
+    let version = reader.number()?;
+    if version != VERSION {
+        return Err(ChildError::Protocol(format!("protocol version {version} instead of {VERSION}")));
+    }
+    let observations = observations(&mut reader)?;
+    let actions = match (reader.byte()?, reader.number()? as usize) {
+        (0, choices) if choices > 0 => Actions::Discrete(choices),
+        (1, dim) if (1..=MESSAGE_BYTES_MAX / 8).contains(&dim) => {
+            let (low, high) = (reader.floats(dim)?, reader.floats(dim)?);
+            Actions::Continuous(low.into_iter().zip(high).map(|(low, high)| [low, high]).collect())
+        }
+        (kind, size) => return Err(ChildError::Protocol(format!("actions of kind {kind} and size {size}"))),
+    };
+    let steps = reader.number()?;
+    let solved = reader.double()?;
+    reader.end()?;
+    let solved_return = (!solved.is_nan()).then_some(solved);
+    Ok(Description { observations, actions, episode_steps_max: (steps > 0).then_some(steps), solved_return })
+}
+
+fn observations(reader: &mut Reader<'_>) -> Result<Observations, ChildError> {
+    let kind = reader.byte()?;
+    let sizes = [reader.number()?, reader.number()?, reader.number()?, reader.number()?];
+    let sizes @ [height, width, channels, stack] = sizes.map(|size| size as usize);
+    let len = sizes.iter().try_fold(4_usize, |product, size| product.checked_mul(*size));
+    match (kind, len) {
+        (0, Some(4..=MESSAGE_BYTES_MAX)) => Ok(Observations::Floats(height * width * channels)),
+        (1, Some(4..=MESSAGE_BYTES_MAX)) => {
+            Ok(Observations::Images { frame: Image { height, width, channels }, stack })
+        }
+        _ => Err(ChildError::Protocol(format!("observations of kind {kind} and size {sizes:?}"))),
+    }
+}
+
+/// `count` environments' answers, with observations of `len_bytes`.
+pub(super) fn observed(
+    answer: &[u8],
+    count: usize,
+    len_bytes: usize,
+) -> Result<Vec<Observed<'_>>, ChildError> {
+    let mut reader = Reader::new(answer, OBSERVED)?;
+    let actual = reader.number()? as usize;
+    if actual != count {
+        return Err(ChildError::Protocol(format!("answers of {actual} environments instead of {count}")));
+    }
+    let mut each = || {
+        let (reward, flags, observation) = (reader.double()?, reader.byte()?, reader.bytes(len_bytes)?);
+        let has = |flag| flags & flag != 0;
+        let (terminated, truncated, life_lost) = (has(TERMINATED), has(TRUNCATED), has(LIFE_LOST));
+        Ok(Observed { reward, terminated, truncated, life_lost, observation })
+    };
+    let all = (0..count).map(|_| each()).collect::<Result<_, ChildError>>()?;
+    reader.end()?;
+    Ok(all)
+}
+
+pub(super) fn replayed(answer: &[u8], len_bytes: usize) -> Result<Replayed<'_>, ChildError> {
+    let mut reader = Reader::new(answer, REPLAYED)?;
+    let (ended, count) = (reader.byte()? != 0, reader.number()? as usize);
+    let (actual, expected) = (reader.0.len(), count.checked_mul(len_bytes));
+    if actual == 0 || Some(actual) != expected {
+        return Err(ChildError::Protocol(format!("a replay of {count} observations in {actual} bytes")));
+    }
+    Ok(Replayed { ended, observations: reader.0.chunks_exact(len_bytes).collect() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A description of an image environment with two choices.
+    fn description() -> Vec<u8> {
+        let numbers = |numbers: &[u32]| numbers.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<_>>();
+        let kind = |kind: u8| vec![kind];
+        let parts = [
+            kind(MADE),
+            numbers(&[1]),
+            kind(1),
+            numbers(&[3, 5, 1, 4]),
+            kind(0),
+            numbers(&[2]),
+            numbers(&[7]),
+        ];
+        [parts.concat(), f64::NAN.to_le_bytes().to_vec()].concat()
+    }
+
+    #[test]
+    fn a_description_is_read() {
+        let frame = Image { height: 3, width: 5, channels: 1 };
+        let expected = Description {
+            observations: Observations::Images { frame, stack: 4 },
+            actions: Actions::Discrete(2),
+            episode_steps_max: Some(7),
+            solved_return: None,
+        };
+        assert_eq!(made(&description()).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_description_of_another_version_or_length_is_refused() {
+        let mut bytes = description();
+        bytes[1] = 9;
+        assert_eq!(made(&bytes).unwrap_err().to_string(), "protocol version 9 instead of 1");
+        for len in 1..description().len() {
+            assert!(matches!(made(&description()[..len]), Err(ChildError::Protocol(_))), "{len}");
+        }
+        assert!(made(&[description(), vec![0]].concat()).is_err());
+    }
+
+    #[test]
+    fn requests_are_as_documented() {
+        assert_eq!(make("A", 2), [10, 0, 0, 0, 1, 1, 0, 0, 0, 2, 0, 0, 0, b'A']);
+        assert_eq!(reset(1, 258), [9, 0, 0, 0, 2, 1, 0, 0, 0, 2, 1, 0, 0]);
+        let actions = [(3, &[7_u8, 0, 0, 0][..])];
+        assert_eq!(step(actions.into_iter()), [13, 0, 0, 0, 3, 1, 0, 0, 0, 3, 0, 0, 0, 7, 0, 0, 0]);
+        assert_eq!(replay(0, 5, 1, &[9])[4..], [4, 0, 0, 0, 0, 5, 0, 0, 0, 1, 0, 0, 0, 9]);
+    }
+
+    proptest! {
+        /// Whatever the child says is an answer or an error.
+        #[test]
+        fn no_answer_panics(kind in 0_u8..7, body in prop::collection::vec(any::<u8>(), 0..60), len in 0_usize..9) {
+            let answer = [&[kind][..], &body].concat();
+            let _ = made(&answer);
+            let _ = replayed(&answer, len);
+            if let Ok(all) = observed(&answer, 1, len) {
+                prop_assert_eq!(all[0].observation.len(), len);
+                prop_assert_eq!(body.len(), 13 + len);
+            }
+        }
+    }
+}

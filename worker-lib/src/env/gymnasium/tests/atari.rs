@@ -1,0 +1,100 @@
+//! Atari games.
+
+use super::*;
+use crate::nn::{Activation, Image, Network};
+
+const PIXELS: usize = 84 * 84;
+
+#[test]
+fn pong_is_what_the_paper_trained_on() {
+    for id in ["ALE/Pong-v5", "PongNoFrameskip-v4"] {
+        let Some(mut player) = player(id) else { return };
+        let spec = player.env.spec().clone();
+        let image = Image { height: 84, width: 84, channels: 4 };
+        assert_eq!((spec.image, spec.observation_dim), (Some(image), 4 * PIXELS));
+        assert_eq!((spec.action, spec.episode_steps_max), (ActionSpec::Discrete { n: 6 }, 27_000));
+        let relu = Activation::Relu;
+        let network = Network::image(image)
+            .convolution(32, 8, 4, relu)
+            .convolution(64, 4, 2, relu)
+            .convolution(64, 3, 1, relu)
+            .dense(512, relu)
+            .dense(6, Activation::Identity);
+        assert_eq!(network.parameter_count(), 1_687_206);
+
+        player.reset();
+        let channel =
+            |player: &Player, c: usize| player.observation.iter().skip(c).step_by(4).copied().collect();
+        let first: Vec<Vec<f32>> = (0..4).map(|c| channel(&player, c)).collect();
+        assert!(first.iter().all(|frame| *frame == first[0]), "an episode starts with four times one frame");
+        assert!(first[0].iter().all(|x| (0.0..=255.0).contains(x) && x.fract() == 0.0));
+        assert!(first[0].iter().any(|x| *x > 100.0), "something is on the screen");
+        let mut changed = 0;
+        for _ in 0..40 {
+            let before: Vec<Vec<f32>> = (1..4).map(|c| channel(&player, c)).collect();
+            player.step();
+            let after: Vec<Vec<f32>> = (0..4).map(|c| channel(&player, c)).collect();
+            assert_eq!(after[..3], before[..]);
+            changed += usize::from(after[3] != after[2]);
+        }
+        assert!(changed > 20, "{changed}");
+    }
+}
+
+/// What Python's own wrappers give for a seed: the sum of all pixels of each observation, and the reward.
+const REFERENCE: &str = "
+import gymnasium, ale_py, numpy
+gymnasium.register_envs(ale_py)
+env = gymnasium.make('ALE/Pong-v5', frameskip=1)
+env = gymnasium.wrappers.AtariPreprocessing(env)
+class Fire(gymnasium.Wrapper):
+    def reset(self, **arguments):
+        self.env.reset(**arguments)
+        return self.env.step(1)[0], {}
+env = gymnasium.wrappers.FrameStackObservation(Fire(env), 4)
+weigh = lambda frames: int((frames.astype(numpy.int64) * [[[1]], [[3]], [[5]], [[7]]]).sum())
+print(weigh(env.reset(seed=SEED)[0]), 0.0)
+for t in range(120):
+    frames, reward, *_ = env.step(t * t // 7 % 6)
+    print(weigh(frames), float(reward))
+";
+
+#[test]
+fn pong_is_that_of_gymnasium_s_wrappers() {
+    let Some(mut player) = player("ALE/Pong-v5") else { return };
+    let seed = {
+        use rand::Rng as _;
+        player.rng.clone().next_u32() >> 1
+    };
+    let reference = python(&REFERENCE.replace("SEED", &seed.to_string()));
+    player.reset();
+    let mut reward = 0.0;
+    let mut rewards = 0;
+    for line in reference.lines() {
+        let weights = [1.0, 3.0, 5.0, 7.0].into_iter().cycle();
+        let weight: f64 = player.observation.iter().zip(weights).map(|(x, w)| f64::from(*x) * w).sum();
+        assert_eq!(line, format!("{weight} {reward:?}"));
+        reward = player.step().0.unwrap().reward;
+        rewards += usize::from(reward != 0.0);
+    }
+    assert!(rewards > 0);
+}
+
+#[test]
+fn a_lost_life_is_told_and_the_episode_goes_on() {
+    let Some(mut player) = player("ALE/Breakout-v5") else { return };
+    player.reset();
+    let (mut lives, mut steps) = (5, 0);
+    loop {
+        // FIRE serves a new ball, which nobody catches.
+        let step = player.env.step(Action::Discrete(1), &mut player.observation).unwrap();
+        steps += 1;
+        assert!(steps < 3000);
+        lives -= usize::from(step.life_lost);
+        if step.terminated {
+            break;
+        }
+        assert!(lives > 0);
+    }
+    assert_eq!(lives, 0);
+}

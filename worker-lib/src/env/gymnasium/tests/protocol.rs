@@ -1,0 +1,100 @@
+//! Processes that are not the child they should be. None of this needs Python.
+
+use super::super::message;
+use super::*;
+use crate::env::EnvError;
+
+const LONG: Duration = Duration::from_secs(60);
+
+/// The error of making an environment in the script's process.
+fn error_of(text: &str, answer_timeout: Duration) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let python = script(directory.path(), text);
+    let made = GymnasiumEnvironment::vector("Some-v1", 1, &options(python, answer_timeout));
+    made.err().expect("no environment comes of it").to_string()
+}
+
+#[test]
+fn a_process_that_never_answers_is_given_up() {
+    let error = error_of("exec sleep 1000", Duration::from_millis(300));
+    assert!(error.ends_with("and it did not answer in time"), "{error}");
+}
+
+#[test]
+fn a_process_that_ends_is_quoted() {
+    let error = error_of("echo first >&2; echo 'out of luck' >&2; exit 3", LONG);
+    assert_eq!(error, "Some-v1: it ended; the end of its stderr: first | out of luck");
+}
+
+#[test]
+fn a_program_that_is_not_ours_is_recognised() {
+    let error = error_of("echo Python 4.0 at your service; sleep 1", LONG);
+    assert!(error.contains("something else than an answer, of 1752463696 bytes"), "{error}");
+    let error = error_of(r"printf '\002\000\000\000\002\000'; sleep 1", LONG);
+    assert!(error.contains("an answer of kind Some(2) instead of 1"), "{error}");
+}
+
+#[test]
+fn a_refusal_is_passed_on() {
+    let error = error_of(r"printf '\007\000\000\000\005\001sorry'; sleep 1", LONG);
+    assert!(error.starts_with("unknown environment \"Some-v1\": not built in (CartPole-v1, "), "{error}");
+    assert!(error.ends_with("), and sorry"), "{error}");
+    assert_eq!(error_of(r"printf '\007\000\000\000\005\002sorry'; sleep 1", LONG), "Some-v1: sorry");
+}
+
+/// A process that makes and resets an environment that observes 1.0 and has two choices, and dies when more is asked
+/// of it.
+fn dies_at_a_step(directory: &Path) -> GymnasiumOptions {
+    let ones = [1_u32; 4].map(u32::to_le_bytes).concat();
+    let description =
+        [&[0][..], &ones, &[0], &2_u32.to_le_bytes(), &[0; 4], &f64::NAN.to_le_bytes()].concat();
+    let observed = [&[0; 9][..], &1_f32.to_le_bytes()].concat();
+    let mut text = String::new();
+    for (name, request, answer) in [
+        ("made", message::make("Some-v1", 1), message::message(1, &[1], &description)),
+        ("observed", message::reset(0, 0), message::message(2, &[1], &observed)),
+    ] {
+        let path = directory.join(name);
+        std::fs::write(&path, answer).unwrap();
+        text += &format!("head -c {} > /dev/null; cat '{}'; ", request.len(), path.display());
+    }
+    text += "head -c 1 > /dev/null; echo 'it hurts' >&2";
+    options(script(directory, &text), LONG)
+}
+
+#[test]
+fn a_process_without_progress_ends_the_run_and_is_quoted() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = dies_at_a_step(directory.path());
+    let mut player = Player::new(GymnasiumEnvironment::vector("Some-v1", 1, &options).unwrap().remove(0), 1);
+    let mut truncated = 0;
+    let error = loop {
+        if let Err(error) = player.env.reset(&mut player.rng, &mut player.observation) {
+            break error;
+        }
+        assert_eq!(player.observation, [1.0]);
+        match player.env.step(Action::Discrete(0), &mut player.observation) {
+            Ok(step) => {
+                assert!(step.truncated && !step.terminated && step.reward == 0.0, "{step:?}");
+                assert_eq!(player.observation, [1.0], "the last that was seen");
+                truncated += 1;
+            }
+            Err(error) => break error,
+        }
+    };
+    assert!(truncated > 0);
+    let (error, expected) =
+        (error.to_string(), "Some-v1: the environments' process failed 5 times in a row: ");
+    assert!(error.starts_with(expected) && error.contains("it hurts"), "{error}");
+}
+
+#[test]
+fn a_step_outside_of_an_episode_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = dies_at_a_step(directory.path());
+    let mut env = GymnasiumEnvironment::vector("Some-v1", 1, &options).unwrap().remove(0);
+    let error = env.step(Action::Discrete(0), &mut [0.0]).unwrap_err();
+    assert!(matches!(error, EnvError::NotReset), "{error}");
+    let error = env.restore_state(&[1.0]).unwrap_err();
+    assert_eq!(error.to_string(), "saved state has 1 numbers, this environment needs 2");
+}

@@ -1,0 +1,232 @@
+//! All environments of one child process, which is started again when it fails.
+
+use rand::Rng as _;
+use rand_chacha::ChaCha8Rng;
+
+use super::child::Child;
+use super::episode::{Episode, Phase};
+use super::message::{self, Description};
+use super::{ChildError, GymnasiumOptions};
+use crate::env::{Action, EnvError, Step, check_state};
+
+/// Processes in a row that fail, without one step done in between, before this is an error.
+const FAILURES_MAX: u32 = 5;
+/// Attempts at one step, no other environment stepping, before its episode is given up.
+const ATTEMPTS_MAX: u32 = 2;
+/// Numbers before the actions in a saved state: seed (-1: no episode), checksum of the newest observation.
+const STATE_HEAD: usize = 2;
+
+/// The environments, and their process.
+pub(super) struct Vector {
+    id: String,
+    options: GymnasiumOptions,
+    description: Description,
+    pub(super) child: Option<Child>,
+    episodes: Vec<Episode>,
+    /// Processes that have failed since the last step that was done.
+    failures: u32,
+}
+
+impl Vector {
+    /// Starts the process and makes the environments in it.
+    pub(super) fn new(id: &str, count: usize, options: &GymnasiumOptions) -> Result<Self, ChildError> {
+        let mut child = Child::start(options)?;
+        let description = match child.ask(&message::make(id, count)).and_then(message::made) {
+            Ok(description) => description,
+            Err(error) => return Err(error.with_stderr(&child.kill())),
+        };
+        Ok(Self {
+            id: id.to_owned(),
+            options: options.clone(),
+            episodes: (0..count).map(|_| Episode::new(&description)).collect(),
+            description,
+            child: Some(child),
+            failures: 0,
+        })
+    }
+
+    pub(super) fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// Starts an episode with a seed drawn from the generator.
+    pub(super) fn reset(
+        &mut self,
+        index: usize,
+        rng: &mut ChaCha8Rng,
+        observation: &mut [f32],
+    ) -> Result<(), EnvError> {
+        // Environments hand seeds on to libraries that take a positive i32.
+        let seed = rng.next_u32() >> 1;
+        self.episodes[index].clear(seed);
+        while let Err(failure) = self.ask_reset(index, seed) {
+            self.recover(failure)?;
+        }
+        self.episodes[index].latest.write(observation);
+        Ok(())
+    }
+
+    fn ask_reset(&mut self, index: usize, seed: u32) -> Result<(), ChildError> {
+        let len_bytes = self.description.observations.len_bytes();
+        let answer = self.child.as_mut().ok_or(ChildError::Closed)?.ask(&message::reset(index, seed))?;
+        let observed = message::observed(answer, 1, len_bytes)?;
+        self.episodes[index].start(observed[0].observation);
+        Ok(())
+    }
+
+    /// Keeps an action for the next message.
+    pub(super) fn begin_step(&mut self, index: usize, action: Action<'_>) -> Result<(), EnvError> {
+        let action = self.description.actions.encode(action)?;
+        let episode = &mut self.episodes[index];
+        if episode.phase == Phase::Idle {
+            return Err(EnvError::NotReset);
+        }
+        (episode.begun, episode.outcome) = (Some(action), None);
+        Ok(())
+    }
+
+    /// What the begun action has led to.
+    pub(super) fn finish_step(
+        &mut self,
+        index: usize,
+        action: Action<'_>,
+        observation: &mut [f32],
+    ) -> Result<Step, EnvError> {
+        if self.episodes[index].outcome.is_none() {
+            if self.episodes[index].begun.is_none() {
+                self.begin_step(index, action)?;
+            }
+            self.step_all_begun()?;
+        }
+        let episode = &mut self.episodes[index];
+        episode.latest.write(observation);
+        episode.outcome.take().ok_or(EnvError::NotReset)
+    }
+
+    /// Steps every environment that has begun a step: all with one message, or one by one after a failure, to find
+    /// out whose it is.
+    fn step_all_begun(&mut self) -> Result<(), EnvError> {
+        let mut is_one_by_one = false;
+        loop {
+            self.episodes.iter_mut().for_each(Episode::end_if_lost);
+            let begun = self.episodes.iter().enumerate().filter(|(_, episode)| episode.begun.is_some());
+            let indices = begun.map(|(index, _)| index).take(if is_one_by_one { 1 } else { usize::MAX });
+            let indices: Vec<_> = indices.collect();
+            if indices.is_empty() {
+                return Ok(());
+            }
+            let Err(failure) = self.ask_step(&indices) else {
+                self.failures = 0;
+                continue;
+            };
+            if let [index] = indices[..] {
+                self.episodes[index].crashes += 1;
+                if self.episodes[index].crashes == ATTEMPTS_MAX {
+                    self.lose(index, "its process failed again at the same step");
+                }
+            }
+            is_one_by_one = true;
+            self.recover(failure)?;
+        }
+    }
+
+    fn ask_step(&mut self, indices: &[usize]) -> Result<(), ChildError> {
+        let actions = indices.iter().map(|i| (*i, self.episodes[*i].begun.as_deref().unwrap_or_default()));
+        let request = message::step(actions);
+        let len_bytes = self.description.observations.len_bytes();
+        let answer = self.child.as_mut().ok_or(ChildError::Closed)?.ask(&request)?;
+        let observed = message::observed(answer, indices.len(), len_bytes)?;
+        for (index, observed) in indices.iter().zip(&observed) {
+            self.episodes[*index].advance(observed);
+        }
+        Ok(())
+    }
+
+    /// Gives an episode up.
+    fn lose(&mut self, index: usize, reason: &str) {
+        tracing::warn!(env = self.id, index, reason, "an episode is cut");
+        self.episodes[index].phase = Phase::Lost;
+    }
+
+    /// Starts the process again, and each episode in it from its seed and actions.
+    fn recover(&mut self, failure: ChildError) -> Result<(), EnvError> {
+        let mut outcome = Err(failure);
+        while let Err(failure) = outcome {
+            self.failures += 1;
+            let stderr = self.child.take().map(|mut child| child.kill()).unwrap_or_default();
+            let failure = failure.with_stderr(&stderr);
+            if self.failures >= FAILURES_MAX {
+                return Err(failure.into_env_error(&self.id, self.failures));
+            }
+            tracing::warn!(env = self.id, %failure, "the environments' process is started again");
+            outcome = self.start_again();
+        }
+        Ok(())
+    }
+
+    fn start_again(&mut self) -> Result<(), ChildError> {
+        let child = self.child.insert(Child::start(&self.options)?);
+        let description = message::made(child.ask(&message::make(&self.id, self.episodes.len()))?)?;
+        if description != self.description {
+            return Err(ChildError::Protocol(format!("another environment than before: {description:?}")));
+        }
+        for index in 0..self.episodes.len() {
+            if self.episodes[index].phase == Phase::Running {
+                let digest = self.episodes[index].latest.digest();
+                self.replay(index, digest)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings an environment to where its seed and actions lead. The episode is lost if that fails.
+    fn replay(&mut self, index: usize, digest: u32) -> Result<(), ChildError> {
+        let outcome = self.ask_replay(index, digest);
+        match &outcome {
+            Ok(true) => {}
+            Ok(false) => self.lose(index, "its replay led elsewhere: the environment is not deterministic"),
+            Err(_) => self.lose(index, "the process failed in its replay"),
+        }
+        outcome.map(|_| ())
+    }
+
+    fn ask_replay(&mut self, index: usize, digest: u32) -> Result<bool, ChildError> {
+        let episode = &mut self.episodes[index];
+        let count = episode.actions.len() / self.description.actions.len_bytes();
+        let request = message::replay(index, episode.seed, count, &episode.actions);
+        let answer = self.child.as_mut().ok_or(ChildError::Closed)?.ask(&request)?;
+        let replayed = message::replayed(answer, self.description.observations.len_bytes())?;
+        Ok(episode.take_over(&replayed, digest))
+    }
+
+    pub(super) fn save_state(&self, index: usize) -> Vec<f64> {
+        let episode = &self.episodes[index];
+        let is_running = episode.phase == Phase::Running;
+        let seed = if is_running { f64::from(episode.seed) } else { -1.0 };
+        let mut state = vec![seed, f64::from(episode.latest.digest())];
+        state.extend(self.description.actions.numbers(&episode.actions));
+        state
+    }
+
+    pub(super) fn restore_state(&mut self, index: usize, state: &[f64]) -> Result<(), EnvError> {
+        let per_action = self.description.actions.len_bytes() / 4;
+        let (actual, expected) = (state.len(), state.len().next_multiple_of(per_action));
+        let Some(([seed, digest], actions)) = state.split_first_chunk::<STATE_HEAD>() else {
+            return check_state(state, STATE_HEAD);
+        };
+        if actions.len() % per_action != 0 {
+            return Err(EnvError::WrongState { expected, actual });
+        }
+        let episode = &mut self.episodes[index];
+        episode.clear(*seed as u32);
+        episode.actions = self.description.actions.encode_numbers(actions);
+        if *seed < 0.0 {
+            self.lose(index, "none was running when it was saved");
+            return Ok(());
+        }
+        match self.replay(index, *digest as u32) {
+            Ok(()) => Ok(()),
+            Err(failure) => self.recover(failure),
+        }
+    }
+}
