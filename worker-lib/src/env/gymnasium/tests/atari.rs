@@ -45,7 +45,7 @@ fn pong_is_what_the_paper_trained_on() {
 const REFERENCE: &str = "
 import gymnasium, ale_py, numpy
 gymnasium.register_envs(ale_py)
-env = gymnasium.make('ALE/Pong-v5', frameskip=1)
+env = gymnasium.make('ID', frameskip=1)
 env = gymnasium.wrappers.AtariPreprocessing(env)
 class Fire(gymnasium.Wrapper):
     def reset(self, **arguments):
@@ -53,31 +53,37 @@ class Fire(gymnasium.Wrapper):
         return self.env.step(1)[0], {}
 env = gymnasium.wrappers.FrameStackObservation(Fire(env), 4)
 weigh = lambda frames: int((frames.astype(numpy.int64) * [[[1]], [[3]], [[5]], [[7]]]).sum())
-print(weigh(env.reset(seed=SEED)[0]), 0.0)
-for t in range(120):
-    frames, reward, *_ = env.step(t * t // 7 % 6)
-    print(weigh(frames), float(reward))
+for seed in [SEEDS]:
+    print(weigh(env.reset(seed=seed)[0]), 0.0)
+    for t in range(120):
+        frames, reward, *_ = env.step(t * t // 7 % 6)
+        print(weigh(frames), float(reward))
 ";
 
 #[test]
-fn pong_is_that_of_gymnasium_s_wrappers() {
-    let Some(mut player) = player("ALE/Pong-v5") else { return };
-    let seed = {
-        use rand::Rng as _;
-        player.rng.clone().next_u32() >> 1
-    };
-    let reference = python(&REFERENCE.replace("SEED", &seed.to_string()));
-    player.reset();
-    let mut reward = 0.0;
-    let mut rewards = 0;
-    for line in reference.lines() {
-        let weights = [1.0, 3.0, 5.0, 7.0].into_iter().cycle();
-        let weight: f64 = player.observation.iter().zip(weights).map(|(x, w)| f64::from(*x) * w).sum();
-        assert_eq!(line, format!("{weight} {reward:?}"));
-        reward = player.step().0.unwrap().reward;
-        rewards += usize::from(reward != 0.0);
+fn games_are_those_of_gymnasium_s_wrappers() {
+    use rand::Rng as _;
+    for id in ["ALE/Pong-v5", "PongNoFrameskip-v4", "QbertNoFrameskip-v4"] {
+        let Some(mut player) = player(id) else { return };
+        let mut rng = player.rng.clone();
+        let seeds = [0; 3].map(|_| (rng.next_u32() >> 1).to_string()).join(",");
+        let reference = python(&REFERENCE.replace("SEEDS", &seeds).replace("ID", id));
+        let mut rewards = 0;
+        for (i, line) in reference.lines().enumerate() {
+            let reward = if i % 121 == 0 {
+                player.acted = 0;
+                player.reset();
+                0.0
+            } else {
+                player.step().0.unwrap().reward
+            };
+            let weights = [1.0, 3.0, 5.0, 7.0].into_iter().cycle();
+            let weight: f64 = player.observation.iter().zip(weights).map(|(x, w)| f64::from(*x) * w).sum();
+            assert_eq!(line, format!("{weight} {reward:?}"), "{id} line {i}");
+            rewards += usize::from(reward != 0.0);
+        }
+        assert!(rewards > 0, "{id}");
     }
-    assert!(rewards > 0);
 }
 
 #[test]

@@ -160,6 +160,27 @@ fn a_process_ends_with_its_last_environment() {
 }
 
 #[test]
+fn what_is_to_be_installed_is_said() {
+    if player("ALE/Pong-v5").is_none() {
+        return;
+    }
+    for (missing, expected) in [
+        ("gymnasium", "cannot import gymnasium (not here); install: "),
+        ("ale_py", "the Atari games need ale-py (not here); install: "),
+        ("cv2", "the Atari games need OpenCV (not here); install: "),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let options = faulty(directory.path(), Duration::from_secs(60));
+        let module = directory.path().join(missing).with_extension("py");
+        std::fs::write(module, "raise ImportError('not here')").unwrap();
+        let made = GymnasiumEnvironment::vector("ALE/Pong-v5", 1, &options);
+        let error = made.err().expect("it cannot be made").to_string();
+        assert!(error.contains(expected), "{error}");
+        assert!(error.contains("pip install 'gymnasium[atari]' ale-py opencv-python-headless"), "{error}");
+    }
+}
+
+#[test]
 fn what_is_unknown_or_not_supported_is_said_in_one_line() {
     if player("gymnasium:CartPole-v1").is_none() {
         return;

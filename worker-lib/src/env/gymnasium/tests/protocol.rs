@@ -1,5 +1,7 @@
 //! Processes that are not the child they should be. None of this needs Python.
 
+use std::fmt::Write as _;
+
 use super::super::message;
 use super::*;
 use crate::env::EnvError;
@@ -56,7 +58,7 @@ fn dies_at_a_step(directory: &Path) -> GymnasiumOptions {
     ] {
         let path = directory.join(name);
         std::fs::write(&path, answer).unwrap();
-        text += &format!("head -c {} > /dev/null; cat '{}'; ", request.len(), path.display());
+        let _ = write!(text, "head -c {} > /dev/null; cat '{}'; ", request.len(), path.display());
     }
     text += "head -c 1 > /dev/null; echo 'it hurts' >&2";
     options(script(directory, &text), LONG)
