@@ -44,11 +44,12 @@ impl Latest {
                 observation.iter_mut().zip(numbers).for_each(|(to, number)| *to = number);
             }
             Observations::Images { frame, stack } => {
+                let (channels, numbers) = (frame.channels, stack * frame.channels);
                 for (i, pixels) in self.frames.iter().enumerate() {
-                    let places = observation.chunks_exact_mut(stack * frame.channels);
-                    for (place, pixel) in places.zip(pixels.chunks_exact(frame.channels)) {
-                        let to = place[i * frame.channels..].iter_mut();
-                        to.zip(pixel).for_each(|(to, value)| *to = f32::from(*value));
+                    for channel in 0..channels {
+                        let to = observation[i * channels + channel..].iter_mut().step_by(numbers);
+                        let from = pixels[channel..].iter().step_by(channels);
+                        to.zip(from).for_each(|(to, value)| *to = f32::from(*value));
                     }
                 }
             }
