@@ -15,6 +15,8 @@ use super::{ChildError, GymnasiumOptions, message};
 const SCRIPT: &str = include_str!("child.py");
 /// Lines of stderr that an error quotes.
 const STDERR_LINES: usize = 10;
+/// How long to wait for the rest of stderr once the child has ended.
+const STDERR_GRACE: Duration = Duration::from_secs(1);
 /// How long a child may take to end by itself.
 const END_GRACE: Duration = Duration::from_secs(2);
 /// Libraries that would start a thread for each CPU, beside those of the other workers.
@@ -104,7 +106,7 @@ impl Child {
         let _ = self.process.kill();
         let _ = self.process.wait();
         // A process that the child has left behind may still hold the other end.
-        let deadline = Instant::now() + Duration::from_millis(200);
+        let deadline = Instant::now() + STDERR_GRACE;
         while self.stderr_reader.as_ref().is_some_and(|reader| !reader.is_finished())
             && Instant::now() < deadline
         {

@@ -12,7 +12,7 @@
 //! | answer | kind | body |
 //! |---|---|---|
 //! | made | 1 | version u32, then as [`Description`] |
-//! | observed | 2 | count u32, then of each: reward f64, flags u8 (1 terminated, 2 truncated, 4 life lost), observation |
+//! | observed | 2 | count u32, then of each: reward f64, flags u8 (1 terminated, 2 truncated, 4 lost life), observed |
 //! | replayed | 3 | whether the episode ended u8, count u32, the last observations, oldest first |
 //! | alive | 4 | empty: the request is still worked on |
 //! | refused | 5 | kind u8 (1 not installed or unknown, 2 not supported), text in UTF-8 |

@@ -127,11 +127,13 @@ impl GymnasiumEnvironment {
         let name = id.strip_prefix(PREFIX).unwrap_or(id);
         // Without environments nobody could say what they are like.
         let vector = Vector::new(name, count.max(1), options).map_err(|error| match error {
-            ChildError::Refused { is_missing: false, .. } | ChildError::Said { .. } => {
+            ChildError::Start { .. } | ChildError::Refused { is_missing: true, .. } if name == id => {
+                EnvError::UnknownId { id: id.to_owned(), reason: error.to_string() }
+            }
+            ChildError::Start { .. } | ChildError::Refused { .. } => {
                 EnvError::Gymnasium(format!("{id}: {error}"))
             }
-            error if name.len() < id.len() => EnvError::Gymnasium(format!("{id}: {error}")),
-            error => EnvError::UnknownId { id: id.to_owned(), reason: error.to_string() },
+            error => EnvError::Gymnasium(format!("{id}: the environments' process failed: {error}")),
         })?;
         let spec = spec(id, vector.description());
         let vector = Arc::new(Mutex::new(vector));

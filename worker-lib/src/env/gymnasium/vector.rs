@@ -210,12 +210,12 @@ impl Vector {
 
     pub(super) fn restore_state(&mut self, index: usize, state: &[f64]) -> Result<(), EnvError> {
         let per_action = self.description.actions.len_bytes() / 4;
-        let (actual, expected) = (state.len(), state.len().next_multiple_of(per_action));
         let Some(([seed, digest], actions)) = state.split_first_chunk::<STATE_HEAD>() else {
             return check_state(state, STATE_HEAD);
         };
         if actions.len() % per_action != 0 {
-            return Err(EnvError::WrongState { expected, actual });
+            let expected = STATE_HEAD + actions.len().next_multiple_of(per_action);
+            return Err(EnvError::WrongState { expected, actual: state.len() });
         }
         let episode = &mut self.episodes[index];
         episode.clear(*seed as u32);

@@ -19,13 +19,15 @@ fn error_of(text: &str, answer_timeout: Duration) -> String {
 #[test]
 fn a_process_that_never_answers_is_given_up() {
     let error = error_of("exec sleep 1000", Duration::from_millis(300));
-    assert!(error.ends_with("and it did not answer in time"), "{error}");
+    assert_eq!(error, "Some-v1: the environments' process failed: it did not answer in time");
 }
 
 #[test]
 fn a_process_that_ends_is_quoted() {
     let error = error_of("echo first >&2; echo 'out of luck' >&2; exit 3", LONG);
-    assert_eq!(error, "Some-v1: it ended; the end of its stderr: first | out of luck");
+    let expected =
+        "Some-v1: the environments' process failed: it ended; the end of its stderr: first | out of luck";
+    assert_eq!(error, expected);
 }
 
 #[test]
@@ -44,24 +46,51 @@ fn a_refusal_is_passed_on() {
     assert_eq!(error_of(r"printf '\007\000\000\000\005\002sorry'; sleep 1", LONG), "Some-v1: sorry");
 }
 
-/// A process that makes and resets an environment that observes 1.0 and has two choices, and dies when more is asked
-/// of it.
-fn dies_at_a_step(directory: &Path) -> GymnasiumOptions {
-    let ones = [1_u32; 4].map(u32::to_le_bytes).concat();
-    let description =
-        [&[0][..], &ones, &[0], &2_u32.to_le_bytes(), &[0; 4], &f64::NAN.to_le_bytes()].concat();
-    let observed = [&[0; 9][..], &1_f32.to_le_bytes()].concat();
+/// A process that reads a request and gives an answer, for each of these, and dies when more is asked of it.
+fn fake(directory: &Path, exchanges: &[(Vec<u8>, Vec<u8>)]) -> GymnasiumOptions {
     let mut text = String::new();
-    for (name, request, answer) in [
-        ("made", message::make("Some-v1", 1), message::message(1, &[1], &description)),
-        ("observed", message::reset(0, 0), message::message(2, &[1], &observed)),
-    ] {
-        let path = directory.join(name);
+    for (i, (request, answer)) in exchanges.iter().enumerate() {
+        let path = directory.join(format!("answer-{i}"));
         std::fs::write(&path, answer).unwrap();
         let _ = write!(text, "head -c {} > /dev/null; cat '{}'; ", request.len(), path.display());
     }
     text += "head -c 1 > /dev/null; echo 'it hurts' >&2";
     options(script(directory, &text), LONG)
+}
+
+/// So many environments that observe one number and have two choices.
+fn making(count: usize) -> (Vec<u8>, Vec<u8>) {
+    let ones = [1_u32; 4].map(u32::to_le_bytes).concat();
+    let description =
+        [&[0][..], &ones, &[0], &2_u32.to_le_bytes(), &[0; 4], &f64::NAN.to_le_bytes()].concat();
+    (message::make("Some-v1", count), message::message(1, &[1], &description))
+}
+
+/// An answer of environments that tell a reward and observe it.
+fn observed(rewards: &[f32]) -> Vec<u8> {
+    let each = |reward: &f32| [&f64::from(*reward).to_le_bytes()[..], &[0], &reward.to_le_bytes()].concat();
+    message::message(2, &[rewards.len() as u32], &rewards.iter().flat_map(each).collect::<Vec<_>>())
+}
+
+fn dies_at_a_step(directory: &Path) -> GymnasiumOptions {
+    fake(directory, &[making(1), (message::reset(0, 0), observed(&[1.0]))])
+}
+
+#[test]
+fn environments_that_have_begun_a_step_share_a_message() {
+    let directory = tempfile::tempdir().unwrap();
+    let both = message::step([(0, &[0; 4][..]), (1, &[0; 4])].into_iter());
+    let reset = |index| (message::reset(index, 0), observed(&[0.0]));
+    let options = fake(directory.path(), &[making(2), reset(0), reset(1), (both, observed(&[3.0, 4.0]))]);
+    let environments = GymnasiumEnvironment::vector("Some-v1", 2, &options).unwrap();
+    let mut players: Vec<_> = environments.into_iter().map(|env| Player::new(env, 1)).collect();
+    players.iter_mut().for_each(|player| drop(player.reset()));
+    players.iter_mut().for_each(Player::begin);
+    for (player, reward) in players.iter_mut().zip([3.0, 4.0]) {
+        let (step, _) = player.finish();
+        assert_eq!(step, Some(Step { reward, terminated: false, truncated: false, life_lost: false }));
+        assert_eq!(player.observation, [reward as f32]);
+    }
 }
 
 #[test]
