@@ -74,7 +74,7 @@ fn checkpoint_worker() {
     bolero::check!().with_iterations(300).for_each(|bytes: &[u8]| {
         for bytes in [Some(bytes.to_vec()), with_header_len(bytes)].into_iter().flatten() {
             write(&path, &bytes);
-            if let Err(error) = checkpoint::resume(&mut trainer, directory.path()) {
+            if let Err(error) = checkpoint::resume(&mut *trainer, directory.path()) {
                 assert!(!error.to_string().is_empty());
             }
         }
