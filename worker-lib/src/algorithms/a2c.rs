@@ -260,9 +260,7 @@ impl A2cLocal {
             self.networks.forward(model, row, &mut self.work);
             self.buffer.rewards[i] += self.config.gamma * self.work.values[0];
         }
-        self.tail.episodes += 1.0;
-        self.tail.returns += slot.episode_return as f32;
-        self.tail.lengths += slot.episode_length as f32;
+        self.tail.count_episode(slot);
         slot.reset()
     }
 

@@ -191,9 +191,7 @@ impl Experience {
             episode_ends: is_done,
         });
         if is_done {
-            self.tail.episodes += 1.0;
-            self.tail.returns += slot.episode_return as f32;
-            self.tail.lengths += slot.episode_length as f32;
+            self.tail.count_episode(slot);
             slot.reset()?;
         }
         Ok(())

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 
 use super::TrainError;
 use super::checkpoint::{Reader, Writer};
+use super::environments::EnvironmentSlot;
 use super::episodes::RecentReturns;
 use super::replica::Replica;
 use crate::env::EnvSpec;
@@ -58,6 +59,13 @@ impl Tail {
         let tail = &vector[vector.len() - Self::LEN..];
         let [steps, episodes, returns, lengths, stop] = [0, 1, 2, 3, 4].map(|i| tail[i]);
         Self { steps, episodes, returns, lengths, stop, losses: std::array::from_fn(|i| tail[5 + i]) }
+    }
+
+    /// Tells of the episode of an environment, which has just ended.
+    pub fn count_episode(&mut self, slot: &EnvironmentSlot) {
+        self.episodes += 1.0;
+        self.returns += slot.episode_return as f32;
+        self.lengths += slot.episode_length as f32;
     }
 
     /// Tells what another one would have told too; losses are this one's.

@@ -269,9 +269,7 @@ impl PpoLocal {
             normalise_or_copy(normaliser, &slot.observation, row);
             self.buffer.rewards[i] += self.config.gamma * self.loss.values(parameters, row)[0];
         }
-        self.tail.episodes += 1.0;
-        self.tail.returns += slot.episode_return as f32;
-        self.tail.lengths += slot.episode_length as f32;
+        self.tail.count_episode(slot);
         slot.reset()
     }
 

@@ -16,7 +16,7 @@ use crate::worker::timer::RetryTimer;
 
 /// Aggregates that may be incomplete at once: the next, and later ones whose results overtake it.
 const INCOMING_AGGREGATES: usize = 4;
-/// Memory for sums that wait for the caller to take them: one that writes a checkpoint meanwhile does not lose its place,
+/// Memory for sums that wait for the caller: one that writes a checkpoint meanwhile does not lose its place,
 /// which the switch keeps only as long as it remembers the sums.
 const READY_LEN_BYTES: usize = 64 << 20;
 /// At least and at most so many of them.
