@@ -48,6 +48,14 @@ pub fn reduce_times() -> &'static Path {
     path("reduce_times")
 }
 
+/// One worker or the server of the asynchronous part of `testbench study`.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn async_times() -> &'static Path {
+    path("async_times")
+}
+
 /// The simulations and benchmarks.
 ///
 /// # Panics

@@ -19,6 +19,7 @@ pub mod scratch;
 pub mod simulation;
 pub mod spread;
 pub mod storm;
+pub mod study;
 pub mod tree;
 pub mod wire_relay;
 pub mod witness;

@@ -24,6 +24,13 @@ impl Spread {
         Self { median: values[values.len() / 2], least: values[0], greatest: values[values.len() - 1] }
     }
 
+    /// In another unit.
+    #[must_use]
+    pub fn scaled(self, by: f64) -> Self {
+        let Self { median, least, greatest } = self;
+        Self { median: median * by, least: least * by, greatest: greatest * by }
+    }
+
     /// With so many digits behind the point.
     pub fn text(self, digits: usize) -> String {
         let Self { median, least, greatest } = self;

@@ -9,7 +9,7 @@ use iswitch_testbench::peers::racks::racks_of;
 use iswitch_testbench::peers::{Axis, Contender, Links, Load, Network, Series, Tools, measure, plot};
 use iswitch_testbench::requirements::{alone, has_xdp, report, root_and};
 
-const LOAD: Load = Load { floats: 1_003, rounds: 20, warm_up: 2 };
+const LOAD: Load = Load { floats: 1_003, rounds: 20, warm_up: 2, compute: Duration::ZERO };
 
 /// Without Gloo, whose PyTorch is larger than everything else together.
 fn tools() -> Tools {

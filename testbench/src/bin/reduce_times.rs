@@ -52,6 +52,10 @@ struct Cli {
     /// Rounds before that
     #[arg(long, default_value_t = 10)]
     warm_up: usize,
+    /// Microseconds that each round waits before its sum, as if it computed; it sleeps, so that workers that share a
+    /// processor do not slow each other down
+    #[arg(long, default_value_t = 0)]
+    compute_us: u64,
     /// Job at the switch
     #[arg(long, default_value_t = 0)]
     job: u32,
@@ -111,16 +115,22 @@ fn run(cli: &Cli) -> anyhow::Result<serde_json::Value> {
     let mut aggregator = join(cli)?;
     let contribution: Vec<_> = (0..cli.floats).map(|at| value(cli.rank, at)).collect();
     for _ in 0..cli.warm_up {
+        compute(cli);
         aggregator.reduce(&contribution)?;
     }
     let (cpu_before, _) = usage();
     let mut times = Vec::with_capacity(cli.rounds);
+    let (all, mut computed) = (Instant::now(), Duration::ZERO);
     for _ in 0..cli.rounds {
+        computed += compute(cli);
         let begin = Instant::now();
         aggregator.reduce(&contribution)?;
         times.push(begin.elapsed());
     }
+    let mean_us = |time: Duration| time.as_secs_f64() * 1e6 / cli.rounds.max(1) as f64;
+    let (iteration_us, compute_us) = (mean_us(all.elapsed()), mean_us(computed));
     let (cpu, rss) = usage();
+    compute(cli);
     let (_, sum) = aggregator.reduce(&contribution)?;
     check(cli, sum)?;
     times.sort_unstable();
@@ -131,7 +141,17 @@ fn run(cli: &Cli) -> anyhow::Result<serde_json::Value> {
     Ok(serde_json::json!({
         "rank": cli.rank, "rounds": cli.rounds, "us_p50": us(0.5), "us_p99": us(0.99), "us_min": us(0.0),
         "cpu_seconds": cpu - cpu_before, "peak_rss_kib": rss,
+        "iteration_us": iteration_us, "compute_us": compute_us,
     }))
+}
+
+/// Gives how long it took: a sleeper is woken late.
+fn compute(cli: &Cli) -> Duration {
+    let begin = Instant::now();
+    if cli.compute_us > 0 {
+        std::thread::sleep(Duration::from_micros(cli.compute_us));
+    }
+    begin.elapsed()
 }
 
 fn server_options(cli: &Cli) -> anyhow::Result<ParameterServerOptions> {

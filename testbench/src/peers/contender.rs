@@ -158,10 +158,10 @@ fn run_ring(network: &Network, style: Style, load: Load) -> Run {
 }
 
 fn own_arguments(network: &Network, load: Load, arguments: &str) -> Vec<String> {
-    let Load { floats, rounds, warm_up } = load;
+    let Load { floats, rounds, warm_up, compute } = load;
     let workers = network.worker_count();
-    let all =
-        format!("{arguments} --workers {workers} --floats {floats} --rounds {rounds} --warm-up {warm_up}");
+    let counts = format!("--workers {workers} --floats {floats} --rounds {rounds} --warm-up {warm_up}");
+    let all = format!("{arguments} {counts} --compute-us {}", compute.as_micros());
     all.split_whitespace().map(str::to_owned).collect()
 }
 
@@ -216,7 +216,7 @@ fn run_mpi(network: &Network, tools: &Tools, algorithm: Option<u8>, load: Load) 
         choose(&mut command, "coll_tuned_use_dynamic_rules", "1");
         choose(&mut command, "coll_tuned_allreduce_algorithm", &algorithm.to_string());
     }
-    let Load { floats, rounds, warm_up } = load;
+    let Load { floats, rounds, warm_up, .. } = load;
     command.arg(program).args([floats.to_string(), rounds.to_string(), warm_up.to_string()]);
     Run::of(load, &results(vec![Process::spawn("mpirun", &mut command)]))
 }
@@ -224,7 +224,7 @@ fn run_mpi(network: &Network, tools: &Tools, algorithm: Option<u8>, load: Load) 
 fn run_gloo(network: &Network, tools: &Tools, load: Load) -> Run {
     let python = tools.python.as_ref().expect("it is not a contender without PyTorch");
     let first = format!("{}:{GLOO_PORT}", network.worker_address(0));
-    let Load { floats, rounds, warm_up } = load;
+    let Load { floats, rounds, warm_up, .. } = load;
     let spawn = |rank: usize| {
         let mut command = network.workers()[rank].command(python);
         command.env("GLOO_SOCKET_IFNAME", WORKER_INTERFACE).arg(tools.gloo_script());
@@ -244,6 +244,8 @@ impl Run {
         Self {
             us_p50: number(rank0, "us_p50"),
             us_p99: number(rank0, "us_p99"),
+            iteration_us: rank0["iteration_us"].as_f64().unwrap_or_default(),
+            compute_us: rank0["compute_us"].as_f64().unwrap_or_default(),
             worker_cpu_s_per_gb: cpu / workers.len() as f64 / measured,
             switch_cpu_s_per_gb: 0.0,
             worker_peak_kib: peak as u64,

@@ -10,6 +10,8 @@ pub mod series;
 pub mod table;
 pub mod tools;
 
+use std::time::Duration;
+
 pub use contender::Contender;
 pub use links::{Links, Rate};
 pub use network::Network;
@@ -24,6 +26,10 @@ pub struct Run {
     pub us_p50: f64,
     /// The time that one sum in a hundred exceeds.
     pub us_p99: f64,
+    /// Mean time of an iteration at rank 0: local computation and then a sum. Zero of others' programs, which only sum.
+    pub iteration_us: f64,
+    /// The part of it that the local computation took.
+    pub compute_us: f64,
     /// CPU seconds for each 10^9 bytes of vector that were summed, of one worker.
     pub worker_cpu_s_per_gb: f64,
     /// The same of the switch or the server; zero if there is none.
@@ -43,6 +49,8 @@ pub struct Load {
     pub rounds: usize,
     /// Rounds before that.
     pub warm_up: usize,
+    /// What each worker does before each sum: it sleeps for so long. Others' programs only sum.
+    pub compute: Duration,
 }
 
 /// Bytes that a run of four workers sums in about a second on a link without a limit. More workers take turns on the
@@ -61,7 +69,7 @@ impl Load {
         let slowest_s = |rate: Rate| 2.0 * workers as f64 * rate.seconds_for(bytes);
         let limited = rate.map_or(f64::MAX, |rate| SECONDS_IN_A_RUN / slowest_s(rate));
         let rounds = unlimited.min(limited).max(ROUNDS.0) as usize;
-        Self { floats, rounds, warm_up: (rounds / 10).max(2) }
+        Self { floats, rounds, warm_up: (rounds / 10).max(2), compute: Duration::ZERO }
     }
 
     /// Bytes of the vector.

@@ -9,7 +9,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::series::{Axis, Family, bytes_text, time_text};
 use super::table::us_p50;
-use super::{Contender, Series, Table};
+use super::{Contender, Run, Series, Table};
 use crate::spread::Spread;
 
 const WIDTH_PX: u32 = 840;
@@ -82,19 +82,40 @@ fn write(page: &Page<'_>, text: &str, at: (i32, i32), style: &TextStyle<'_>) {
     page.draw(&Text::new(text.to_owned(), at, style)).expect("a string takes all");
 }
 
+/// One bar of a figure.
+#[derive(Clone, Debug)]
+pub struct Bar {
+    /// What stands beside it.
+    pub name: String,
+    /// Where its first part ends, in microseconds; zero where it has only one.
+    pub first_us: f64,
+    /// Where it ends, in microseconds.
+    pub end_us: Spread,
+    /// It stands out.
+    pub is_switch: bool,
+}
+
 /// One bar for each contender: the median of its turns, and whiskers from the least to the greatest.
 pub fn bars(table: &Table) -> String {
-    let times: Vec<Spread> = table.rows.iter().map(|(_, runs)| us_p50(runs)).collect();
-    let rows = times.len();
+    let bar = |(contender, runs): &(Contender, Vec<Run>)| Bar {
+        name: contender.to_string(),
+        first_us: 0.0,
+        end_us: us_p50(runs),
+        // One colour stands out: each bar has its name beside it.
+        is_switch: matches!(contender, Contender::Switch(_)),
+    };
+    let bars: Vec<_> = table.rows.iter().map(bar).collect();
+    bar_chart(&format!("Time of a sum: {}", table.title()), &bars, table.wire_us())
+}
+
+/// Bars, the first at the top; `wire_us` is marked.
+pub fn bar_chart(title: &str, bars: &[Bar], wire_us: Option<f64>) -> String {
+    let times: Vec<Spread> = bars.iter().map(|bar| bar.end_us).collect();
+    let rows = bars.len();
     let height_px = 90 + ROW_PX * rows as u32;
     let scale_us = end_of_scale(&times);
     page(height_px, |page| {
-        write(
-            page,
-            &format!("Time of a sum: {}", table.title()),
-            (16, 20),
-            &text_style(TITLE_PX, INK.light, HPos::Left),
-        );
+        write(page, title, (16, 20), &text_style(TITLE_PX, INK.light, HPos::Left));
         let mut chart = ChartBuilder::on(page)
             .margin_top(54)
             .margin_right(84)
@@ -114,14 +135,12 @@ pub fn bars(table: &Table) -> String {
             .x_label_formatter(&|us| time_text(*us).replace(".0 ", " "))
             .draw()
             .expect("a string takes all");
-        for (row, ((contender, _), spread)) in table.rows.iter().zip(&times).enumerate() {
+        for (row, bar) in bars.iter().enumerate() {
             let middle = rows as f64 - row as f64 - 0.5;
-            // One colour stands out: each bar has its name beside it.
-            let colour = if let Contender::Switch(_) = contender { SWITCH.light } else { MPI.light };
             let at = |us: f64, up: f64| chart.backend_coord(&(us.min(scale_us), middle + up));
-            bar(page, &contender.to_string(), *spread, colour, spread.median > scale_us, &at);
+            draw_bar(page, bar, bar.end_us.median > scale_us, &at);
         }
-        if let Some(wire_us) = table.wire_us() {
+        if let Some(wire_us) = wire_us {
             let (x, top) = chart.backend_coord(&(wire_us, rows as f64));
             let (_, bottom) = chart.backend_coord(&(wire_us, 0.0));
             page.draw(&PathElement::new([(x, top - 4), (x, bottom)], WIRE.light.stroke_width(2)))
@@ -139,20 +158,20 @@ fn end_of_scale(times: &[Spread]) -> f64 {
     end * 1.02
 }
 
-fn bar(
-    page: &Page<'_>,
-    name: &str,
-    spread: Spread,
-    colour: RGBColor,
-    is_cut: bool,
-    at: &dyn Fn(f64, f64) -> (i32, i32),
-) {
+fn draw_bar(page: &Page<'_>, bar: &Bar, is_cut: bool, at: &dyn Fn(f64, f64) -> (i32, i32)) {
+    let Bar { name, first_us, end_us: spread, is_switch } = bar;
     let draw_line = |from: (i32, i32), to: (i32, i32)| {
         page.draw(&PathElement::new([from, to], INK.light.stroke_width(1))).expect("a string takes all");
     };
+    let draw_box = |from_us: f64, to_us: f64, colour: RGBColor| {
+        let corners = [at(from_us, 0.36), at(to_us, -0.36)];
+        page.draw(&Rectangle::new(corners, colour.filled())).expect("a string takes all");
+    };
     let (left, end) = (at(0.0, 0.0), at(spread.median, 0.0));
-    let corners = [at(0.0, 0.36), at(spread.median, -0.36)];
-    page.draw(&Rectangle::new(corners, colour.filled())).expect("a string takes all");
+    draw_box(*first_us, spread.median, if *is_switch { SWITCH.light } else { MPI.light });
+    if *first_us > 0.0 {
+        draw_box(0.0, *first_us, GRID.light);
+    }
     write(page, name, (left.0 - 10, left.1), &text_style(LABEL_PX, INK.light, HPos::Right));
     let (least, greatest) = (at(spread.least, 0.0), at(spread.greatest, 0.0));
     if !is_cut {
@@ -168,6 +187,11 @@ fn bar(
 
 /// One line for each kind of contender, through the best of the kind at each point, on two logarithmic scales.
 pub fn lines(series: &Series) -> String {
+    lines_of("Time of a sum", series)
+}
+
+/// The same of times that are not those of sums.
+pub fn lines_of(what: &str, series: &Series) -> String {
     let xs: Vec<f64> = series.tables.iter().map(|table| series.x(table)).collect();
     let families: Vec<(Family, Vec<Spread>)> = Family::ALL
         .into_iter()
@@ -183,7 +207,7 @@ pub fn lines(series: &Series) -> String {
     page(LINES_HEIGHT_PX, |page| {
         write(
             page,
-            &format!("Time of a sum: {}", series.title()),
+            &format!("{what}: {}", series.title()),
             (16, 20),
             &text_style(TITLE_PX, INK.light, HPos::Left),
         );
@@ -281,7 +305,9 @@ fn steps(range: &Range<f64>) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Links, Load, Run};
+    use std::time::Duration;
+
+    use super::super::{Links, Load};
     use super::*;
     use crate::cluster::PortKind;
 
@@ -289,6 +315,8 @@ mod tests {
         let run = |us_p50: f64| Run {
             us_p50,
             us_p99: us_p50 * 1.5,
+            iteration_us: 0.0,
+            compute_us: 0.0,
             worker_cpu_s_per_gb: 1.0,
             switch_cpu_s_per_gb: 1.0,
             worker_peak_kib: 1,
@@ -302,7 +330,13 @@ mod tests {
             (Contender::Gloo, 60.0 * us),
         ];
         let rows = contenders.map(|(contender, us)| (contender, runs(us))).to_vec();
-        Table { load: Load { floats, rounds: 1, warm_up: 0 }, links, workers: 4, racks: None, rows }
+        Table {
+            load: Load { floats, rounds: 1, warm_up: 0, compute: Duration::ZERO },
+            links,
+            workers: 4,
+            racks: None,
+            rows,
+        }
     }
 
     #[test]

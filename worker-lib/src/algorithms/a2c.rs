@@ -22,6 +22,7 @@ use super::checkpoint::{Reader, Writer, read_slots, write_slots};
 use super::config::{Checks, to_json};
 use super::environments::{EnvFactory, EnvironmentSlot, local_slots};
 use super::halves::{Counters, Halves, LocalHalf, SharedHalf, Tail};
+use super::phases::Phase;
 use super::policy_value::{PolicyValue, PolicyValueWorkspace};
 use super::replica::Replica;
 use super::rollout::RolloutBuffer;
@@ -270,6 +271,7 @@ impl A2cLocal {
         let (samples, width) = (buffer.returns.len(), networks.outputs());
         let action_dim = spec.action.stored_dim();
         let scale = 1.0 / samples as f32;
+        let _forward = Phase::Forward.enter();
         networks.forward(model, &buffer.observations, work);
         gradient[networks.log_std_range()].fill(0.0);
         work.by_outputs[..samples * width].fill(0.0);
@@ -290,6 +292,7 @@ impl A2cLocal {
             losses[1] += error * error * scale;
             losses[2] += head.entropy() * scale;
         }
+        let _backward = Phase::Backward.enter();
         networks.backward(model, &buffer.observations, samples, work, gradient);
         losses
     }
@@ -301,6 +304,7 @@ impl LocalHalf for A2cLocal {
     }
 
     fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> Result<Tail, TrainError> {
+        let acting = Phase::Act.enter();
         for t in 0..self.config.steps_per_env {
             self.act(model, t)?;
         }
@@ -308,7 +312,10 @@ impl LocalHalf for A2cLocal {
         self.networks.forward(model, &self.observations, &mut self.work);
         let environments = self.slots.len();
         self.buffer.last_values.copy_from_slice(&self.work.values[..environments]);
+        drop(acting);
+        let sampling = Phase::Sample.enter();
         self.buffer.estimate_advantages(self.config.gamma, self.config.gae_lambda);
+        drop(sampling);
         let [policy, value, entropy] = self.learn(model, gradient);
         Ok(Tail { losses: [policy, value, entropy, 0.0], ..std::mem::take(&mut self.tail) })
     }

@@ -26,6 +26,7 @@ use super::dqn::follow;
 use super::environments::EnvFactory;
 use super::experience::{Experience, ExperienceOptions, Schedule};
 use super::halves::{Counters, Halves, LocalHalf, SharedHalf, Tail};
+use super::phases::Phase;
 use super::replay::Batch;
 use super::replica::Replica;
 use super::streams::{Purpose, stream};
@@ -274,6 +275,7 @@ impl DdpgLoss {
         with_policy: bool,
         gradient: &mut [f32],
     ) -> Losses {
+        let _forward = Phase::Forward.enter();
         self.find_targets(gamma, networks.targets, batch, noise);
         let mut losses = Losses::default();
         for number in (0..self.agent.critics()).rev() {
@@ -327,6 +329,7 @@ impl DdpgLoss {
         let loss = weighted.clone().map(|(error, weight)| f64::from(weight * error * error)).sum::<f64>();
         self.delta.clear();
         self.delta.extend(weighted.map(|(error, weight)| 2.0 * weight * error / count as f32));
+        let _backward = Phase::Backward.enter();
         agent.critic_gradient(
             critic,
             &batch.observations,
@@ -345,6 +348,7 @@ impl DdpgLoss {
         let values = agent.values(critic, &batch.observations, actions, &mut self.critic);
         let count = values.len();
         let loss = -values.iter().map(|value| f64::from(*value)).sum::<f64>() / count as f64;
+        let _backward = Phase::Backward.enter();
         let by_actions = self.actor.output_delta(count * agent.action_dim());
         agent.action_gradient(critic, -1.0 / count as f32, &mut self.critic, by_actions);
         agent.actor().backward(actor, &batch.observations, &mut self.actor, by_actor);
@@ -375,6 +379,7 @@ struct DdpgLocal {
 
 impl DdpgLocal {
     fn act(&mut self, model: &[f32]) -> Result<(), TrainError> {
+        let _phase = Phase::Act.enter();
         let Self { config, experience, loss, actions, .. } = self;
         let (agent, is_warming_up) = (&loss.agent, experience.steps() < config.learning_starts);
         let actor = &model[agent.actor_range()];

@@ -23,6 +23,7 @@ use super::config::{Checks, to_json};
 use super::environments::EnvFactory;
 use super::experience::{Experience, ExperienceOptions, Schedule};
 use super::halves::{Counters, Halves, LocalHalf, SharedHalf, Tail};
+use super::phases::Phase;
 use super::q_network::{QNetwork, QWorkspace};
 use super::replay::{Batch, Prioritisation};
 use super::replica::Replica;
@@ -278,6 +279,7 @@ impl DqnLoss {
         batch: &Batch,
         gradient: &mut [f32],
     ) -> [f32; 2] {
+        let _forward = Phase::Forward.enter();
         self.find_targets(config, model, batch);
         let parameters = &model[..self.network.parameter_count()];
         let (actions, samples) = (self.network.actions(), batch.rewards.len());
@@ -296,7 +298,9 @@ impl DqnLoss {
             mean_value += values[taken];
             self.delta[taken] = batch.weights[i] * slope / samples as f32;
         }
+        let backward = Phase::Backward.enter();
         self.network.backward(parameters, &batch.observations, &self.delta, &mut self.work, gradient);
+        drop(backward);
         [loss / samples as f32, mean_value / samples as f32]
     }
 
@@ -340,6 +344,7 @@ struct DqnLocal {
 impl DqnLocal {
     fn act(&mut self, model: &[f32]) -> Result<(), TrainError> {
         let Self { config, experience, loss, actions } = self;
+        let _phase = Phase::Act.enter();
         let epsilon = config.epsilon(experience.steps());
         let parameters = &model[..loss.network.parameter_count()];
         let values = loss.network.values(parameters, experience.observations(), &mut loss.work);

@@ -5,6 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use super::TrainError;
 use super::episodes::Episode;
 use super::normalise::Deviations;
+use super::phases::Phase;
 use super::share::Share;
 use super::streams::{Purpose, stream};
 use crate::env::{Action, EnvError, EnvSpec, Environment, Step};
@@ -63,6 +64,7 @@ impl EnvironmentSlot {
 
     /// Starts the next episode.
     pub fn reset(&mut self) -> Result<(), TrainError> {
+        let _phase = Phase::Environment.enter();
         (self.episode_return, self.episode_length, self.discounted_return) = (0.0, 0, 0.0);
         Ok(self.env.reset(&mut self.reset_rng, &mut self.observation)?)
     }
@@ -77,6 +79,7 @@ impl EnvironmentSlot {
     /// First half of [`Self::step`]. All slots begin before any finishes: environments that share a process are then
     /// stepped together.
     pub fn begin_step(&mut self, action: Action<'_>) -> Result<(), TrainError> {
+        let _phase = Phase::Environment.enter();
         Ok(self.env.begin_step(action)?)
     }
 
@@ -87,7 +90,9 @@ impl EnvironmentSlot {
         gamma: f64,
         return_mean: f64,
     ) -> Result<Step, TrainError> {
+        let phase = Phase::Environment.enter();
         let step = self.env.finish_step(action, &mut self.observation)?;
+        drop(phase);
         self.episode_return += step.reward;
         self.episode_length += 1;
         self.truncated = step.truncated;

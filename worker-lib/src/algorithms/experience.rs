@@ -6,6 +6,7 @@ use super::TrainError;
 use super::checkpoint::{Reader, Writer, read_slots, write_slots};
 use super::environments::{EnvFactory, EnvironmentSlot, local_slots};
 use super::halves::Tail;
+use super::phases::Phase;
 use super::replay::{Batch, Prioritisation, Replay, Transition};
 use super::share::Share;
 use super::trainer::Place;
@@ -199,6 +200,7 @@ impl Experience {
 
     /// Draws this worker's share of a batch, equally much from each environment.
     pub fn sample(&mut self) -> &Batch {
+        let _phase = Phase::Sample.enter();
         self.updates_left -= 1;
         self.batch.clear();
         for (replay, slot) in self.replays.iter().zip(&mut self.slots) {
@@ -210,6 +212,7 @@ impl Experience {
 
     /// Tells the errors of the last batch, one for each sample.
     pub fn update_priorities(&mut self, errors: &[f32]) {
+        let _phase = Phase::Sample.enter();
         let rows = self.batch.indices.chunks_exact(self.batch_per_env);
         for ((replay, indices), errors) in
             self.replays.iter_mut().zip(rows).zip(errors.chunks_exact(self.batch_per_env))

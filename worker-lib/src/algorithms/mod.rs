@@ -29,6 +29,7 @@ pub mod experience;
 pub mod halves;
 pub mod metrics;
 pub mod normalise;
+pub mod phases;
 pub mod policy_value;
 pub mod ppo;
 mod ppo_halves;

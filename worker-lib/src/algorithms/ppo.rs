@@ -39,6 +39,7 @@ use super::environments::{EnvFactory, EnvironmentSlot, local_slots};
 use super::episodes::RecentReturns;
 use super::halves::{Halves, Tail};
 use super::normalise::{CLIP, Deviations, Moments, Normaliser, normalise_or_copy};
+use super::phases::Phase;
 use super::ppo_halves;
 use super::rollout::RolloutBuffer;
 use super::share::Share;
@@ -385,6 +386,7 @@ impl PpoLoss {
         batch: &Minibatch,
         gradient: &mut [f32],
     ) -> Losses {
+        let _forward = Phase::Forward.enter();
         let (agent, samples) = (&self.agent, batch.log_probs.len());
         let outputs = agent.actor().outputs();
         let actor = &parameters[agent.actor_range()];
@@ -421,7 +423,9 @@ impl PpoLoss {
             losses.clip_fraction += if (ratio - 1.0).abs() > config.clip_range { 1.0 } else { 0.0 };
         }
         let by_actor = &mut gradient[agent.actor_range()];
+        let backward = Phase::Backward.enter();
         agent.actor().backward(actor, &batch.observations, &mut self.actor, by_actor);
+        drop(backward);
         losses.scaled(1.0 / samples as f64)
     }
 
@@ -433,6 +437,7 @@ impl PpoLoss {
         batch: &Minibatch,
         gradient: &mut [f32],
     ) -> f64 {
+        let _forward = Phase::Forward.enter();
         let (agent, samples) = (&self.agent, batch.returns.len());
         let critic = &parameters[agent.critic_range()];
         agent.critic().forward(critic, &batch.observations, &mut self.critic);
@@ -450,6 +455,7 @@ impl PpoLoss {
             loss += 0.5 * f64::from(free_loss.max(clipped_loss));
         }
         let by_critic = &mut gradient[agent.critic_range()];
+        let _backward = Phase::Backward.enter();
         agent.critic().backward(critic, &batch.observations, &mut self.critic, by_critic);
         loss / samples as f64
     }
@@ -709,8 +715,10 @@ impl PpoTrainer {
         let begin = Instant::now();
         self.act()?;
         let rollout_time = begin.elapsed();
+        let sampling = Phase::Sample.enter();
         self.buffer.estimate_advantages(self.config.gamma, self.config.gae_lambda);
         self.exchange_statistics()?;
+        drop(sampling);
         let stopped = self.statistics.total(SUM_STOP) > 0.0;
         let learning_rate = self.learning_rate();
         let losses = self.learn(learning_rate)?;
@@ -752,6 +760,7 @@ impl PpoTrainer {
 
     /// Fills the buffer with one rollout of the local environments.
     fn act(&mut self) -> Result<(), TrainError> {
+        let _phase = Phase::Act.enter();
         let normaliser =
             self.config.normalise_observations.then(|| Normaliser::new(&self.replica.observation_moments));
         let reward_scale = self.config.normalise_rewards.then(|| self.replica.return_moments.scale()[0]);
@@ -846,7 +855,9 @@ impl PpoTrainer {
         if self.stop.load(Ordering::Relaxed) {
             self.statistics.add(SUM_STOP, 1.0);
         }
+        let aggregating = Phase::Aggregation.enter();
         self.statistics.reduce(self.aggregator.as_mut())?;
+        drop(aggregating);
         let count = self.statistics.total(SUM_STEPS);
         let total = |sum, sum_squares| Deviations {
             sum: self.statistics.total(sum),
@@ -886,6 +897,7 @@ impl PpoTrainer {
 
     /// One minibatch: gradient of the share, aggregation, step.
     fn learn_once(&mut self, number: usize, learning_rate: f32) -> Result<Losses, TrainError> {
+        let sampling = Phase::Sample.enter();
         let per_env = self.share.minibatch_per_env;
         for (k, permutation) in self.permutations.iter().enumerate() {
             let chosen = &permutation[number * per_env..(number + 1) * per_env];
@@ -894,11 +906,15 @@ impl PpoTrainer {
                 self.minibatch.copy_sample(k * per_env + j, &self.buffer, from);
             }
         }
+        drop(sampling);
         let parameters = &mut self.replica.parameters;
         let mut losses = self.loss.gradient(&self.config, parameters, &self.minibatch, &mut self.gradient);
+        let aggregating = Phase::Aggregation.enter();
         let begin = Instant::now();
         self.aggregator.all_reduce_mean(&mut self.gradient)?;
         self.aggregation_times.push(begin.elapsed());
+        drop(aggregating);
+        let _updating = Phase::Update.enter();
         let norm = clip_global_norm(&mut self.gradient, self.config.max_grad_norm);
         self.replica.adam.step(parameters, &self.gradient, learning_rate);
         self.replica.iterations += 1;

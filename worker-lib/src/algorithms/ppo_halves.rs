@@ -14,6 +14,7 @@ use super::config::to_json;
 use super::environments::{EnvFactory, EnvironmentSlot, local_slots};
 use super::halves::{Counters, Halves, LocalHalf, SharedHalf, Tail};
 use super::normalise::{CLIP, Deviations, Moments, Normaliser, normalise_or_copy};
+use super::phases::Phase;
 use super::ppo::{Losses, Minibatch, PpoConfig, PpoLoss};
 use super::replica::Replica;
 use super::rollout::RolloutBuffer;
@@ -198,6 +199,7 @@ impl PpoLocal {
     }
 
     fn roll_out(&mut self, model: &[f32]) -> Result<(), TrainError> {
+        let acting = Phase::Act.enter();
         let (normaliser, reward_scale) = self.normaliser(model);
         let parameters = &model[..self.layout.parameters];
         self.sums.clear();
@@ -212,6 +214,8 @@ impl PpoLocal {
         self.normalise_observations(normaliser.as_ref());
         let values = self.loss.values(parameters, &self.normalised);
         self.buffer.last_values.copy_from_slice(values);
+        drop(acting);
+        let _sampling = Phase::Sample.enter();
         self.buffer.estimate_advantages(self.config.gamma, self.config.gae_lambda);
         normalise(&mut self.buffer.advantages);
         for permutation in &mut self.permutations {
@@ -274,6 +278,7 @@ impl PpoLocal {
     }
 
     fn next_minibatch(&mut self) {
+        let _phase = Phase::Sample.enter();
         let Position { epoch, number } = self.place;
         if number == 0 {
             for (permutation, slot) in self.permutations.iter_mut().zip(&mut self.slots) {

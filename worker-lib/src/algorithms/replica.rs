@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::TrainError;
 use super::checkpoint::{Reader, Writer};
 use super::halves::{Counters, SharedHalf, Tail};
+use super::phases::Phase;
 use super::trainer::{Progress, Report};
 
 /// One on each worker of a synchronous job or of a job with a switch; the only one at an asynchronous parameter server.
@@ -24,6 +25,7 @@ impl Replica {
 
     /// Applies a sum of gradients and tails, of so many contributions, to the model.
     pub fn apply(&mut self, model: &mut [f32], sum: &[f32], contributions: u16) {
+        let _phase = Phase::Update.enter();
         self.counters.absorb(&Tail::read(sum), contributions);
         let scale = 1.0 / f32::from(contributions.max(1));
         self.gradient.clear();

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use super::TrainError;
 use super::checkpoint::{Reader, Writer};
 use super::halves::{Halves, LocalHalf, Tail};
+use super::phases::Phase;
 use super::replica::Replica;
 use super::trainer::{Place, Progress, Report, Trainer, agree, first_bytes};
 use crate::env::EnvSpec;
@@ -72,9 +73,11 @@ impl SynchronousTrainer {
         let mut tail = self.local.gradient(&self.model, &mut self.vector[..gradient_len])?;
         tail.stop = if self.stop.load(Ordering::Relaxed) { 1.0 } else { 0.0 };
         tail.write(&mut self.vector);
+        let aggregating = Phase::Aggregation.enter();
         let begin = Instant::now();
         let round = self.aggregator.all_reduce(&mut self.vector)?;
         self.aggregation_times.push(begin.elapsed());
+        drop(aggregating);
         self.replica.apply(&mut self.model, &self.vector, round.contributors);
         Ok(())
     }

@@ -11,6 +11,7 @@ mod rtl_mutants;
 mod scale;
 mod scaling;
 mod simulate;
+mod study;
 
 use std::process::ExitCode;
 
@@ -38,6 +39,8 @@ enum Command {
     Scale(scale::Options),
     /// Calculate how long a sum takes with 10 to 100,000 workers, through switches and without
     Scaling(scaling::Options),
+    /// Repeat the paper's study: iterations, staleness, training to a return, racks
+    Study(study::Options),
     /// Measure the switch core alone, in memory, beside plain adds of the same bytes
     Core(core::Options),
     /// Count the instructions of the switch core for one packet; needs Valgrind
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Command::Peers(options) => peers::run(&options),
         Command::Scale(options) => scale::run(&options),
         Command::Scaling(options) => scaling::run(&options),
+        Command::Study(options) => study::run(&options),
         Command::Core(options) => core::run(&options),
         Command::Instructions(options) => instructions::run(&options),
         Command::Lockstep(options) => lockstep::run(&options),

@@ -1,0 +1,390 @@
+//! `testbench study`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use iswitch_testbench::peers::plot::{Bar, bar_chart, lines_of};
+use iswitch_testbench::peers::racks::racks_of;
+use iswitch_testbench::peers::{Axis, Links, Network, Rate, Series};
+use iswitch_testbench::requirements::root_and;
+use iswitch_testbench::study::asynchronous;
+use iswitch_testbench::study::convergence::{Comparison, train};
+use iswitch_testbench::study::paper::{self, MODELS, Model};
+use iswitch_testbench::study::replay::{CONTENDERS, Origin, Replay, Scene, scaling_text};
+use iswitch_testbench::study::split::{self, Split};
+use iswitch_testbench::study::tasks::{Method, TASKS, Task};
+use serde_json::Value;
+
+/// The rate of the paper's links. Slower ones stretch the computation.
+const PAPER_BITS_PER_S: f64 = 1e10;
+/// Seconds of each algorithm where its computation is measured only to be replayed.
+const OWN_SECONDS: f64 = 2.0;
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    part: Part,
+}
+
+#[derive(Debug, Subcommand)]
+enum Part {
+    /// Time of an iteration with the local computation replayed, beside parameter server and ring; needs root
+    Replay(ReplayOptions),
+    /// Where the time of an iteration of this project's own algorithms goes
+    Split(SplitOptions),
+    /// Real training: updates until a return without waiting, the same curves with waiting
+    Convergence(ConvergenceOptions),
+    /// As `replay`, with racks of workers below a switch above their switches; needs root
+    Racks(RackOptions),
+    /// All of it, one part after the other, as each does it by default; needs root
+    All(Output),
+}
+
+#[derive(Clone, Debug, Args)]
+struct Output {
+    /// Times that each contender has its turn
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    turns: u16,
+    /// Write a figure for each table into this directory, as SVG
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
+    /// Print each table as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Whose computation is replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Compute {
+    /// The paper's, derived from its text
+    Paper,
+    /// This project's own, measured before
+    Own,
+}
+
+#[derive(Debug, Args)]
+struct Replayed {
+    /// Models of the paper
+    #[arg(long, value_delimiter = ',', default_values = ["ppo", "ddpg", "a2c", "dqn"], value_parser = model)]
+    models: Vec<Model>,
+    /// Rate of each link; at 1gbit all computation takes ten times as long as at 10gbit
+    #[arg(long, value_delimiter = ',', default_values = ["1gbit", "10gbit"])]
+    rate: Vec<Rate>,
+    /// Whose computation is replayed
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["paper", "own"])]
+    compute: Vec<Compute>,
+    /// About how long a turn of the slowest contender takes
+    #[arg(long, default_value_t = 5.0, value_parser = positive)]
+    seconds: f64,
+    #[command(flatten)]
+    output: Output,
+}
+
+#[derive(Debug, Args)]
+struct ReplayOptions {
+    /// Workers, each in a namespace of its own
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..=16))]
+    workers: u16,
+    /// Workers do not wait for each other: the switch beside an asynchronous parameter server
+    #[arg(long = "async")]
+    is_async: bool,
+    #[command(flatten)]
+    replayed: Replayed,
+}
+
+#[derive(Debug, Args)]
+struct SplitOptions {
+    /// Workers that a batch is divided over; one of them is measured
+    #[arg(long, value_delimiter = ',', default_values_t = [4, 1], value_parser = clap::value_parser!(u16).range(1..=64))]
+    workers: Vec<u16>,
+    /// Seconds of each algorithm in each turn
+    #[arg(long, default_value_t = 5.0, value_parser = positive)]
+    seconds: f64,
+    #[command(flatten)]
+    output: Output,
+}
+
+#[derive(Debug, Args)]
+struct ConvergenceOptions {
+    /// Algorithms to train
+    #[arg(long, value_delimiter = ',', default_values = ["a2c", "dqn", "ppo", "ddpg"], value_parser = task)]
+    algorithms: Vec<Task>,
+    /// Workers
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..=16))]
+    workers: u16,
+    /// Seeds of each method, from 1
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
+    seeds: u64,
+    /// Environment steps of each run instead of the algorithm's own
+    #[arg(long)]
+    steps: Option<u64>,
+    /// Only one kind of methods
+    #[arg(long, value_enum)]
+    only: Option<Kind>,
+    /// Print each table as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// Workers wait for each other
+    Sync,
+    /// They do not
+    Async,
+}
+
+#[derive(Debug, Args)]
+struct RackOptions {
+    /// Workers, in racks of three, or of two if there are four
+    #[arg(long, value_delimiter = ',', default_values_t = [4, 6, 9, 12], value_parser = clap::value_parser!(u16).range(2..=24))]
+    workers: Vec<u16>,
+    #[command(flatten)]
+    replayed: Replayed,
+}
+
+fn model(text: &str) -> Result<Model, String> {
+    let known = MODELS.map(|model| model.name.to_lowercase()).join(", ");
+    Model::named(text).ok_or_else(|| format!("no such model, expected one of {known}"))
+}
+
+fn task(text: &str) -> Result<Task, String> {
+    let known = TASKS.map(|task| task.algorithm).join(", ");
+    let found = TASKS.into_iter().find(|task| task.algorithm == text);
+    found.ok_or_else(|| format!("no such algorithm, expected one of {known}"))
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_finite());
+    number.ok_or_else(|| "expected a number above 0".to_owned())
+}
+
+pub(crate) fn run(options: &Options) -> ExitCode {
+    let result = match &options.part {
+        Part::Replay(options) => replay(options),
+        Part::Split(options) => split_iterations(options).map(|_| ()),
+        Part::Convergence(options) => {
+            convergence(options);
+            Ok(())
+        }
+        Part::Racks(options) => racks(options),
+        Part::All(output) => all(output),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Output {
+    fn prepare(&self) -> Result<(), String> {
+        let Some(plots) = &self.plots else { return Ok(()) };
+        std::fs::create_dir_all(plots).map_err(|error| format!("--plots {}: {error}", plots.display()))
+    }
+
+    fn show(&self, text: &str, json: &Value) {
+        if self.json {
+            println!("{json}");
+        } else {
+            println!("{text}");
+        }
+    }
+
+    fn draw(&self, slug: &str, figure: &str) {
+        let Some(plots) = &self.plots else { return };
+        let path = plots.join(format!("{slug}.svg"));
+        match std::fs::write(&path, figure) {
+            Ok(()) => eprintln!("{}", path.display()),
+            Err(error) => eprintln!("{}: {error}", path.display()),
+        }
+    }
+
+    fn draw_bars(&self, slug: &str, title: &str, bars: &[Bar]) {
+        self.draw(slug, &bar_chart(title, bars, None));
+    }
+}
+
+fn show_progress(text: &str) {
+    eprintln!("{text}");
+}
+
+impl Replayed {
+    /// All that is to be replayed at one rate.
+    fn scenes(&self, own: &[Split], rate: Rate) -> Vec<Scene> {
+        let stretch = (PAPER_BITS_PER_S / rate.bits_per_s).round().max(1.0) as u32;
+        let of_model = |compute: Compute, model: Model| match compute {
+            Compute::Paper => {
+                let compute = Duration::from_secs_f64(model.iteration().compute_ms * 1e-3);
+                Some(Scene { model, origin: Origin::Paper, compute, stretch })
+            }
+            Compute::Own => {
+                let split = own.iter().find(|split| split.model == model)?;
+                Some(Scene { model, origin: Origin::Own, compute: split.compute(), stretch })
+            }
+        };
+        let compute = self.compute.iter();
+        compute
+            .flat_map(|compute| self.models.iter().filter_map(|model| of_model(*compute, *model)))
+            .collect()
+    }
+
+    /// This project's own computation, if it is asked for.
+    fn measure_own(&self, workers: usize) -> Result<Vec<Split>, String> {
+        if !self.compute.contains(&Compute::Own) {
+            return Ok(Vec::new());
+        }
+        let splits = split::measure(workers, 1, OWN_SECONDS, &show_progress);
+        splits.map_err(|error| error.to_string())
+    }
+
+    fn begin(&self, what: &str) -> Result<(), String> {
+        if !root_and(what, &["tc", "ethtool"]) {
+            return Err(format!("{what} cannot run here"));
+        }
+        self.output.prepare()?;
+        if self.compute.contains(&Compute::Paper) && !self.output.json {
+            println!("{}", paper::text());
+        }
+        Ok(())
+    }
+}
+
+fn replay(options: &ReplayOptions) -> Result<(), String> {
+    let replayed = &options.replayed;
+    replayed.begin("testbench study replay")?;
+    let own = replayed.measure_own(usize::from(options.workers))?;
+    for rate in &replayed.rate {
+        let network = Network::star(usize::from(options.workers), Links { rate: Some(*rate), delay: None });
+        for scene in replayed.scenes(&own, *rate) {
+            if options.is_async {
+                replay_async(replayed, scene, &network);
+            } else {
+                replay_sync(replayed, scene, &network);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn replay_sync(replayed: &Replayed, scene: Scene, network: &Network) {
+    let output = &replayed.output;
+    let turns = usize::from(output.turns);
+    let replay = scene.measure(network, &CONTENDERS, turns, replayed.seconds, &show_progress);
+    output.show(&replay.text(), &replay.json());
+    let title = format!("Iteration: {}; computation is light", replay.title());
+    output.draw_bars(&replay.slug(), &title, &replay.bars());
+}
+
+fn replay_async(replayed: &Replayed, scene: Scene, network: &Network) {
+    let output = &replayed.output;
+    let turns = usize::from(output.turns);
+    let replay = asynchronous::measure(scene, network, turns, replayed.seconds, &show_progress);
+    output.show(&replay.text(), &replay.json());
+    output.draw_bars(&replay.slug(), &format!("Time per gradient: {}", replay.title()), &replay.bars());
+}
+
+fn racks(options: &RackOptions) -> Result<(), String> {
+    let replayed = &options.replayed;
+    replayed.begin("testbench study racks")?;
+    let own = replayed.measure_own(4)?;
+    let output = &replayed.output;
+    for rate in &replayed.rate {
+        let scenes = replayed.scenes(&own, *rate);
+        let mut by_scene: Vec<Vec<Replay>> = vec![Vec::new(); scenes.len()];
+        for workers in &options.workers {
+            let links = Links { rate: Some(*rate), delay: None };
+            let network = Network::racks(&racks_of(usize::from(*workers)), links);
+            for (replays, scene) in by_scene.iter_mut().zip(&scenes) {
+                let turns = usize::from(output.turns);
+                let replay = scene.measure(&network, &CONTENDERS, turns, replayed.seconds, &show_progress);
+                output.show(&replay.text(), &replay.json());
+                replays.push(replay);
+            }
+        }
+        by_scene.iter().for_each(|replays| show_racks(output, replays));
+    }
+    Ok(())
+}
+
+fn show_racks(output: &Output, replays: &[Replay]) {
+    if !output.json {
+        println!("{}", scaling_text(replays));
+    }
+    let series = Series { axis: Axis::Workers, tables: replays.iter().map(Replay::iterations).collect() };
+    output.draw(&format!("{}-racks", replays[0].slug()), &lines_of("Iteration", &series));
+}
+
+fn split_iterations(options: &SplitOptions) -> Result<(), String> {
+    options.output.prepare()?;
+    for workers in &options.workers {
+        let turns = usize::from(options.output.turns);
+        let splits = split::measure(usize::from(*workers), turns, options.seconds, &show_progress)
+            .map_err(|error| error.to_string())?;
+        if options.output.json {
+            splits.iter().for_each(|split| println!("{}", split.json()));
+        } else {
+            println!("{}", split::text(&splits));
+        }
+    }
+    Ok(())
+}
+
+fn convergence(options: &ConvergenceOptions) {
+    let kinds: [(Kind, &[Method]); 2] =
+        [(Kind::Async, &Method::ASYNCHRONOUS), (Kind::Sync, &Method::SYNCHRONOUS)];
+    for task in &options.algorithms {
+        for (kind, methods) in kinds {
+            if options.only.is_none_or(|only| only == kind) {
+                let comparison = compare(options, *task, methods);
+                if options.json {
+                    println!("{}", comparison.json());
+                } else {
+                    println!("{}", comparison.text());
+                }
+            }
+        }
+    }
+}
+
+/// Methods have their turns seed by seed.
+fn compare(options: &ConvergenceOptions, task: Task, methods: &[Method]) -> Comparison {
+    let workers = usize::from(options.workers);
+    let mut rows: Vec<_> = methods.iter().map(|method| (*method, Vec::new())).collect();
+    for seed in 1..=options.seeds {
+        for (method, trainings) in &mut rows {
+            let Task { algorithm, env, .. } = task;
+            eprintln!("{algorithm} on {env}, seed {seed} of {}: {}", options.seeds, method.name());
+            trainings.push(train(task, *method, workers, seed, options.steps));
+        }
+    }
+    Comparison { task, workers, rows }
+}
+
+fn all(output: &Output) -> Result<(), String> {
+    let replayed = |models: &[Model]| Replayed {
+        models: models.to_vec(),
+        rate: vec![Rate { bits_per_s: 1e9 }, Rate { bits_per_s: PAPER_BITS_PER_S }],
+        compute: vec![Compute::Paper, Compute::Own],
+        seconds: 5.0,
+        output: output.clone(),
+    };
+    split_iterations(&SplitOptions { workers: vec![4, 1], seconds: 5.0, output: output.clone() })?;
+    for is_async in [false, true] {
+        replay(&ReplayOptions { workers: 4, is_async, replayed: replayed(&MODELS) })?;
+    }
+    racks(&RackOptions { workers: vec![4, 6, 9, 12], replayed: replayed(&MODELS[..2]) })?;
+    convergence(&ConvergenceOptions {
+        algorithms: TASKS.to_vec(),
+        workers: 4,
+        seeds: 3,
+        steps: None,
+        only: None,
+        json: output.json,
+    });
+    Ok(())
+}

@@ -1,0 +1,359 @@
+//! Updates without waiting, with the local computation replayed: the paper's table 5, as far as time goes.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::paper::STALENESS_BOUND;
+use super::replay::Scene;
+use crate::binaries;
+use crate::cluster::{PortKind, SOON};
+use crate::peers::plot::Bar;
+use crate::peers::{Links, Network};
+use crate::process::Process;
+use crate::spread::Spread;
+
+const TIMEOUT: Duration = Duration::from_secs(300);
+const SERVER_PORT: u16 = 7803;
+const GRADIENTS: (f64, f64) = (60.0, 4000.0);
+
+/// Who brings gradients together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// A server that applies each gradient as it comes.
+    Server,
+    /// The switch, which sums as many as there are workers.
+    Switch,
+}
+
+impl Method {
+    /// The server first, by which the switch is measured.
+    pub const ALL: [Self; 2] = [Self::Server, Self::Switch];
+
+    /// For people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Server => "asynchronous parameter server",
+            Self::Switch => "iswitchd, raw ports, asynchronous",
+        }
+    }
+}
+
+/// One run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AsyncRun {
+    /// Updates of the model, and the gradients in them, in so many seconds.
+    pub updates: f64,
+    /// Gradients that went into the model.
+    pub gradients: f64,
+    /// How long that took.
+    pub seconds: f64,
+    /// Gradients by the updates that the model was ahead when they were committed, 0 to S, over all workers.
+    pub staleness: Vec<u64>,
+    /// The same when they were applied. With the server that is the same moment.
+    pub at_update: Vec<u64>,
+    /// Gradients that were too stale.
+    pub skipped: u64,
+}
+
+impl AsyncRun {
+    fn of(lines: &[Value]) -> Self {
+        let first = &lines[0];
+        let number = |field: &str| first[field].as_f64().unwrap_or_else(|| panic!("no {field} in {first}"));
+        let staleness = sum(lines, "staleness");
+        let inclusion = sum(lines, "inclusion");
+        Self {
+            updates: number("updates"),
+            gradients: number("gradients"),
+            seconds: number("seconds"),
+            at_update: if inclusion.is_empty() { staleness.clone() } else { inclusion },
+            staleness,
+            skipped: lines.iter().filter_map(|line| line["skipped"].as_u64()).sum(),
+        }
+    }
+
+    fn us_per_gradient(&self) -> f64 {
+        1e6 * self.seconds / self.gradients
+    }
+
+    fn us_per_update(&self) -> f64 {
+        1e6 * self.seconds / self.updates
+    }
+}
+
+/// Adds up histograms of several workers.
+fn sum(lines: &[Value], field: &str) -> Vec<u64> {
+    let mut total = Vec::new();
+    for counts in lines.iter().filter_map(|line| line[field].as_array()) {
+        total.resize(total.len().max(counts.len()), 0);
+        for (total, count) in total.iter_mut().zip(counts) {
+            *total += count.as_u64().unwrap_or_default();
+        }
+    }
+    while total.last() == Some(&0) && total.len() > STALENESS_BOUND as usize + 1 {
+        total.pop();
+    }
+    total
+}
+
+fn mean(histogram: &[u64]) -> f64 {
+    let weighted: f64 = (0_u32..).zip(histogram).map(|(stale, count)| f64::from(stale) * *count as f64).sum();
+    weighted / histogram.iter().sum::<u64>().max(1) as f64
+}
+
+/// What was measured of one scene.
+#[derive(Clone, Debug)]
+pub struct AsyncReplay {
+    /// What was replayed.
+    pub scene: Scene,
+    /// What the links were like.
+    pub links: Links,
+    /// Between how many workers.
+    pub workers: usize,
+    /// Runs of the methods, turn by turn.
+    pub rows: Vec<(Method, Vec<AsyncRun>)>,
+}
+
+/// Both methods in turns, each for about so many seconds.
+///
+/// # Panics
+/// If a run fails, or links have no rate.
+pub fn measure(
+    scene: Scene,
+    network: &Network,
+    turns: usize,
+    seconds: f64,
+    progress: &dyn Fn(&str),
+) -> AsyncReplay {
+    let workers = network.worker_count();
+    let rate = network.links().rate.expect("links of a replay are shaped");
+    let wire_s = rate.seconds_for(f64::from(scene.model.floats) * size_of::<f32>() as f64);
+    let compute = scene.compute * scene.stretch;
+    let per_gradient_s = (compute.as_secs_f64() / workers as f64).max(wire_s);
+    let gradients = (seconds / per_gradient_s).clamp(GRADIENTS.0, GRADIENTS.1) as u64;
+    let mut rows: Vec<_> = Method::ALL.map(|method| (method, Vec::new())).to_vec();
+    for turn in 0..turns {
+        for place in 0..rows.len() {
+            let at = (place + turn) % rows.len();
+            let (method, runs) = &mut rows[at];
+            progress(&format!("{}, turn {} of {turns}: {}", scene.model.name, turn + 1, method.name()));
+            let job = Job { network, floats: scene.model.floats, compute, gradients };
+            runs.push(match method {
+                Method::Server => job.with_server(),
+                Method::Switch => job.with_switch(),
+            });
+        }
+    }
+    AsyncReplay { scene, links: network.links(), workers, rows }
+}
+
+struct Job<'a> {
+    network: &'a Network,
+    floats: u32,
+    compute: Duration,
+    gradients: u64,
+}
+
+impl Job<'_> {
+    fn arguments(&self) -> Vec<String> {
+        let Self { network, floats, compute, gradients } = self;
+        let all = format!(
+            "--workers {} --floats {floats} --compute-us {} --gradients {gradients} --staleness {STALENESS_BOUND}",
+            network.worker_count(),
+            compute.as_micros()
+        );
+        all.split_whitespace().map(str::to_owned).collect()
+    }
+
+    fn workers(&self, at: impl Fn(usize) -> [String; 2]) -> Vec<Value> {
+        let spawn = |rank: usize| {
+            let mut command = self.network.workers()[rank].command(binaries::async_times());
+            command.args(self.arguments()).args(at(rank)).args(["--rank", &rank.to_string()]);
+            Process::spawn(&format!("worker {rank}"), &mut command)
+        };
+        let processes: Vec<_> = (0..self.network.worker_count()).map(spawn).collect();
+        processes.into_iter().map(|process| last_json(&process.wait_success(TIMEOUT))).collect()
+    }
+
+    fn with_server(&self) -> AsyncRun {
+        let address = format!("{}:{SERVER_PORT}", self.network.server_address());
+        let mut command = self.network.server().command(binaries::async_times());
+        command.args(self.arguments()).args(["--serve", &address]);
+        let mut server = Process::spawn("parameter server", &mut command);
+        server.wait_for("ready: ", SOON);
+        self.workers(|_| ["--server".to_owned(), address.clone()]);
+        AsyncRun::of(&[last_json(&server.wait_success(TIMEOUT))])
+    }
+
+    fn with_switch(&self) -> AsyncRun {
+        let daemons = self.network.start_switches(PortKind::Raw);
+        let lines = self.workers(|rank| ["--switch".to_owned(), self.network.switch_of(rank).to_string()]);
+        daemons.into_iter().rev().for_each(|daemon| drop(daemon.stop()));
+        let is_same = lines.iter().all(|line| line["digest"] == lines[0]["digest"]);
+        assert!(is_same, "the models of the workers differ: {lines:?}");
+        AsyncRun::of(&lines)
+    }
+}
+
+fn last_json(output: &str) -> Value {
+    serde_json::from_str(output.lines().last().unwrap_or_default()).expect("a JSON line")
+}
+
+impl AsyncReplay {
+    /// Time per gradient in the model, server over switch, turn by turn.
+    pub fn speed_up(&self, runs: &[AsyncRun]) -> Spread {
+        let (_, server) = &self.rows[0];
+        Spread::of(
+            runs.iter().zip(server).map(|(run, server)| server.us_per_gradient() / run.us_per_gradient()),
+        )
+    }
+
+    /// What was replayed.
+    pub fn title(&self) -> String {
+        let Scene { model, origin, stretch, .. } = self.scene;
+        let stretched =
+            if stretch > 1 { format!(", computation {stretch} times as long") } else { String::new() };
+        let links = self.links.text();
+        format!(
+            "{}, asynchronous, S = {STALENESS_BOUND}, {} computation, {} workers, {links}{stretched}",
+            model.name,
+            origin.name(),
+            self.workers
+        )
+    }
+
+    /// For the name of a file.
+    pub fn slug(&self) -> String {
+        let Scene { model, origin, .. } = self.scene;
+        format!("study-async-{}-{}-{}", model.name.to_lowercase(), origin.slug(), self.links.slug())
+    }
+
+    /// For people, as Markdown.
+    pub fn text(&self) -> String {
+        let mut text = format!("### {}\n\n", self.title());
+        text += "| | updates/s | gradients/s | ms per gradient in the model | mean staleness when committed | when \
+                 applied | 0, 1, 2, 3 and more updates stale when applied | too stale | speed-up per gradient |\n\
+                 |---|---|---|---|---|---|---|---|---|\n";
+        for (method, runs) in &self.rows {
+            let per = |value: fn(&AsyncRun) -> f64| Spread::of(runs.iter().map(value));
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {} | {:.2} | {:.2} | {} | {:.1} % | {} |",
+                method.name(),
+                per(|run| run.updates / run.seconds).text(1),
+                per(|run| run.gradients / run.seconds).text(1),
+                per(AsyncRun::us_per_gradient).scaled(1e-3).text(3),
+                per(|run| mean(&run.staleness)).median,
+                per(|run| mean(&run.at_update)).median,
+                shares(runs),
+                per(|run| 100.0 * run.skipped as f64 / (run.skipped as f64 + run.gradients)).median,
+                self.speed_up(runs).text(2),
+            );
+        }
+        let _ = writeln!(
+            text,
+            "\nThe paper's speed-up from start to the same return, fewer iterations included, on its machines: {:.2}.",
+            self.scene.model.async_speed_up
+        );
+        text
+    }
+
+    /// For programs.
+    pub fn json(&self) -> Value {
+        let row = |(method, runs): &(Method, Vec<AsyncRun>)| {
+            let of = |value: fn(&AsyncRun) -> f64| Spread::of(runs.iter().map(value)).json();
+            json!({
+                "method": method.name(), "updates_s": of(|run| run.updates / run.seconds),
+                "gradients_s": of(|run| run.gradients / run.seconds),
+                "us_per_gradient": of(AsyncRun::us_per_gradient), "us_per_update": of(AsyncRun::us_per_update),
+                "staleness": of(|run| mean(&run.staleness)), "staleness_at_update": of(|run| mean(&run.at_update)),
+                "histogram": runs.iter().map(|run| run.staleness.clone()).collect::<Vec<_>>(),
+                "histogram_at_update": runs.iter().map(|run| run.at_update.clone()).collect::<Vec<_>>(),
+                "skipped": runs.iter().map(|run| run.skipped).collect::<Vec<_>>(),
+                "speed_up_per_gradient": self.speed_up(runs).json(),
+            })
+        };
+        json!({
+            "part": "replay-async", "model": self.scene.model.name, "floats": self.scene.model.floats,
+            "computation": self.scene.origin.slug(), "compute_us": self.scene.compute.as_secs_f64() * 1e6,
+            "stretch": self.scene.stretch, "workers": self.workers, "staleness_bound": STALENESS_BOUND,
+            "bits_per_s": self.links.rate.map(|rate| rate.bits_per_s),
+            "paper_speed_up": self.scene.model.async_speed_up,
+            "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
+        })
+    }
+
+    /// One bar for each method: the time per gradient.
+    pub fn bars(&self) -> Vec<Bar> {
+        let bar = |(method, runs): &(Method, Vec<AsyncRun>)| Bar {
+            name: method.name().to_owned(),
+            first_us: 0.0,
+            end_us: Spread::of(runs.iter().map(AsyncRun::us_per_gradient)),
+            is_switch: *method == Method::Switch,
+        };
+        self.rows.iter().map(bar).collect()
+    }
+}
+
+/// Parts of all gradients of all runs, in percent.
+fn shares(runs: &[AsyncRun]) -> String {
+    let mut counts = [0_u64; STALENESS_BOUND as usize + 1];
+    for (stale, count) in runs.iter().flat_map(|run| run.at_update.iter().enumerate()) {
+        counts[stale.min(STALENESS_BOUND as usize)] += count;
+    }
+    let total = counts.iter().sum::<u64>().max(1) as f64;
+    counts.map(|count| format!("{:.0} %", 100.0 * count as f64 / total)).join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::paper::Model;
+    use super::super::replay::Origin;
+    use super::*;
+
+    #[test]
+    fn histograms_of_all_workers_count() {
+        let lines = [
+            json!({ "updates": 10, "gradients": 40, "seconds": 2.0, "skipped": 1,
+                    "staleness": [1, 2, 0, 0], "inclusion": [0, 1, 2, 0, 0, 0] }),
+            json!({ "updates": 10, "gradients": 40, "seconds": 2.0, "skipped": 2,
+                    "staleness": [3, 0, 0, 0], "inclusion": [0, 3, 0, 0, 1, 0] }),
+        ];
+        let run = AsyncRun::of(&lines);
+        assert_eq!(
+            (run.staleness.as_slice(), run.at_update.as_slice()),
+            (&[4, 2, 0, 0][..], &[0, 4, 2, 0, 1][..])
+        );
+        assert_eq!((run.skipped, run.us_per_gradient(), run.us_per_update()), (3, 5e4, 2e5));
+        assert_eq!((mean(&run.staleness), mean(&[])), (1.0 / 3.0, 0.0));
+        assert_eq!(shares(&[run]), "0 %, 57 %, 29 %, 14 %");
+        let of_server = AsyncRun::of(
+            &lines[..1]
+                .iter()
+                .cloned()
+                .map(|mut line| {
+                    line.as_object_mut().unwrap().remove("inclusion");
+                    line
+                })
+                .collect::<Vec<_>>(),
+        );
+        assert_eq!(of_server.at_update, [1, 2, 0, 0]);
+    }
+
+    #[test]
+    fn speed_ups_are_per_gradient() {
+        let run = |gradients| AsyncRun { updates: 10.0, gradients, seconds: 1.0, ..AsyncRun::default() };
+        let scene = Scene {
+            model: Model::named("A2C").unwrap(),
+            origin: Origin::Paper,
+            compute: Duration::from_millis(14),
+            stretch: 1,
+        };
+        let rows = vec![(Method::Server, vec![run(10.0)]), (Method::Switch, vec![run(25.0)])];
+        let replay = AsyncReplay { scene, links: Links::default(), workers: 4, rows };
+        assert_eq!(replay.speed_up(&replay.rows[1].1).median, 2.5);
+        assert!(replay.text().contains("| 40.000 (40.000 to 40.000) |"), "{}", replay.text());
+        assert_eq!(replay.json()["rows"][0]["us_per_gradient"]["median"], 1e5);
+    }
+}

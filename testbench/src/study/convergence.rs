@@ -1,0 +1,314 @@
+//! Real training to a real return: how many updates it takes without waiting, and that with waiting all methods learn
+//! the same.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::paper::STALENESS_BOUND;
+use super::tasks::{Method, Task};
+use crate::binaries;
+use crate::process::{Process, command};
+use crate::scratch;
+use crate::spread::Spread;
+
+const TIMEOUT: Duration = Duration::from_secs(3600);
+/// How far two curves may lie apart to count as the same, in parts of the return.
+const SAME: f64 = 0.01;
+
+/// A point of a learning curve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Environment steps over all workers.
+    pub steps: f64,
+    /// Seconds since the beginning.
+    pub seconds: f64,
+    /// Part of the run's updates until then: rows of the file come after equally many updates each.
+    pub part: f64,
+    /// Mean return of the last 100 episodes.
+    pub mean_return: f64,
+}
+
+/// What one run came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Training {
+    /// Seed of the run.
+    pub seed: u64,
+    /// The curve.
+    pub points: Vec<Point>,
+    /// Updates of the whole run.
+    pub updates: f64,
+    /// Environment steps of the whole run.
+    pub steps: f64,
+    /// Mean return at the end.
+    pub final_return: Option<f64>,
+    /// Mean staleness when committed, in updates; of an asynchronous run.
+    pub staleness: Option<f64>,
+}
+
+/// Where a run first had the return of its task.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reached {
+    /// Updates until then.
+    pub updates: f64,
+    /// Environment steps until then.
+    pub steps: f64,
+    /// Seconds until then.
+    pub seconds: f64,
+}
+
+impl Training {
+    /// Where the return was first had.
+    pub fn reached(&self, threshold: f64) -> Option<Reached> {
+        let Point { steps, seconds, part, .. } =
+            self.points.iter().find(|point| point.mean_return >= threshold).copied()?;
+        Some(Reached { updates: self.updates * part, steps, seconds })
+    }
+
+    /// The steps from which on this curve lies further from another one than [`SAME`].
+    pub fn same_until(&self, other: &Self) -> f64 {
+        let parted = self.points.iter().zip(&other.points).find(|(a, b)| {
+            a.steps != b.steps || (a.mean_return - b.mean_return).abs() > SAME * a.mean_return.abs().max(1.0)
+        });
+        let shorter = self.steps.min(other.steps);
+        parted.map_or(shorter, |(a, _)| a.steps)
+    }
+
+    /// Mean over the curve.
+    pub fn mean_return(&self) -> f64 {
+        self.points.iter().map(|point| point.mean_return).sum::<f64>() / self.points.len().max(1) as f64
+    }
+}
+
+/// Reads `progress.csv`: columns `step`, `charts/mean_return_100` and `charts/SPS`; rows without episodes are left out.
+///
+/// # Errors
+/// What is missing.
+pub fn read_curve(csv: &str) -> Result<Vec<Point>, String> {
+    let mut lines = csv.lines();
+    let header: Vec<_> = lines.next().unwrap_or_default().split(',').collect();
+    let column = |name: &str| {
+        header
+            .iter()
+            .position(|column| *column == name)
+            .ok_or_else(|| format!("no column {name} in {header:?}"))
+    };
+    let (step, mean, speed) = (column("step")?, column("charts/mean_return_100")?, column("charts/SPS")?);
+    let (mut points, mut before, mut seconds) = (Vec::new(), 0.0, 0.0);
+    let rows = lines.clone().count() as f64;
+    for (row, line) in lines.enumerate() {
+        let cells: Vec<_> = line.split(',').collect();
+        let number = |at: usize| cells.get(at).and_then(|cell| cell.parse::<f64>().ok());
+        let (Some(steps), Some(speed)) = (number(step), number(speed)) else {
+            return Err(format!("no numbers in {line:?}"));
+        };
+        seconds += if speed > 0.0 { (steps - before) / speed } else { 0.0 };
+        before = steps;
+        if let Some(mean_return) = number(mean) {
+            points.push(Point { steps, seconds, part: (row + 1) as f64 / rows, mean_return });
+        }
+    }
+    Ok(points)
+}
+
+/// One run of `iswitch train` in a directory that is gone afterwards.
+///
+/// # Panics
+/// If it fails.
+pub fn train(task: Task, method: Method, workers: usize, seed: u64, steps: Option<u64>) -> Training {
+    let directory = scratch::directory();
+    let out = directory.path().join("run");
+    let mut command = command(binaries::iswitch());
+    command.args([
+        "train",
+        task.algorithm,
+        "--env",
+        task.env,
+        "--json",
+        "--quiet",
+        "--checkpoint-every",
+        "0",
+    ]);
+    command.args(["--seed", &seed.to_string()]).arg("--out").arg(&out);
+    let workers = if method.aggregator == "local" { 1 } else { workers };
+    command.args(["--workers", &workers.to_string(), "--aggregator", method.aggregator]);
+    if method.is_async {
+        command.args(["--async", "--staleness", &STALENESS_BOUND.to_string()]);
+    }
+    if let Some(steps) = steps {
+        command.args(["--steps", &steps.to_string()]);
+    }
+    let name = format!("iswitch train {} by {}", task.algorithm, method.name());
+    let printed = Process::spawn(&name, &mut command).wait_success(TIMEOUT);
+    read_training(&printed, &out, seed).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn read_training(printed: &str, out: &Path, seed: u64) -> Result<Training, String> {
+    let result: Value = serde_json::from_str(printed.lines().last().unwrap_or_default())
+        .map_err(|error| format!("{error} in {printed:?}"))?;
+    let csv = std::fs::read_to_string(out.join("progress.csv")).map_err(|error| error.to_string())?;
+    let number = |field: &str| result[field].as_f64().ok_or_else(|| format!("no {field} in {result}"));
+    let staleness = result["staleness"].as_array().map(|counts| {
+        let counts: Vec<_> = counts.iter().filter_map(Value::as_f64).collect();
+        let weighted: f64 = (0_u32..).zip(&counts).map(|(stale, count)| f64::from(stale) * count).sum();
+        weighted / counts.iter().sum::<f64>().max(1.0)
+    });
+    Ok(Training {
+        seed,
+        points: read_curve(&csv)?,
+        updates: number("iterations")?,
+        steps: number("steps")?,
+        final_return: result["final_return"].as_f64(),
+        staleness,
+    })
+}
+
+/// All runs of one task.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// What was trained.
+    pub task: Task,
+    /// By how many workers.
+    pub workers: usize,
+    /// Runs of each method, by seed.
+    pub rows: Vec<(Method, Vec<Training>)>,
+}
+
+impl Comparison {
+    /// Medians over the seeds that came to the return of the task; nothing if none did.
+    fn reached(&self, trainings: &[Training], value: fn(&Reached) -> f64) -> Option<Spread> {
+        let values: Vec<_> = trainings
+            .iter()
+            .filter_map(|training| training.reached(self.task.threshold))
+            .map(|reached| value(&reached))
+            .collect();
+        (!values.is_empty()).then(|| Spread::of(values.into_iter()))
+    }
+
+    /// For people, as Markdown.
+    pub fn text(&self) -> String {
+        let Task { algorithm, env, threshold } = self.task;
+        let mut text = format!(
+            "### {} on {env} to a mean return of {threshold}, {} workers (real)\n\n| | seeds that reached it | updates \
+             until then | environment steps | seconds | mean staleness | mean return over the run | at its end | same \
+             curve as the first row until step |\n|---|---|---|---|---|---|---|---|---|\n",
+            algorithm.to_uppercase(),
+            self.workers
+        );
+        for (method, trainings) in &self.rows {
+            let cell = |value: fn(&Reached) -> f64, digits: usize| {
+                self.reached(trainings, value)
+                    .map_or_else(|| "never".to_owned(), |spread| spread.text(digits))
+            };
+            let reached = trainings.iter().filter(|it| it.reached(threshold).is_some()).count();
+            let over = |values: Vec<f64>, digits: usize| {
+                if values.is_empty() { String::new() } else { Spread::of(values.into_iter()).text(digits) }
+            };
+            let _ = writeln!(
+                text,
+                "| {} | {reached} of {} | {} | {} | {} | {} | {} | {} | {} |",
+                method.name(),
+                trainings.len(),
+                cell(|reached| reached.updates, 0),
+                cell(|reached| reached.steps, 0),
+                cell(|reached| reached.seconds, 1),
+                over(trainings.iter().filter_map(|it| it.staleness).collect(), 2),
+                over(trainings.iter().map(Training::mean_return).collect(), 1),
+                over(trainings.iter().filter_map(|it| it.final_return).collect(), 1),
+                if method.is_async { String::new() } else { over(self.same_until(trainings), 0) },
+            );
+        }
+        text
+    }
+
+    fn same_until(&self, trainings: &[Training]) -> Vec<f64> {
+        let (_, first) = &self.rows[0];
+        trainings.iter().zip(first).map(|(training, first)| first.same_until(training)).collect()
+    }
+
+    /// For programs.
+    pub fn json(&self) -> Value {
+        let run = |training: &Training| {
+            let reached = training.reached(self.task.threshold);
+            json!({
+                "seed": training.seed, "updates": training.updates, "steps": training.steps,
+                "final_return": training.final_return, "mean_return": training.mean_return(),
+                "staleness": training.staleness,
+                "reached": reached.map(|it| json!({
+                    "updates": it.updates, "steps": it.steps, "seconds": it.seconds,
+                })),
+            })
+        };
+        let row = |(method, trainings): &(Method, Vec<Training>)| json!({ "method": method.name(), "runs": trainings.iter().map(run).collect::<Vec<_>>() });
+        json!({
+            "part": "convergence", "algorithm": self.task.algorithm, "environment": self.task.env,
+            "threshold": self.task.threshold, "workers": self.workers,
+            "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tasks::TASKS;
+    use super::*;
+
+    const CSV: &str = "step,charts/episodic_return,charts/mean_return_100,charts/SPS\n\
+                       100,,,50\n200,9,9,100\n300,21,20,100\n400,500,480,200\n500,1,490,100\n";
+
+    fn training() -> Training {
+        Training {
+            seed: 1,
+            points: read_curve(CSV).unwrap(),
+            updates: 300.0,
+            steps: 500.0,
+            final_return: Some(490.0),
+            staleness: None,
+        }
+    }
+
+    #[test]
+    fn curves_are_read() {
+        let points = read_curve(CSV).unwrap();
+        assert_eq!(points.len(), 4);
+        assert_eq!(points[2], Point { steps: 400.0, seconds: 4.5, part: 0.8, mean_return: 480.0 });
+        assert!(read_curve("step,charts/SPS\n").unwrap_err().contains("charts/mean_return_100"));
+        assert!(read_curve("step,charts/mean_return_100,charts/SPS\nx,1,2\n").is_err());
+    }
+
+    #[test]
+    fn the_first_time_counts() {
+        let training = training();
+        let reached = training.reached(475.0).unwrap();
+        assert_eq!(reached, Reached { updates: 240.0, steps: 400.0, seconds: 4.5 });
+        assert_eq!(training.reached(495.0), None);
+    }
+
+    #[test]
+    fn curves_that_part_are_found() {
+        let first = training();
+        let mut other = training();
+        assert_eq!(first.same_until(&other), 500.0);
+        other.points[2].mean_return = 484.0;
+        assert_eq!(first.same_until(&other), 500.0, "within one percent");
+        other.points[2].mean_return = 400.0;
+        assert_eq!(first.same_until(&other), 400.0);
+    }
+
+    #[test]
+    fn who_never_reached_it_is_told() {
+        let mut never = training();
+        never.points.truncate(2);
+        let rows = vec![(Method::ASYNCHRONOUS[0], vec![never]), (Method::ASYNCHRONOUS[1], vec![training()])];
+        let comparison = Comparison { task: TASKS[0], workers: 4, rows };
+        let text = comparison.text();
+        assert!(
+            text.contains("| parameter server, asynchronous | 0 of 1 | never | never | never |"),
+            "{text}"
+        );
+        assert!(text.contains("| switch, asynchronous | 1 of 1 | 240 (240 to 240) |"), "{text}");
+        assert_eq!(comparison.json()["rows"][0]["runs"][0]["reached"], Value::Null);
+    }
+}

@@ -1,0 +1,233 @@
+//! Where the time of an iteration of this project's own algorithms goes: the paper's figure 4, in one process with one
+//! thread, with the paper's networks.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use iswitch::algorithms::TrainError;
+use iswitch::algorithms::a2c::A2cConfig;
+use iswitch::algorithms::ddpg::DdpgConfig;
+use iswitch::algorithms::dqn::DqnConfig;
+use iswitch::algorithms::environments::EnvFactory;
+use iswitch::algorithms::phases::Phase;
+use iswitch::algorithms::ppo::PpoConfig;
+use iswitch::algorithms::trainer::{Algorithm, Mode, Place, Trainer};
+use iswitch::{Loopback, env};
+use serde_json::{Value, json};
+
+use super::images::Images;
+use super::paper::{MODELS, Model};
+use super::stopwatch::{Seconds, Stopwatch};
+use crate::spread::Spread;
+
+/// Transitions that are kept: of images enough to draw from, and not gigabytes.
+const BUFFER: usize = 4_000;
+/// Environment steps before learning begins.
+const LEARNING_STARTS: u64 = 500;
+
+/// One turn of one algorithm.
+#[derive(Clone, Copy, Debug)]
+pub struct SplitRun {
+    /// Seconds of each phase, and of what is in none.
+    pub seconds: Seconds,
+    /// Gradients in that time.
+    pub iterations: u64,
+}
+
+impl SplitRun {
+    fn us(&self, phase: usize) -> f64 {
+        1e6 * self.seconds[phase] / self.iterations.max(1) as f64
+    }
+
+    fn total_us(&self) -> f64 {
+        (0..self.seconds.len()).map(|phase| self.us(phase)).sum()
+    }
+
+    /// All but the aggregation, which in one process is nothing.
+    fn compute_us(&self) -> f64 {
+        let aggregation = Phase::ALL.iter().position(|phase| *phase == Phase::Aggregation);
+        self.total_us() - aggregation.map_or(0.0, |phase| self.us(phase))
+    }
+}
+
+/// What was measured of one algorithm.
+#[derive(Clone, Debug)]
+pub struct Split {
+    /// Whose network it is.
+    pub model: Model,
+    /// The environment.
+    pub env: String,
+    /// Floats of the network here.
+    pub floats: usize,
+    /// Workers that the batch is divided over; the times are those of one of them.
+    pub workers: usize,
+    /// Turn by turn.
+    pub runs: Vec<SplitRun>,
+}
+
+impl Split {
+    /// Local computation of an iteration.
+    pub fn compute(&self) -> Duration {
+        Duration::from_secs_f64(Spread::of(self.runs.iter().map(SplitRun::compute_us)).median * 1e-6)
+    }
+
+    /// For programs.
+    pub fn json(&self) -> Value {
+        let of = |at: usize| Spread::of(self.runs.iter().map(|run| run.us(at))).json();
+        let phases: serde_json::Map<_, _> = Phase::ALL
+            .iter()
+            .map(|phase| phase.name())
+            .chain(["other"])
+            .enumerate()
+            .map(|(at, name)| (name.to_owned(), of(at)))
+            .collect();
+        json!({
+            "part": "split", "model": self.model.name, "environment": self.env, "floats": self.floats,
+            "workers": self.workers, "us": phases,
+            "compute_us": Spread::of(self.runs.iter().map(SplitRun::compute_us)).json(),
+            "iterations": self.runs.iter().map(|run| run.iterations).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// All four, each for so many seconds in each turn.
+///
+/// # Errors
+/// If an environment fails.
+pub fn measure(
+    workers: usize,
+    turns: usize,
+    seconds: f64,
+    progress: &dyn Fn(&str),
+) -> Result<Vec<Split>, TrainError> {
+    let mut splits: Vec<Split> = Vec::new();
+    for turn in 0..turns {
+        for (at, model) in MODELS.into_iter().enumerate() {
+            progress(&format!("turn {} of {turns}: {}", turn + 1, model.name));
+            let split = measure_model(model, workers, seconds)?;
+            match splits.get_mut(at) {
+                Some(before) => before.runs.extend(split.runs),
+                None => splits.push(split),
+            }
+        }
+    }
+    Ok(splits)
+}
+
+fn measure_model(model: Model, workers: usize, seconds: f64) -> Result<Split, TrainError> {
+    let images: &EnvFactory =
+        &|count| Ok((0..count).map(|_| Box::new(Images::default()) as Box<dyn env::Environment>).collect());
+    match model.name {
+        "PPO" => {
+            let id = first_that_works(["Hopper-v5", "PlanarHopper-v0"]);
+            measure_config(model, PpoConfig::preset(id), (workers, seconds), &|count| {
+                env::make_vector(id, count)
+            })
+        }
+        "DDPG" => {
+            let id = first_that_works(["HalfCheetah-v5", "Pendulum-v1"]);
+            let config = DdpgConfig { learning_starts: LEARNING_STARTS, ..DdpgConfig::preset(id) };
+            measure_config(model, config, (workers, seconds), &|count| env::make_vector(id, count))
+        }
+        "A2C" => measure_config(model, A2cConfig::preset("images"), (workers, seconds), images),
+        _ => {
+            let config = DqnConfig {
+                buffer_size: BUFFER,
+                learning_starts: LEARNING_STARTS,
+                ..DqnConfig::preset("images")
+            };
+            measure_config(model, config, (workers, seconds), images)
+        }
+    }
+}
+
+/// The first needs a library that may be missing.
+fn first_that_works([first, second]: [&'static str; 2]) -> &'static str {
+    if env::make(first).is_ok() { first } else { second }
+}
+
+fn measure_config<A: Algorithm>(
+    model: Model,
+    config: A,
+    (workers, seconds): (usize, f64),
+    factory: &EnvFactory,
+) -> Result<Split, TrainError> {
+    let spec = factory(1)?[0].spec().clone();
+    let aggregator = Box::new(Loopback::alone(config.vector_len(&spec, Mode::Synchronous)?));
+    let mut trainer = config.trainer(Place { rank: 0, workers }, factory, aggregator)?;
+    let stopwatch = Stopwatch::default();
+    let run = stopwatch.hearing(|| time(trainer.as_mut(), &stopwatch, seconds))?;
+    let floats = trainer.aggregator().gradient_len();
+    Ok(Split { model, env: spec.id.to_string(), floats, workers, runs: vec![run] })
+}
+
+fn time(trainer: &mut dyn Trainer, stopwatch: &Stopwatch, seconds: f64) -> Result<SplitRun, TrainError> {
+    trainer.advance()?;
+    let before = trainer.progress().iterations;
+    stopwatch.restart();
+    let begin = Instant::now();
+    while begin.elapsed().as_secs_f64() < seconds && !trainer.progress().finished {
+        trainer.advance()?;
+    }
+    Ok(SplitRun { seconds: stopwatch.seconds(), iterations: trainer.progress().iterations - before })
+}
+
+/// All of them, as Markdown.
+pub fn text(splits: &[Split]) -> String {
+    let workers = splits.first().map_or(0, |split| split.workers);
+    let mut text = format!(
+        "### An iteration of this project's own algorithms, microseconds; one thread, one worker's share of {workers} (real)\n\n\
+         | | environment | floats"
+    );
+    for phase in Phase::ALL.iter().filter(|phase| **phase != Phase::Aggregation) {
+        let _ = write!(text, " | {}", phase.name());
+    }
+    let _ = writeln!(
+        text,
+        " | other | all, but aggregation |\n|---|---|---|{}",
+        "---|".repeat(Phase::ALL.len() + 1)
+    );
+    for split in splits {
+        let _ = write!(text, "| {} | {} | {}", split.model.name, split.env, split.floats);
+        for (at, phase) in Phase::ALL.iter().map(Some).chain([None]).enumerate() {
+            if phase != Some(&Phase::Aggregation) {
+                let _ = write!(text, " | {:.1}", Spread::of(split.runs.iter().map(|run| run.us(at))).median);
+            }
+        }
+        let all = Spread::of(split.runs.iter().map(SplitRun::compute_us));
+        let _ = writeln!(text, " | {} |", all.text(0));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases_add_up_to_iterations() {
+        let split = measure_model(Model::named("PPO").unwrap(), 4, 0.05).unwrap();
+        let run = split.runs[0];
+        assert!(run.iterations > 0 && run.seconds.iter().sum::<f64>() >= 0.05, "{run:?}");
+        for phase in
+            [Phase::Act, Phase::Environment, Phase::Sample, Phase::Forward, Phase::Backward, Phase::Update]
+        {
+            let at = Phase::ALL.iter().position(|other| *other == phase).unwrap();
+            assert!(run.seconds[at] > 0.0, "{phase:?} was not heard: {run:?}");
+        }
+        assert!(split.compute() > Duration::ZERO && run.compute_us() <= run.total_us());
+        let text = text(&[split]);
+        assert!(
+            text.contains("| act | environment | sample | forward | backward | update | other |"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn images_train_the_papers_networks() {
+        for (name, floats) in [("DQN", 1_687_206), ("A2C", 866_439)] {
+            let split = measure_model(Model::named(name).unwrap(), 4, 0.0).unwrap();
+            assert!((floats..floats + 20).contains(&split.floats), "{split:?}");
+        }
+    }
+}

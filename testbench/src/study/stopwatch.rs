@@ -1,0 +1,127 @@
+//! Hears the phases of an iteration ([`iswitch::algorithms::phases`]) and adds up their times, in one thread.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use iswitch::algorithms::phases::{Phase, TARGET};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+/// Seconds of each phase, in the order of [`Phase::ALL`], and of what is in none.
+pub type Seconds = [f64; Phase::ALL.len() + 1];
+
+/// A clock that the phases of the calling thread switch. Copies are the same clock.
+#[derive(Clone, Debug)]
+pub struct Stopwatch(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    /// Phases inside one another; the innermost counts.
+    open: Vec<usize>,
+    since: Instant,
+    times: [Duration; Phase::ALL.len() + 1],
+}
+
+impl State {
+    /// What has passed since the last change belongs to the innermost phase.
+    fn charge(&mut self) {
+        let now = Instant::now();
+        let place = self.open.last().copied().unwrap_or(Phase::ALL.len());
+        self.times[place] += now - self.since;
+        self.since = now;
+    }
+}
+
+impl Default for Stopwatch {
+    fn default() -> Self {
+        let times = [Duration::ZERO; Phase::ALL.len() + 1];
+        Self(Arc::new(Mutex::new(State { open: Vec::new(), since: Instant::now(), times })))
+    }
+}
+
+impl Stopwatch {
+    /// Hears what `work` does in this thread.
+    pub fn hearing<T>(&self, work: impl FnOnce() -> T) -> T {
+        tracing::subscriber::with_default(self.clone(), work)
+    }
+
+    /// Begins anew.
+    pub fn restart(&self) {
+        let mut state = self.lock();
+        state.times.fill(Duration::ZERO);
+        state.since = Instant::now();
+    }
+
+    /// What has been counted since the last restart.
+    pub fn seconds(&self) -> Seconds {
+        let mut state = self.lock();
+        state.charge();
+        state.times.map(|time| time.as_secs_f64())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Subscriber for Stopwatch {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == TARGET
+    }
+
+    /// Spans of a phase need no names of their own.
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        let name = span.metadata().name();
+        let place = Phase::ALL.iter().position(|phase| phase.name() == name).unwrap_or(Phase::ALL.len());
+        Id::from_u64(place as u64 + 1)
+    }
+
+    fn enter(&self, span: &Id) {
+        let mut state = self.lock();
+        state.charge();
+        state.open.push(span.into_u64() as usize - 1);
+    }
+
+    fn exit(&self, _span: &Id) {
+        let mut state = self.lock();
+        state.charge();
+        state.open.pop();
+    }
+
+    fn record(&self, _span: &Id, _values: &Record<'_>) {}
+
+    fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
+
+    fn event(&self, _event: &Event<'_>) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_innermost_phase_counts() {
+        let nap = || std::thread::sleep(Duration::from_millis(3));
+        let stopwatch = Stopwatch::default();
+        stopwatch.hearing(|| {
+            nap();
+            stopwatch.restart();
+            let act = tracing::trace_span!(target: TARGET, "act").entered();
+            nap();
+            tracing::trace_span!(target: TARGET, "environment").in_scope(nap);
+            tracing::trace_span!("environment").in_scope(nap);
+            drop(act);
+        });
+        let seconds = stopwatch.seconds();
+        // Sleeping takes at least as long as it was asked for.
+        assert!(seconds[0] >= 0.006 && seconds[1] >= 0.003, "{seconds:?}");
+        assert!(seconds[2..7].iter().all(|seconds| *seconds == 0.0), "{seconds:?}");
+    }
+
+    #[test]
+    fn every_phase_is_heard() {
+        for phase in Phase::ALL {
+            assert_eq!(Phase::ALL.iter().filter(|other| other.name() == phase.name()).count(), 1);
+        }
+    }
+}
