@@ -220,7 +220,22 @@ impl Comparison {
                 if method.is_async { String::new() } else { over(self.same_until(trainings), 0) },
             );
         }
+        if let Some(ratio) = self.fewer_gradients() {
+            let _ = writeln!(
+                text,
+                "\nGradients until the return, the first row's over the second's: {ratio:.2}."
+            );
+        }
         text
+    }
+
+    /// Gradients until the return, parameter server over switch, where neither waits: steps, since each gradient is made
+    /// from as many.
+    fn fewer_gradients(&self) -> Option<f64> {
+        let [(server, of_server), (switch, of_switch)] = self.rows.as_slice() else { return None };
+        let steps = |trainings| Some(self.reached(trainings, |reached| reached.steps)?.median);
+        (server.is_async && switch.is_async).then_some(())?;
+        Some(steps(of_server)? / steps(of_switch)?)
     }
 
     fn same_until(&self, trainings: &[Training]) -> Vec<f64> {
@@ -245,6 +260,7 @@ impl Comparison {
         json!({
             "part": "convergence", "algorithm": self.task.algorithm, "environment": self.task.env,
             "threshold": self.task.threshold, "workers": self.workers,
+            "gradients_server_over_switch": self.fewer_gradients(),
             "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
         })
     }
@@ -310,5 +326,10 @@ mod tests {
         );
         assert!(text.contains("| switch, asynchronous | 1 of 1 | 240 (240 to 240) |"), "{text}");
         assert_eq!(comparison.json()["rows"][0]["runs"][0]["reached"], Value::Null);
+        assert_eq!(comparison.fewer_gradients(), None);
+        let mut later = training();
+        later.points.remove(2);
+        let rows = vec![(Method::ASYNCHRONOUS[0], vec![later]), comparison.rows[1].clone()];
+        assert_eq!(Comparison { rows, ..comparison }.fewer_gradients(), Some(1.25));
     }
 }

@@ -57,7 +57,7 @@ pub struct Split {
     pub model: Model,
     /// The environment.
     pub env: String,
-    /// Floats of the network here.
+    /// Floats in the vector that is summed.
     pub floats: usize,
     /// Workers that the batch is divided over; the times are those of one of them.
     pub workers: usize,
@@ -177,7 +177,7 @@ pub fn text(splits: &[Split]) -> String {
     let workers = splits.first().map_or(0, |split| split.workers);
     let mut text = format!(
         "### An iteration of this project's own algorithms, microseconds; one thread, one worker's share of {workers} (real)\n\n\
-         | | environment | floats"
+         | | environment | floats in the vector"
     );
     for phase in Phase::ALL.iter().filter(|phase| **phase != Phase::Aggregation) {
         let _ = write!(text, " | {}", phase.name());

@@ -164,7 +164,7 @@ fn positive(text: &str) -> Result<f64, String> {
 pub(crate) fn run(options: &Options) -> ExitCode {
     let result = match &options.part {
         Part::Replay(options) => replay(options),
-        Part::Split(options) => split_iterations(options).map(|_| ()),
+        Part::Split(options) => split_iterations(options),
         Part::Convergence(options) => {
             convergence(options);
             Ok(())
