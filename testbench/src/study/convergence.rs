@@ -191,7 +191,8 @@ impl Comparison {
     pub fn text(&self) -> String {
         let Task { algorithm, env, threshold } = self.task;
         let mut text = format!(
-            "### {} on {env} to a mean return of {threshold}, {} workers (real)\n\n| | seeds that reached it | updates \
+            "### {} on {env} to a mean return of {threshold}, {} workers (real)\n\n\
+             | | seeds that reached it | updates \
              until then | environment steps | seconds | mean staleness | mean return over the run | at its end | same \
              curve as the first row until step |\n|---|---|---|---|---|---|---|---|---|\n",
             algorithm.to_uppercase(),
@@ -223,19 +224,19 @@ impl Comparison {
         if let Some(ratio) = self.fewer_gradients() {
             let _ = writeln!(
                 text,
-                "\nGradients until the return, the first row's over the second's: {ratio:.2}."
+                "\nGradients in the model until the return, the first row's over the second's: {ratio:.2}."
             );
         }
         text
     }
 
-    /// Gradients until the return, parameter server over switch, where neither waits: steps, since each gradient is made
-    /// from as many.
+    /// Gradients in the model until the return, parameter server over switch, where neither waits: the server's updates
+    /// hold one, the switch's one of each worker.
     fn fewer_gradients(&self) -> Option<f64> {
         let [(server, of_server), (switch, of_switch)] = self.rows.as_slice() else { return None };
-        let steps = |trainings| Some(self.reached(trainings, |reached| reached.steps)?.median);
+        let updates = |trainings| Some(self.reached(trainings, |reached| reached.updates)?.median);
         (server.is_async && switch.is_async).then_some(())?;
-        Some(steps(of_server)? / steps(of_switch)?)
+        Some(updates(of_server)? / (updates(of_switch)? * self.workers as f64))
     }
 
     fn same_until(&self, trainings: &[Training]) -> Vec<f64> {
@@ -256,7 +257,10 @@ impl Comparison {
                 })),
             })
         };
-        let row = |(method, trainings): &(Method, Vec<Training>)| json!({ "method": method.name(), "runs": trainings.iter().map(run).collect::<Vec<_>>() });
+        let row = |(method, trainings): &(Method, Vec<Training>)| {
+            let runs: Vec<_> = trainings.iter().map(run).collect();
+            json!({ "method": method.name(), "runs": runs })
+        };
         json!({
             "part": "convergence", "algorithm": self.task.algorithm, "environment": self.task.env,
             "threshold": self.task.threshold, "workers": self.workers,
@@ -330,6 +334,6 @@ mod tests {
         let mut later = training();
         later.points.remove(2);
         let rows = vec![(Method::ASYNCHRONOUS[0], vec![later]), comparison.rows[1].clone()];
-        assert_eq!(Comparison { rows, ..comparison }.fewer_gradients(), Some(1.25));
+        assert_eq!(Comparison { rows, ..comparison }.fewer_gradients(), Some(300.0 / 960.0));
     }
 }

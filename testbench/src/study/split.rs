@@ -176,7 +176,8 @@ fn time(trainer: &mut dyn Trainer, stopwatch: &Stopwatch, seconds: f64) -> Resul
 pub fn text(splits: &[Split]) -> String {
     let workers = splits.first().map_or(0, |split| split.workers);
     let mut text = format!(
-        "### An iteration of this project's own algorithms, microseconds; one thread, one worker's share of {workers} (real)\n\n\
+        "### An iteration of this project's own algorithms, microseconds; one thread, one worker's share of {workers} \
+         (real)\n\n\
          | | environment | floats in the vector"
     );
     for phase in Phase::ALL.iter().filter(|phase| **phase != Phase::Aggregation) {

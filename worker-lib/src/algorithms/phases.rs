@@ -1,5 +1,5 @@
-//! Where the time of an iteration goes: spans of `tracing` around its parts, at level TRACE. They lie inside one another
-//! at most so that the inner one's time is not the outer one's. Without a subscriber that wants them one costs a load.
+//! Where the time of an iteration goes: spans of `tracing` around its parts, at level TRACE. Where one lies inside
+//! another its time is not the outer one's. Without a subscriber that wants them one costs a load.
 
 use tracing::Level;
 use tracing::span::EnteredSpan;

@@ -97,7 +97,10 @@ struct ReplayOptions {
 #[derive(Debug, Args)]
 struct SplitOptions {
     /// Workers that a batch is divided over; one of them is measured
-    #[arg(long, value_delimiter = ',', default_values_t = [4, 1], value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(
+        long, value_delimiter = ',', default_values_t = [4, 1],
+        value_parser = clap::value_parser!(u16).range(1..=64)
+    )]
     workers: Vec<u16>,
     /// Seconds of each algorithm in each turn
     #[arg(long, default_value_t = 5.0, value_parser = positive)]
@@ -139,7 +142,10 @@ enum Kind {
 #[derive(Debug, Args)]
 struct RackOptions {
     /// Workers, in racks of three, or of two if there are four
-    #[arg(long, value_delimiter = ',', default_values_t = [4, 6, 9, 12], value_parser = clap::value_parser!(u16).range(2..=24))]
+    #[arg(
+        long, value_delimiter = ',', default_values_t = [4, 6, 9, 12],
+        value_parser = clap::value_parser!(u16).range(2..=24)
+    )]
     workers: Vec<u16>,
     #[command(flatten)]
     replayed: Replayed,
