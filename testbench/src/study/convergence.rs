@@ -67,7 +67,7 @@ impl Training {
         Some(Reached { updates: self.updates * part, steps, seconds })
     }
 
-    /// The steps from which on this curve lies further from another one than [`SAME`].
+    /// The steps from which on this curve lies further from another one than a hundredth of its value.
     pub fn same_until(&self, other: &Self) -> f64 {
         let parted = self.points.iter().zip(&other.points).find(|(a, b)| {
             a.steps != b.steps || (a.mean_return - b.mean_return).abs() > SAME * a.mean_return.abs().max(1.0)
