@@ -1,8 +1,8 @@
 //! What the paper says of its four models, and the time of the local computation that follows from it.
 //!
-//! Its text gives the greatest and the least speed-up, says that aggregation takes 49.9 to 83.2 % of an iteration with the
-//! parameter server or the ring, and that the switch cuts its time by 81.6 to 85.8 %. The other speed-ups and the times of
-//! an iteration are from memory of its tables 3 to 5; those times agree with the speed-ups to about 1 %.
+//! Its text gives the greatest and the least speed-up, says that aggregation takes 49.9 to 83.2 % of an iteration with
+//! the parameter server or the ring, and that the switch cuts its time by 81.6 to 85.8 %. The other speed-ups and the
+//! times of an iteration are from memory of its tables 3 to 5; those times agree with the speed-ups to about 1 %.
 
 use std::fmt::Write as _;
 

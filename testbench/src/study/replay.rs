@@ -107,8 +107,8 @@ impl Replay {
         Spread::of(runs.iter().zip(server).map(|(run, server)| server.iteration_us / run.iteration_us))
     }
 
-    /// The speed-up where nothing but links and computation takes time: the server's link carries a vector of each worker
-    /// in, and then one to each out; a worker of the switch waits for one.
+    /// The speed-up where nothing but links and computation takes time: the server's link carries a vector of each
+    /// worker in, and then one to each out; a worker of the switch waits for one.
     pub fn wire_bound(&self) -> Option<f64> {
         let compute_us = self.table.load.compute.as_secs_f64() * 1e6;
         let wire_us = self.table.wire_us()?;
