@@ -31,6 +31,8 @@ pub struct EnvironmentSlot {
     pub episode_return: f64,
     /// Steps of the running episode.
     pub episode_length: u32,
+    /// Whether the last step ended its episode, [`truncated`](Self::truncated) or not.
+    pub ended: bool,
     /// Whether the last step was cut by the time limit.
     pub truncated: bool,
     /// Discounted sum of rewards of the running episode, whose variance scales rewards.
@@ -53,6 +55,7 @@ impl EnvironmentSlot {
             observation: vec![0.0; dim],
             episode_return: 0.0,
             episode_length: 0,
+            ended: false,
             truncated: false,
             discounted_return: 0.0,
             observation_deviations: vec![Deviations::default(); dim],
@@ -95,6 +98,7 @@ impl EnvironmentSlot {
         drop(phase);
         self.episode_return += step.reward;
         self.episode_length += 1;
+        self.ended = step.terminated || step.truncated;
         self.truncated = step.truncated;
         self.discounted_return = gamma * self.discounted_return + step.reward;
         self.return_deviations.add(self.discounted_return, return_mean);

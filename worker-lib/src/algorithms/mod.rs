@@ -1,8 +1,7 @@
 //! Distributed reinforcement learning, and what its algorithms share.
 //!
-//! One algorithm is one file with its hyper-parameters documented at the top: [`dqn`], [`a2c`], [`ppo`], [`ddpg`].
-//! Every algorithm is a
-//! resumable state machine around a [`GradientAggregator`](crate::GradientAggregator): each worker computes
+//! Each algorithm has its hyper-parameters documented at the top: [`dqn`], [`a2c`], [`ppo`], [`ddpg`].
+//! Each is a resumable state machine around a [`GradientAggregator`](crate::GradientAggregator): each worker computes
 //! the gradient of its share of a batch, the aggregator sums them, and all workers apply the same step, so that
 //! their replicas of the network stay identical to the last bit.
 //!
@@ -32,7 +31,6 @@ pub mod normalise;
 pub mod phases;
 pub mod policy_value;
 pub mod ppo;
-mod ppo_halves;
 pub mod q_network;
 pub mod replay;
 pub mod replica;

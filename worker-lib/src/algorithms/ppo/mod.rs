@@ -26,22 +26,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+pub use self::loss::{Losses, Minibatch, PpoLoss};
+use self::rollouts::{Frozen, Rollouts, Tally};
 use super::TrainError;
-use super::actor_critic::{ActorCritic, Head};
+use super::actor_critic::ActorCritic;
 use super::checkpoint::{Reader, Writer, read_slots, write_slots};
 use super::config::{Checks, to_json};
-use super::environments::{EnvFactory, EnvironmentSlot, local_slots};
+use super::environments::{EnvFactory, EnvironmentSlot};
 use super::episodes::RecentReturns;
 use super::halves::{Halves, Tail};
-use super::normalise::{CLIP, Deviations, Moments, Normaliser, normalise_or_copy};
+use super::normalise::{Deviations, Moments, Normaliser, normalise_or_copy};
 use super::phases::Phase;
-use super::ppo_halves;
-use super::rollout::RolloutBuffer;
 use super::share::Share;
 use super::statistics::RolloutStatistics;
 use super::streams::{Purpose, stream};
@@ -51,6 +50,10 @@ use super::trainer::{
 use crate::GradientAggregator;
 use crate::env::EnvSpec;
 use crate::nn::{Adam, Workspace, clip_global_norm};
+
+mod halves;
+mod loss;
+mod rollouts;
 
 /// Hyper-parameters. Names are CleanRL's and Stable-Baselines3's; sizes are global, over all workers.
 /// [`Self::preset`] has tuned values for each environment.
@@ -201,12 +204,12 @@ impl Algorithm for PpoConfig {
         let agent = self.networks(env);
         Ok(match mode {
             Mode::Synchronous => agent.parameter_count(),
-            Mode::Asynchronous => ppo_halves::Layout::new(&agent).gradient_len() + Tail::LEN,
+            Mode::Asynchronous => halves::Layout::new(&agent).gradient_len() + Tail::LEN,
         })
     }
 
     fn halves(self, place: Place, factory: &EnvFactory, _mode: Mode) -> Result<Halves, TrainError> {
-        ppo_halves::halves(self, place, factory)
+        halves::halves(self, place, factory)
     }
 
     fn trainer(
@@ -252,212 +255,6 @@ impl Policy for PpoPolicy {
             }
             None => self.agent.mode(output, action),
         }
-    }
-}
-
-/// Samples of one minibatch, or a worker's share of it; `b` of them.
-#[derive(Clone, Debug, Default)]
-pub struct Minibatch {
-    /// Normalised, `[b, observation_dim]`.
-    pub observations: Vec<f32>,
-    /// `[b, action_dim]`.
-    pub actions: Vec<f32>,
-    /// Log-probabilities when the actions were taken, `[b]`.
-    pub log_probs: Vec<f32>,
-    /// Normalised, `[b]`.
-    pub advantages: Vec<f32>,
-    /// Value targets, `[b]`.
-    pub returns: Vec<f32>,
-    /// Value estimates when the actions were taken, `[b]`.
-    pub values: Vec<f32>,
-}
-
-impl Minibatch {
-    pub(super) fn with_size(samples: usize, agent: &ActorCritic) -> Self {
-        Self {
-            observations: vec![0.0; samples * agent.observation_dim()],
-            actions: vec![0.0; samples * agent.action_dim()],
-            log_probs: vec![0.0; samples],
-            advantages: vec![0.0; samples],
-            returns: vec![0.0; samples],
-            values: vec![0.0; samples],
-        }
-    }
-
-    /// Copies sample `from` of the rollout to place `to`.
-    pub(super) fn copy_sample(&mut self, to: usize, buffer: &RolloutBuffer, from: usize) {
-        let copy_row = |target: &mut [f32], source: &[f32], dim: usize| {
-            target[to * dim..(to + 1) * dim].copy_from_slice(&source[from * dim..(from + 1) * dim]);
-        };
-        let samples = self.log_probs.len();
-        let (observation_dim, action_dim) = (self.observations.len() / samples, self.actions.len() / samples);
-        copy_row(&mut self.observations, &buffer.observations, observation_dim);
-        copy_row(&mut self.actions, &buffer.actions, action_dim);
-        self.log_probs[to] = buffer.log_probs[from];
-        self.advantages[to] = buffer.advantages[from];
-        self.returns[to] = buffer.returns[from];
-        self.values[to] = buffer.values[from];
-    }
-}
-
-/// Parts of the loss, means over samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Losses {
-    /// Clipped surrogate objective, negated.
-    pub policy: f64,
-    /// Half the squared error of the values, clipped where configured.
-    pub value: f64,
-    /// Of the policy, nats.
-    pub entropy: f64,
-    /// Estimate of the divergence from the policy that acted (Schulman's `(r - 1) - ln r`).
-    pub approx_kl: f64,
-    /// Share of samples whose ratio was clipped.
-    pub clip_fraction: f64,
-    /// Norm of the aggregated gradient before clipping.
-    pub gradient_norm: f64,
-}
-
-impl Losses {
-    fn add(&mut self, other: &Self) {
-        self.policy += other.policy;
-        self.value += other.value;
-        self.entropy += other.entropy;
-        self.approx_kl += other.approx_kl;
-        self.clip_fraction += other.clip_fraction;
-        self.gradient_norm += other.gradient_norm;
-    }
-
-    fn scaled(&self, factor: f64) -> Self {
-        Self {
-            policy: self.policy * factor,
-            value: self.value * factor,
-            entropy: self.entropy * factor,
-            approx_kl: self.approx_kl * factor,
-            clip_fraction: self.clip_fraction * factor,
-            gradient_norm: self.gradient_norm * factor,
-        }
-    }
-}
-
-/// The loss of PPO and its gradient, with room for the intermediate results of a batch.
-pub struct PpoLoss {
-    agent: ActorCritic,
-    actor: Workspace,
-    critic: Workspace,
-}
-
-impl PpoLoss {
-    /// For batches of up to `batch_max` samples.
-    pub fn new(agent: ActorCritic, batch_max: usize) -> Self {
-        let (actor, critic) = (agent.actor().workspace(batch_max), agent.critic().workspace(batch_max));
-        Self { agent, actor, critic }
-    }
-
-    /// Overwrites `gradient` (`[parameter_count]`) by the gradient of
-    /// `policy + value_coefficient * value - entropy_coefficient * entropy`, each the mean over `batch`.
-    pub fn gradient(
-        &mut self,
-        config: &PpoConfig,
-        parameters: &[f32],
-        batch: &Minibatch,
-        gradient: &mut [f32],
-    ) -> Losses {
-        let mut losses = self.policy_gradient(config, parameters, batch, gradient);
-        losses.value = self.value_gradient(config, parameters, batch, gradient);
-        losses
-    }
-
-    /// Values `[batch]` of normalised observations (`[batch, observation_dim]`).
-    pub(super) fn values(&mut self, parameters: &[f32], observations: &[f32]) -> &[f32] {
-        let critic = &parameters[self.agent.critic_range()];
-        self.agent.critic().forward(critic, observations, &mut self.critic)
-    }
-
-    /// Outputs of the policy network, `[batch, outputs]`.
-    pub(super) fn policy(&mut self, parameters: &[f32], observations: &[f32]) -> &[f32] {
-        let actor = &parameters[self.agent.actor_range()];
-        self.agent.actor().forward(actor, observations, &mut self.actor)
-    }
-
-    fn policy_gradient(
-        &mut self,
-        config: &PpoConfig,
-        parameters: &[f32],
-        batch: &Minibatch,
-        gradient: &mut [f32],
-    ) -> Losses {
-        let _forward = Phase::Forward.enter();
-        let (agent, samples) = (&self.agent, batch.log_probs.len());
-        let outputs = agent.actor().outputs();
-        let actor = &parameters[agent.actor_range()];
-        let log_std = &parameters[agent.log_std_range()];
-        agent.actor().forward(actor, &batch.observations, &mut self.actor);
-        let by_log_std = &mut gradient[agent.log_std_range()];
-        by_log_std.fill(0.0);
-        let (output, delta) = self.actor.output_and_delta(samples * outputs);
-        delta.fill(0.0);
-        let mut losses = Losses::default();
-        for (i, (row, by_row)) in
-            output.chunks_exact(outputs).zip(delta.chunks_exact_mut(outputs)).enumerate()
-        {
-            let action = &batch.actions[i * agent.action_dim()..(i + 1) * agent.action_dim()];
-            let head = Head::new(agent.action(), row, log_std);
-            let log_ratio = head.log_prob(action) - batch.log_probs[i];
-            let ratio = log_ratio.exp();
-            let advantage = batch.advantages[i];
-            let clipped = ratio.clamp(1.0 - config.clip_range, 1.0 + config.clip_range);
-            let surrogate = (ratio * advantage).min(clipped * advantage);
-            // Where the clipped term is the smaller one it is constant. Its weight sums to the mean's here.
-            let active = ratio * advantage <= clipped * advantage;
-            let scale = if active { -advantage * ratio / samples as f32 } else { 0.0 };
-            head.add_gradient(
-                action,
-                scale,
-                -config.entropy_coefficient / samples as f32,
-                by_row,
-                by_log_std,
-            );
-            losses.policy -= f64::from(surrogate);
-            losses.entropy += f64::from(head.entropy());
-            losses.approx_kl += f64::from(ratio - 1.0 - log_ratio);
-            losses.clip_fraction += if (ratio - 1.0).abs() > config.clip_range { 1.0 } else { 0.0 };
-        }
-        let by_actor = &mut gradient[agent.actor_range()];
-        let backward = Phase::Backward.enter();
-        agent.actor().backward(actor, &batch.observations, &mut self.actor, by_actor);
-        drop(backward);
-        losses.scaled(1.0 / samples as f64)
-    }
-
-    /// Gives the value loss; writes the critic's part of the gradient.
-    fn value_gradient(
-        &mut self,
-        config: &PpoConfig,
-        parameters: &[f32],
-        batch: &Minibatch,
-        gradient: &mut [f32],
-    ) -> f64 {
-        let _forward = Phase::Forward.enter();
-        let (agent, samples) = (&self.agent, batch.returns.len());
-        let critic = &parameters[agent.critic_range()];
-        agent.critic().forward(critic, &batch.observations, &mut self.critic);
-        let (output, delta) = self.critic.output_and_delta(samples);
-        let mut loss = 0.0;
-        for (i, (value, by_value)) in output.iter().zip(delta).enumerate() {
-            let (old, target) = (batch.values[i], batch.returns[i]);
-            let range = config.clip_range_value.unwrap_or(f32::INFINITY);
-            let clipped = old + (value - old).clamp(-range, range);
-            let (free_loss, clipped_loss) = ((value - target).powi(2), (clipped - target).powi(2));
-            // The larger loss counts; the clipped value is constant where it is clipped.
-            let inside = (value - old).abs() < range;
-            let slope = if free_loss >= clipped_loss || inside { value - target } else { 0.0 };
-            *by_value = config.value_coefficient * slope / samples as f32;
-            loss += 0.5 * f64::from(free_loss.max(clipped_loss));
-        }
-        let by_critic = &mut gradient[agent.critic_range()];
-        let _backward = Phase::Backward.enter();
-        agent.critic().backward(critic, &batch.observations, &mut self.critic, by_critic);
-        loss / samples as f64
     }
 }
 
@@ -586,22 +383,14 @@ const SUM_OBSERVATION: usize = 6;
 /// A training run: a state machine that advances by whole rollouts.
 pub struct PpoTrainer {
     config: PpoConfig,
-    share: Share,
-    spec: EnvSpec,
-    agent: ActorCritic,
     aggregator: Box<dyn GradientAggregator>,
     replica: Replica,
-    slots: Vec<EnvironmentSlot>,
+    rollouts: Rollouts,
     stop: Arc<AtomicBool>,
     agreed: bool,
     // Scratch, kept so that nothing is allocated in the loops.
     statistics: RolloutStatistics,
-    buffer: RolloutBuffer,
-    loss: PpoLoss,
-    minibatch: Minibatch,
     gradient: Vec<f32>,
-    permutations: Vec<Vec<u32>>,
-    normalised: Vec<f32>,
     aggregation_times: Vec<Duration>,
 }
 
@@ -622,38 +411,23 @@ impl PpoTrainer {
         let share = config.share(rank, workers)?;
         // Fixed from here on: a run that goes on with more workers keeps its environments.
         config.environments = Some(share.environments);
-        let (spec, slots) = local_slots(&share, config.seed, factory)?;
-        let agent = config.networks(&spec);
+        let rollouts = Rollouts::new(&config, share, factory)?;
+        let Rollouts { agent, share, spec, .. } = &rollouts;
         let (actual, expected) = (agent.parameter_count(), aggregator.gradient_len());
         if actual != expected {
             return Err(crate::AggregateError::WrongLength { actual, expected }.into());
         }
-        let sums = SUM_OBSERVATION + 2 * spec.observation_dim;
-        let minibatch_samples = share.minibatch_per_env * slots.len();
         let iterations = share.minibatches() * config.epochs;
         Ok(Self {
-            replica: Replica::new(&config, &agent),
+            replica: Replica::new(&config, agent),
             stop: Arc::default(),
             agreed: false,
-            statistics: RolloutStatistics::new(&share, sums, actual)?,
-            buffer: RolloutBuffer::new(
-                slots.len(),
-                share.steps_per_env,
-                spec.observation_dim,
-                agent.action_dim(),
-            ),
-            loss: PpoLoss::new(agent.clone(), minibatch_samples.max(slots.len())),
-            minibatch: Minibatch::with_size(minibatch_samples, &agent),
+            statistics: RolloutStatistics::new(share, SUM_OBSERVATION + 2 * spec.observation_dim, actual)?,
             gradient: vec![0.0; actual],
-            permutations: vec![(0..share.steps_per_env as u32).collect(); slots.len()],
-            normalised: vec![0.0; slots.len() * spec.observation_dim],
             aggregation_times: Vec::with_capacity(iterations),
             config,
-            share,
-            spec,
-            agent,
             aggregator,
-            slots,
+            rollouts,
         })
     }
 
@@ -664,17 +438,17 @@ impl PpoTrainer {
 
     /// This worker's part of it.
     pub fn share(&self) -> &Share {
-        &self.share
+        &self.rollouts.share
     }
 
     /// The environment's shapes and limits.
     pub fn spec(&self) -> &EnvSpec {
-        &self.spec
+        &self.rollouts.spec
     }
 
     /// The networks' shapes.
     pub fn agent(&self) -> &ActorCritic {
-        &self.agent
+        &self.rollouts.agent
     }
 
     /// What all workers hold alike.
@@ -684,7 +458,7 @@ impl PpoTrainer {
 
     /// This worker's environments.
     pub fn slots(&self) -> &[EnvironmentSlot] {
-        &self.slots
+        &self.rollouts.slots
     }
 
     /// Set it to make all workers stop at the end of the next rollout.
@@ -694,7 +468,7 @@ impl PpoTrainer {
 
     /// Rollouts of the whole run.
     pub fn rollouts_total(&self) -> u64 {
-        self.config.total_steps.div_ceil(self.share.rollout_steps() as u64)
+        self.config.total_steps.div_ceil(self.rollouts.share.rollout_steps() as u64)
     }
 
     /// Whether the run is complete.
@@ -716,7 +490,7 @@ impl PpoTrainer {
         self.act()?;
         let rollout_time = begin.elapsed();
         let sampling = Phase::Sample.enter();
-        self.buffer.estimate_advantages(self.config.gamma, self.config.gae_lambda);
+        self.rollouts.estimate_advantages();
         self.exchange_statistics()?;
         drop(sampling);
         let stopped = self.statistics.total(SUM_STOP) > 0.0;
@@ -750,96 +524,32 @@ impl PpoTrainer {
         (f64::from(self.config.learning_rate) * factor) as f32
     }
 
-    /// Writes the normalised observation of every local environment to `self.normalised`.
-    fn normalise_observations(&mut self, normaliser: Option<&Normaliser>) {
-        let dim = self.spec.observation_dim;
-        for (slot, row) in self.slots.iter().zip(self.normalised.chunks_exact_mut(dim)) {
-            normalise_or_copy(normaliser, &slot.observation, row);
-        }
-    }
-
     /// Fills the buffer with one rollout of the local environments.
     fn act(&mut self) -> Result<(), TrainError> {
         let _phase = Phase::Act.enter();
-        let normaliser =
-            self.config.normalise_observations.then(|| Normaliser::new(&self.replica.observation_moments));
-        let reward_scale = self.config.normalise_rewards.then(|| self.replica.return_moments.scale()[0]);
+        let Replica { parameters, observation_moments, return_moments, .. } = &self.replica;
+        let normaliser = self.config.normalise_observations.then(|| Normaliser::new(observation_moments));
+        let with = Frozen {
+            parameters,
+            normaliser: normaliser.as_ref(),
+            reward_scale: self.config.normalise_rewards.then(|| return_moments.scale()[0]),
+        };
         self.statistics.clear();
-        self.slots.iter_mut().for_each(EnvironmentSlot::clear_deviations);
-        for t in 0..self.share.steps_per_env {
-            self.normalise_observations(normaliser.as_ref());
-            self.act_once(t, normaliser.as_ref(), reward_scale)?;
-        }
-        self.normalise_observations(normaliser.as_ref());
-        let values = self.loss.values(&self.replica.parameters, &self.normalised);
-        self.buffer.last_values.copy_from_slice(values);
-        Ok(())
-    }
-
-    /// One step of every local environment, from the observations in `self.normalised`.
-    fn act_once(
-        &mut self,
-        t: usize,
-        normaliser: Option<&Normaliser>,
-        reward_scale: Option<f64>,
-    ) -> Result<(), TrainError> {
-        let (dim, action_dim, outputs) =
-            (self.spec.observation_dim, self.agent.action_dim(), self.agent.actor().outputs());
-        let parameters = &self.replica.parameters;
-        for (k, value) in self.loss.values(parameters, &self.normalised).iter().enumerate() {
-            self.buffer.values[k * self.share.steps_per_env + t] = *value;
-        }
-        let output = self.loss.policy(parameters, &self.normalised);
-        for (k, slot) in self.slots.iter_mut().enumerate() {
-            let i = k * self.share.steps_per_env + t;
-            self.buffer.observations[i * dim..(i + 1) * dim]
-                .copy_from_slice(&self.normalised[k * dim..(k + 1) * dim]);
-            let action = &mut self.buffer.actions[i * action_dim..(i + 1) * action_dim];
-            let row = &output[k * outputs..(k + 1) * outputs];
-            self.buffer.log_probs[i] = self.agent.sample(parameters, row, &mut slot.action_rng, action);
-            slot.count_observation(&self.replica.observation_moments.mean);
-            slot.begin_step(self.agent.to_env(action))?;
-        }
-        let gamma = f64::from(self.config.gamma);
-        for (k, slot) in self.slots.iter_mut().enumerate() {
-            let i = k * self.share.steps_per_env + t;
-            let action = self.agent.to_env(&self.buffer.actions[i * action_dim..(i + 1) * action_dim]);
-            let step = slot.finish_step(action, gamma, self.replica.return_moments.mean[0])?;
-            self.buffer.rewards[i] = match reward_scale {
-                Some(scale) => (step.reward * scale).clamp(-CLIP, CLIP) as f32,
-                None => step.reward as f32,
-            };
-            self.buffer.dones[i] = step.terminated || step.truncated;
-        }
-        self.end_episodes(t, normaliser)
-    }
-
-    /// Starts new episodes where one ended at step `t`, after adding to the reward of truncated ones the value
-    /// of where they would have gone on.
-    fn end_episodes(&mut self, t: usize, normaliser: Option<&Normaliser>) -> Result<(), TrainError> {
-        let dim = self.spec.observation_dim;
-        for (k, slot) in self.slots.iter_mut().enumerate() {
-            let i = k * self.share.steps_per_env + t;
-            if !self.buffer.dones[i] {
-                continue;
-            }
-            if slot.truncated {
-                let row = &mut self.normalised[..dim];
-                normalise_or_copy(normaliser, &slot.observation, row);
-                let value = self.loss.values(&self.replica.parameters, row)[0];
-                self.buffer.rewards[i] += self.config.gamma * value;
-            }
-            self.statistics.push_episode(slot.finished_episode(t));
-            slot.reset()?;
-        }
-        Ok(())
+        self.rollouts.slots.iter_mut().for_each(EnvironmentSlot::clear_deviations);
+        let mut tally = DeviationsFromMeans {
+            observation: &observation_moments.mean,
+            discounted_return: return_moments.mean[0],
+            statistics: &mut self.statistics,
+        };
+        self.rollouts.collect(&with, &mut tally)
     }
 
     /// Exchanges the rollout's statistics with the other workers and takes in the result: moments, recent
     /// episodes, and the normalisation of the advantages.
     fn exchange_statistics(&mut self) -> Result<(), TrainError> {
-        let (steps, dim) = (self.share.steps_per_env, self.spec.observation_dim);
-        for (slot, advantages) in self.slots.iter().zip(self.buffer.advantages.chunks_exact(steps)) {
+        let (steps, dim) = (self.rollouts.share.steps_per_env, self.rollouts.spec.observation_dim);
+        let advantages = self.rollouts.buffer.advantages.chunks_exact(steps);
+        for (slot, advantages) in self.rollouts.slots.iter().zip(advantages) {
             let mut sums = Deviations::default();
             advantages.iter().for_each(|advantage| sums.add(f64::from(*advantage), 0.0));
             self.statistics.add(SUM_STEPS, steps as f64);
@@ -873,42 +583,30 @@ impl PpoTrainer {
         let variance = (advantages.sum_squares / count - mean * mean).max(0.0);
         let scale = 1.0 / (variance.sqrt() + 1e-8);
         let normalise = |advantage: &mut f32| *advantage = ((f64::from(*advantage) - mean) * scale) as f32;
-        self.buffer.advantages.iter_mut().for_each(normalise);
+        self.rollouts.buffer.advantages.iter_mut().for_each(normalise);
         Ok(())
     }
 
     /// All passes over the rollout.
     fn learn(&mut self, learning_rate: f32) -> Result<Losses, TrainError> {
         self.aggregation_times.clear();
-        for permutation in &mut self.permutations {
-            permutation.iter_mut().zip(0..).for_each(|(place, i)| *place = i);
-        }
         let mut losses = Losses::default();
         for _ in 0..self.config.epochs {
-            for (permutation, slot) in self.permutations.iter_mut().zip(&mut self.slots) {
-                permutation.shuffle(&mut slot.minibatch_rng);
-            }
-            for number in 0..self.share.minibatches() {
+            self.rollouts.shuffle();
+            for number in 0..self.rollouts.share.minibatches() {
                 losses.add(&self.learn_once(number, learning_rate)?);
             }
         }
-        Ok(losses.scaled(1.0 / (self.config.epochs * self.share.minibatches()) as f64))
+        Ok(losses.scaled(1.0 / (self.config.epochs * self.rollouts.share.minibatches()) as f64))
     }
 
     /// One minibatch: gradient of the share, aggregation, step.
     fn learn_once(&mut self, number: usize, learning_rate: f32) -> Result<Losses, TrainError> {
         let sampling = Phase::Sample.enter();
-        let per_env = self.share.minibatch_per_env;
-        for (k, permutation) in self.permutations.iter().enumerate() {
-            let chosen = &permutation[number * per_env..(number + 1) * per_env];
-            for (j, t) in chosen.iter().enumerate() {
-                let from = k * self.share.steps_per_env + *t as usize;
-                self.minibatch.copy_sample(k * per_env + j, &self.buffer, from);
-            }
-        }
+        self.rollouts.draw(number);
         drop(sampling);
         let parameters = &mut self.replica.parameters;
-        let mut losses = self.loss.gradient(&self.config, parameters, &self.minibatch, &mut self.gradient);
+        let mut losses = self.rollouts.gradient(&self.config, parameters, &mut self.gradient);
         let aggregating = Phase::Aggregation.enter();
         let begin = Instant::now();
         self.aggregator.all_reduce_mean(&mut self.gradient)?;
@@ -923,6 +621,29 @@ impl PpoTrainer {
     }
 }
 
+/// Counts a rollout's deviations from the means of those before in the slots, and its episodes.
+struct DeviationsFromMeans<'a> {
+    observation: &'a [f64],
+    discounted_return: f64,
+    statistics: &'a mut RolloutStatistics,
+}
+
+impl Tally for DeviationsFromMeans<'_> {
+    fn return_mean(&self) -> f64 {
+        self.discounted_return
+    }
+
+    fn observed(&mut self, slot: &mut EnvironmentSlot) {
+        slot.count_observation(self.observation);
+    }
+
+    fn stepped(&mut self, _slot: &EnvironmentSlot) {}
+
+    fn ended(&mut self, slot: &EnvironmentSlot, step: usize) {
+        self.statistics.push_episode(slot.finished_episode(step));
+    }
+}
+
 impl Trainer for PpoTrainer {
     fn algorithm(&self) -> &'static str {
         PpoConfig::NAME
@@ -933,11 +654,11 @@ impl Trainer for PpoTrainer {
     }
 
     fn spec(&self) -> &EnvSpec {
-        &self.spec
+        &self.rollouts.spec
     }
 
     fn place(&self) -> Place {
-        Place { rank: self.share.rank, workers: self.share.workers }
+        Place { rank: self.rollouts.share.rank, workers: self.rollouts.share.workers }
     }
 
     fn aggregator(&mut self) -> &mut dyn GradientAggregator {
@@ -988,7 +709,7 @@ impl Trainer for PpoTrainer {
         Progress {
             advances: self.replica.rollouts,
             steps: self.replica.steps,
-            total_steps: self.rollouts_total() * self.share.rollout_steps() as u64,
+            total_steps: self.rollouts_total() * self.rollouts.share.rollout_steps() as u64,
             iterations: self.replica.iterations,
             mean_return: self.replica.recent_returns.mean(),
             finished: self.finished(),
@@ -1001,7 +722,7 @@ impl Trainer for PpoTrainer {
 
     /// Tells when the sizes asked for do not divide evenly and others are used.
     fn note(&self) -> Option<String> {
-        let (config, share) = (&self.config, &self.share);
+        let (config, share) = (&self.config, &self.rollouts.share);
         let (rollout, minibatch) = (share.rollout_steps(), share.minibatch_size());
         ((rollout, minibatch) != (config.rollout_steps, config.minibatch_size)).then(|| {
             format!(
@@ -1012,19 +733,19 @@ impl Trainer for PpoTrainer {
     }
 
     fn write_model(&self, writer: &mut Writer) {
-        self.replica.write(&self.agent, writer);
+        self.replica.write(&self.rollouts.agent, writer);
     }
 
     fn read_model(&mut self, reader: &Reader<'_>) -> Result<(), TrainError> {
-        self.replica = Replica::read(reader, &self.config, &self.agent)?;
+        self.replica = Replica::read(reader, &self.config, &self.rollouts.agent)?;
         Ok(())
     }
 
     fn write_worker(&self, writer: &mut Writer) {
-        write_slots(writer, &self.slots);
+        write_slots(writer, &self.rollouts.slots);
     }
 
     fn read_worker(&mut self, files: &[Reader<'_>]) -> Result<Vec<usize>, TrainError> {
-        read_slots(files, &mut self.slots)
+        read_slots(files, &mut self.rollouts.slots)
     }
 }

@@ -1,26 +1,23 @@
 //! PPO for workers that do not wait for each other: both halves of its learner.
 //!
-//! As [`ppo`](super::ppo), but for what needs all workers at once: each worker goes through rollouts of its own
+//! As [`ppo`](super), but for what needs all workers at once: each worker goes through rollouts of its own
 //! environments, and normalises advantages over its own rollout. The ratio of probabilities and its clipping allow for
 //! a model that has moved since the rollout. Statistics of observations and returns are part of the model; what a
 //! rollout adds to them rides behind the gradient of its first minibatch, as counts, sums and sums of squares.
 
-use rand::seq::SliceRandom;
-
-use super::TrainError;
-use super::actor_critic::ActorCritic;
-use super::checkpoint::{Reader, Writer, read_slots, write_slots};
-use super::config::to_json;
-use super::environments::{EnvFactory, EnvironmentSlot, local_slots};
-use super::halves::{Counters, Halves, LocalHalf, SharedHalf, Tail};
-use super::normalise::{CLIP, Deviations, Moments, Normaliser, normalise_or_copy};
-use super::phases::Phase;
-use super::ppo::{Losses, Minibatch, PpoConfig, PpoLoss};
-use super::replica::Replica;
-use super::rollout::RolloutBuffer;
-use super::share::Share;
-use super::streams::{Purpose, stream};
-use super::trainer::{Algorithm, Place};
+use super::rollouts::{Frozen, Rollouts, Tally};
+use super::{Losses, PpoConfig};
+use crate::algorithms::TrainError;
+use crate::algorithms::actor_critic::ActorCritic;
+use crate::algorithms::checkpoint::{Reader, Writer, read_slots, write_slots};
+use crate::algorithms::config::to_json;
+use crate::algorithms::environments::{EnvFactory, EnvironmentSlot};
+use crate::algorithms::halves::{Counters, Halves, LocalHalf, SharedHalf, Tail};
+use crate::algorithms::normalise::{Deviations, Moments, Normaliser};
+use crate::algorithms::phases::Phase;
+use crate::algorithms::replica::Replica;
+use crate::algorithms::streams::{Purpose, stream};
+use crate::algorithms::trainer::{Algorithm, Place};
 use crate::env::EnvSpec;
 use crate::nn::{Adam, clip_global_norm};
 
@@ -33,43 +30,28 @@ pub(super) fn halves(
     config.check()?;
     let share = config.share(place.rank, place.workers)?;
     config.environments = Some(share.environments);
-    let (spec, slots) = local_slots(&share, config.seed, factory)?;
-    let agent = config.networks(&spec);
-    let layout = Layout { parameters: agent.parameter_count(), dim: spec.observation_dim };
+    let rollouts = Rollouts::new(&config, share, factory)?;
+    let agent = rollouts.agent.clone();
+    let layout = Layout::new(&agent);
     let mut model = vec![0.0; layout.model_len()];
     let mut rng = stream(config.seed, Purpose::Weights, 0);
     model[..layout.parameters].copy_from_slice(&agent.initial_parameters(config.log_std_init, &mut rng));
     let shared = PpoShared {
         adam: Adam::new(layout.parameters, config.adam_epsilon),
         moments: [Moments::new(layout.dim), Moments::new(1)],
-        agent: agent.clone(),
+        agent,
         layout,
         config: config.clone(),
     };
     shared.show_moments(&mut model);
-    let samples = share.minibatch_per_env * slots.len();
     let local = PpoLocal {
-        buffer: RolloutBuffer::new(
-            slots.len(),
-            share.steps_per_env,
-            spec.observation_dim,
-            agent.action_dim(),
-        ),
-        loss: PpoLoss::new(agent.clone(), samples.max(slots.len())),
-        minibatch: Minibatch::with_size(samples, &agent),
-        permutations: vec![(0..share.steps_per_env as u32).collect(); slots.len()],
-        normalised: vec![0.0; slots.len() * spec.observation_dim],
+        rollouts,
         place: Position { epoch: config.epochs, number: 0 },
-        sums: Sums::new(layout.dim),
+        tally: SumsOfRollout { sums: Sums::new(layout.dim), tail: Tail::default() },
         sums_untold: false,
         tells_sums: false,
-        tail: Tail::default(),
         config: config.clone(),
         layout,
-        share,
-        spec,
-        agent,
-        slots,
     };
     Ok(Halves {
         algorithm: PpoConfig::NAME,
@@ -121,13 +103,18 @@ impl Sums {
         self.squares.fill(0.0);
     }
 
-    fn add(&mut self, observation: &[f32], discounted_return: f64) {
+    fn add_observation(&mut self, observation: &[f32]) {
         self.count += 1.0;
-        let values = observation.iter().map(|x| f64::from(*x)).chain([discounted_return]);
-        for ((sum, square), x) in self.totals.iter_mut().zip(&mut self.squares).zip(values) {
-            *sum += x;
-            *square += x * x;
+        for ((sum, square), x) in self.totals.iter_mut().zip(&mut self.squares).zip(observation) {
+            *sum += f64::from(*x);
+            *square += f64::from(*x).powi(2);
         }
+    }
+
+    fn add_return(&mut self, discounted_return: f64) {
+        let (sum, square) = (self.totals.last_mut(), self.squares.last_mut());
+        sum.into_iter().for_each(|sum| *sum += discounted_return);
+        square.into_iter().for_each(|square| *square += discounted_return.powi(2));
     }
 
     fn write(&self, floats: &mut [f32]) {
@@ -156,24 +143,40 @@ struct Position {
     number: usize,
 }
 
+/// What a rollout adds to the statistics, and what rides behind the next gradient.
+struct SumsOfRollout {
+    sums: Sums,
+    tail: Tail,
+}
+
+impl Tally for SumsOfRollout {
+    fn return_mean(&self) -> f64 {
+        0.0
+    }
+
+    fn observed(&mut self, slot: &mut EnvironmentSlot) {
+        self.sums.add_observation(&slot.observation);
+    }
+
+    fn stepped(&mut self, slot: &EnvironmentSlot) {
+        self.sums.add_return(slot.discounted_return);
+        self.tail.steps += 1.0;
+    }
+
+    fn ended(&mut self, slot: &EnvironmentSlot, _step: usize) {
+        self.tail.count_episode(slot);
+    }
+}
+
 struct PpoLocal {
     config: PpoConfig,
-    share: Share,
-    spec: EnvSpec,
-    agent: ActorCritic,
+    rollouts: Rollouts,
     layout: Layout,
-    slots: Vec<EnvironmentSlot>,
-    buffer: RolloutBuffer,
-    loss: PpoLoss,
-    minibatch: Minibatch,
-    permutations: Vec<Vec<u32>>,
-    normalised: Vec<f32>,
     place: Position,
-    sums: Sums,
-    /// They ride with the next gradient, or rode with the last one.
+    tally: SumsOfRollout,
+    /// The sums ride with the next gradient, or rode with the last one.
     sums_untold: bool,
     tells_sums: bool,
-    tail: Tail,
 }
 
 impl PpoLocal {
@@ -191,109 +194,30 @@ impl PpoLocal {
         )
     }
 
-    fn normalise_observations(&mut self, normaliser: Option<&Normaliser>) {
-        let rows = self.normalised.chunks_exact_mut(self.layout.dim);
-        for (slot, row) in self.slots.iter().zip(rows) {
-            normalise_or_copy(normaliser, &slot.observation, row);
-        }
-    }
-
     fn roll_out(&mut self, model: &[f32]) -> Result<(), TrainError> {
         let acting = Phase::Act.enter();
         let (normaliser, reward_scale) = self.normaliser(model);
         let parameters = &model[..self.layout.parameters];
-        self.sums.clear();
+        self.tally.sums.clear();
         self.sums_untold = true;
-        for t in 0..self.share.steps_per_env {
-            self.normalise_observations(normaliser.as_ref());
-            self.act(parameters, t)?;
-            for k in 0..self.slots.len() {
-                self.finish_step(parameters, (k, t), normaliser.as_ref(), reward_scale)?;
-            }
-        }
-        self.normalise_observations(normaliser.as_ref());
-        let values = self.loss.values(parameters, &self.normalised);
-        self.buffer.last_values.copy_from_slice(values);
+        let with = Frozen { parameters, normaliser: normaliser.as_ref(), reward_scale };
+        self.rollouts.collect(&with, &mut self.tally)?;
         drop(acting);
         let _sampling = Phase::Sample.enter();
-        self.buffer.estimate_advantages(self.config.gamma, self.config.gae_lambda);
-        normalise(&mut self.buffer.advantages);
-        for permutation in &mut self.permutations {
-            permutation.iter_mut().zip(0..).for_each(|(place, i)| *place = i);
-        }
+        self.rollouts.estimate_advantages();
+        normalise(&mut self.rollouts.buffer.advantages);
         self.place = Position { epoch: 0, number: 0 };
         Ok(())
-    }
-
-    fn act(&mut self, parameters: &[f32], t: usize) -> Result<(), TrainError> {
-        let (dim, action_dim) = (self.layout.dim, self.agent.action_dim());
-        let values = self.loss.values(parameters, &self.normalised);
-        for (k, value) in values.iter().enumerate() {
-            self.buffer.values[k * self.share.steps_per_env + t] = *value;
-        }
-        let outputs = self.agent.actor().outputs();
-        let output = self.loss.policy(parameters, &self.normalised);
-        for (k, slot) in self.slots.iter_mut().enumerate() {
-            let i = k * self.share.steps_per_env + t;
-            self.buffer.observations[i * dim..(i + 1) * dim]
-                .copy_from_slice(&self.normalised[k * dim..(k + 1) * dim]);
-            let action = &mut self.buffer.actions[i * action_dim..(i + 1) * action_dim];
-            let row = &output[k * outputs..(k + 1) * outputs];
-            self.buffer.log_probs[i] = self.agent.sample(parameters, row, &mut slot.action_rng, action);
-            slot.begin_step(self.agent.to_env(action))?;
-        }
-        Ok(())
-    }
-
-    fn finish_step(
-        &mut self,
-        parameters: &[f32],
-        (k, t): (usize, usize),
-        normaliser: Option<&Normaliser>,
-        reward_scale: Option<f64>,
-    ) -> Result<(), TrainError> {
-        let (i, action_dim) = (k * self.share.steps_per_env + t, self.agent.action_dim());
-        let slot = &mut self.slots[k];
-        let action = &self.buffer.actions[i * action_dim..(i + 1) * action_dim];
-        let before = slot.observation.clone();
-        let step = slot.finish_step(self.agent.to_env(action), f64::from(self.config.gamma), 0.0)?;
-        self.sums.add(&before, slot.discounted_return);
-        self.buffer.rewards[i] = match reward_scale {
-            Some(scale) => (step.reward * scale).clamp(-CLIP, CLIP) as f32,
-            None => step.reward as f32,
-        };
-        let is_done = step.terminated || step.truncated;
-        self.buffer.dones[i] = is_done || step.life_lost;
-        self.tail.steps += 1.0;
-        if !is_done {
-            return Ok(());
-        }
-        if step.truncated {
-            let row = &mut self.normalised[..self.layout.dim];
-            normalise_or_copy(normaliser, &slot.observation, row);
-            self.buffer.rewards[i] += self.config.gamma * self.loss.values(parameters, row)[0];
-        }
-        self.tail.count_episode(slot);
-        slot.reset()
     }
 
     fn next_minibatch(&mut self) {
         let _phase = Phase::Sample.enter();
         let Position { epoch, number } = self.place;
         if number == 0 {
-            for (permutation, slot) in self.permutations.iter_mut().zip(&mut self.slots) {
-                permutation.shuffle(&mut slot.minibatch_rng);
-            }
+            self.rollouts.shuffle();
         }
-        let per_env = self.share.minibatch_per_env;
-        for (k, permutation) in self.permutations.iter().enumerate() {
-            let chosen = &permutation[number * per_env..(number + 1) * per_env];
-            for (j, t) in chosen.iter().enumerate() {
-                let from = k * self.share.steps_per_env + *t as usize;
-                self.minibatch.copy_sample(k * per_env + j, &self.buffer, from);
-            }
-        }
-        self.place = if number + 1 == self.share.minibatches() {
+        self.rollouts.draw(number);
+        self.place = if number + 1 == self.rollouts.share.minibatches() {
             Position { epoch: epoch + 1, number: 0 }
         } else {
             Position { epoch, number: number + 1 }
@@ -312,7 +236,7 @@ fn normalise(advantages: &mut [f32]) {
 
 impl LocalHalf for PpoLocal {
     fn spec(&self) -> &EnvSpec {
-        &self.spec
+        &self.rollouts.spec
     }
 
     fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> Result<Tail, TrainError> {
@@ -322,14 +246,14 @@ impl LocalHalf for PpoLocal {
         self.next_minibatch();
         let parameters = &model[..self.layout.parameters];
         let (by_parameters, statistics) = gradient.split_at_mut(self.layout.parameters);
-        let losses: Losses = self.loss.gradient(&self.config, parameters, &self.minibatch, by_parameters);
+        let losses: Losses = self.rollouts.gradient(&self.config, parameters, by_parameters);
         statistics.fill(0.0);
         self.tells_sums = std::mem::take(&mut self.sums_untold);
         if self.tells_sums {
-            self.sums.write(statistics);
+            self.tally.sums.write(statistics);
         }
         let losses = [losses.policy, losses.value, losses.entropy, losses.approx_kl].map(|loss| loss as f32);
-        Ok(Tail { losses, ..std::mem::take(&mut self.tail) })
+        Ok(Tail { losses, ..std::mem::take(&mut self.tally.tail) })
     }
 
     fn skipped(&mut self) {
@@ -337,11 +261,11 @@ impl LocalHalf for PpoLocal {
     }
 
     fn write(&self, writer: &mut Writer) {
-        write_slots(writer, &self.slots);
+        write_slots(writer, &self.rollouts.slots);
     }
 
     fn read(&mut self, files: &[Reader<'_>]) -> Result<Vec<usize>, TrainError> {
-        read_slots(files, &mut self.slots)
+        read_slots(files, &mut self.rollouts.slots)
     }
 }
 

@@ -1,0 +1,213 @@
+//! The loss of PPO and its gradient, over the samples of a minibatch.
+
+use super::PpoConfig;
+use crate::algorithms::actor_critic::{ActorCritic, Head};
+use crate::algorithms::phases::Phase;
+use crate::algorithms::rollout::RolloutBuffer;
+use crate::nn::Workspace;
+
+/// Samples of one minibatch, or a worker's share of it; `b` of them.
+#[derive(Clone, Debug, Default)]
+pub struct Minibatch {
+    /// Normalised, `[b, observation_dim]`.
+    pub observations: Vec<f32>,
+    /// `[b, action_dim]`.
+    pub actions: Vec<f32>,
+    /// Log-probabilities when the actions were taken, `[b]`.
+    pub log_probs: Vec<f32>,
+    /// Normalised, `[b]`.
+    pub advantages: Vec<f32>,
+    /// Value targets, `[b]`.
+    pub returns: Vec<f32>,
+    /// Value estimates when the actions were taken, `[b]`.
+    pub values: Vec<f32>,
+}
+
+impl Minibatch {
+    pub(super) fn with_size(samples: usize, agent: &ActorCritic) -> Self {
+        Self {
+            observations: vec![0.0; samples * agent.observation_dim()],
+            actions: vec![0.0; samples * agent.action_dim()],
+            log_probs: vec![0.0; samples],
+            advantages: vec![0.0; samples],
+            returns: vec![0.0; samples],
+            values: vec![0.0; samples],
+        }
+    }
+
+    /// Copies sample `from` of the rollout to place `to`.
+    pub(super) fn copy_sample(&mut self, to: usize, buffer: &RolloutBuffer, from: usize) {
+        let copy_row = |target: &mut [f32], source: &[f32], dim: usize| {
+            target[to * dim..(to + 1) * dim].copy_from_slice(&source[from * dim..(from + 1) * dim]);
+        };
+        let samples = self.log_probs.len();
+        let (observation_dim, action_dim) = (self.observations.len() / samples, self.actions.len() / samples);
+        copy_row(&mut self.observations, &buffer.observations, observation_dim);
+        copy_row(&mut self.actions, &buffer.actions, action_dim);
+        self.log_probs[to] = buffer.log_probs[from];
+        self.advantages[to] = buffer.advantages[from];
+        self.returns[to] = buffer.returns[from];
+        self.values[to] = buffer.values[from];
+    }
+}
+
+/// Parts of the loss, means over samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Losses {
+    /// Clipped surrogate objective, negated.
+    pub policy: f64,
+    /// Half the squared error of the values, clipped where configured.
+    pub value: f64,
+    /// Of the policy, nats.
+    pub entropy: f64,
+    /// Estimate of the divergence from the policy that acted (Schulman's `(r - 1) - ln r`).
+    pub approx_kl: f64,
+    /// Share of samples whose ratio was clipped.
+    pub clip_fraction: f64,
+    /// Norm of the aggregated gradient before clipping.
+    pub gradient_norm: f64,
+}
+
+impl Losses {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.policy += other.policy;
+        self.value += other.value;
+        self.entropy += other.entropy;
+        self.approx_kl += other.approx_kl;
+        self.clip_fraction += other.clip_fraction;
+        self.gradient_norm += other.gradient_norm;
+    }
+
+    pub(super) fn scaled(&self, factor: f64) -> Self {
+        Self {
+            policy: self.policy * factor,
+            value: self.value * factor,
+            entropy: self.entropy * factor,
+            approx_kl: self.approx_kl * factor,
+            clip_fraction: self.clip_fraction * factor,
+            gradient_norm: self.gradient_norm * factor,
+        }
+    }
+}
+
+/// The loss of PPO and its gradient, with room for the intermediate results of a batch.
+pub struct PpoLoss {
+    agent: ActorCritic,
+    actor: Workspace,
+    critic: Workspace,
+}
+
+impl PpoLoss {
+    /// For batches of up to `batch_max` samples.
+    pub fn new(agent: ActorCritic, batch_max: usize) -> Self {
+        let (actor, critic) = (agent.actor().workspace(batch_max), agent.critic().workspace(batch_max));
+        Self { agent, actor, critic }
+    }
+
+    /// Overwrites `gradient` (`[parameter_count]`) by the gradient of
+    /// `policy + value_coefficient * value - entropy_coefficient * entropy`, each the mean over `batch`.
+    pub fn gradient(
+        &mut self,
+        config: &PpoConfig,
+        parameters: &[f32],
+        batch: &Minibatch,
+        gradient: &mut [f32],
+    ) -> Losses {
+        let mut losses = self.policy_gradient(config, parameters, batch, gradient);
+        losses.value = self.value_gradient(config, parameters, batch, gradient);
+        losses
+    }
+
+    /// Values `[batch]` of normalised observations (`[batch, observation_dim]`).
+    pub(super) fn values(&mut self, parameters: &[f32], observations: &[f32]) -> &[f32] {
+        let critic = &parameters[self.agent.critic_range()];
+        self.agent.critic().forward(critic, observations, &mut self.critic)
+    }
+
+    /// Outputs of the policy network, `[batch, outputs]`.
+    pub(super) fn policy(&mut self, parameters: &[f32], observations: &[f32]) -> &[f32] {
+        let actor = &parameters[self.agent.actor_range()];
+        self.agent.actor().forward(actor, observations, &mut self.actor)
+    }
+
+    fn policy_gradient(
+        &mut self,
+        config: &PpoConfig,
+        parameters: &[f32],
+        batch: &Minibatch,
+        gradient: &mut [f32],
+    ) -> Losses {
+        let _forward = Phase::Forward.enter();
+        let (agent, samples) = (&self.agent, batch.log_probs.len());
+        let outputs = agent.actor().outputs();
+        let actor = &parameters[agent.actor_range()];
+        let log_std = &parameters[agent.log_std_range()];
+        agent.actor().forward(actor, &batch.observations, &mut self.actor);
+        let by_log_std = &mut gradient[agent.log_std_range()];
+        by_log_std.fill(0.0);
+        let (output, delta) = self.actor.output_and_delta(samples * outputs);
+        delta.fill(0.0);
+        let mut losses = Losses::default();
+        for (i, (row, by_row)) in
+            output.chunks_exact(outputs).zip(delta.chunks_exact_mut(outputs)).enumerate()
+        {
+            let action = &batch.actions[i * agent.action_dim()..(i + 1) * agent.action_dim()];
+            let head = Head::new(agent.action(), row, log_std);
+            let log_ratio = head.log_prob(action) - batch.log_probs[i];
+            let ratio = log_ratio.exp();
+            let advantage = batch.advantages[i];
+            let clipped = ratio.clamp(1.0 - config.clip_range, 1.0 + config.clip_range);
+            let surrogate = (ratio * advantage).min(clipped * advantage);
+            // Where the clipped term is the smaller one it is constant. Its weight sums to the mean's here.
+            let active = ratio * advantage <= clipped * advantage;
+            let scale = if active { -advantage * ratio / samples as f32 } else { 0.0 };
+            head.add_gradient(
+                action,
+                scale,
+                -config.entropy_coefficient / samples as f32,
+                by_row,
+                by_log_std,
+            );
+            losses.policy -= f64::from(surrogate);
+            losses.entropy += f64::from(head.entropy());
+            losses.approx_kl += f64::from(ratio - 1.0 - log_ratio);
+            losses.clip_fraction += if (ratio - 1.0).abs() > config.clip_range { 1.0 } else { 0.0 };
+        }
+        let by_actor = &mut gradient[agent.actor_range()];
+        let backward = Phase::Backward.enter();
+        agent.actor().backward(actor, &batch.observations, &mut self.actor, by_actor);
+        drop(backward);
+        losses.scaled(1.0 / samples as f64)
+    }
+
+    /// Gives the value loss; writes the critic's part of the gradient.
+    fn value_gradient(
+        &mut self,
+        config: &PpoConfig,
+        parameters: &[f32],
+        batch: &Minibatch,
+        gradient: &mut [f32],
+    ) -> f64 {
+        let _forward = Phase::Forward.enter();
+        let (agent, samples) = (&self.agent, batch.returns.len());
+        let critic = &parameters[agent.critic_range()];
+        agent.critic().forward(critic, &batch.observations, &mut self.critic);
+        let (output, delta) = self.critic.output_and_delta(samples);
+        let mut loss = 0.0;
+        for (i, (value, by_value)) in output.iter().zip(delta).enumerate() {
+            let (old, target) = (batch.values[i], batch.returns[i]);
+            let range = config.clip_range_value.unwrap_or(f32::INFINITY);
+            let clipped = old + (value - old).clamp(-range, range);
+            let (free_loss, clipped_loss) = ((value - target).powi(2), (clipped - target).powi(2));
+            // The larger loss counts; the clipped value is constant where it is clipped.
+            let inside = (value - old).abs() < range;
+            let slope = if free_loss >= clipped_loss || inside { value - target } else { 0.0 };
+            *by_value = config.value_coefficient * slope / samples as f32;
+            loss += 0.5 * f64::from(free_loss.max(clipped_loss));
+        }
+        let by_critic = &mut gradient[agent.critic_range()];
+        let _backward = Phase::Backward.enter();
+        agent.critic().backward(critic, &batch.observations, &mut self.critic, by_critic);
+        loss / samples as f64
+    }
+}
