@@ -10,6 +10,7 @@ mod hopper_task;
 mod mujoco;
 mod pendulum;
 mod planar_hopper;
+mod python;
 mod time_limit;
 
 use std::borrow::Cow;

@@ -33,15 +33,13 @@ use std::time::Duration;
 
 use rand_chacha::ChaCha8Rng;
 
-use super::{Action, EnvError, EnvSpec, Environment, Step};
+use super::{Action, EnvError, EnvSpec, Environment, Step, python};
 use crate::nn::Image;
 use message::{Description, Observations};
 use vector::Vector;
 
 /// Before an id, asks for Gymnasium's environment even where one is built in.
 pub(super) const PREFIX: &str = "gymnasium:";
-/// Names the Python to use.
-const PYTHON_VARIABLE: &str = "ISWITCH_PYTHON";
 /// Importing everything for the first time on a slow disk takes longest.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -58,11 +56,7 @@ pub struct GymnasiumOptions {
 impl Default for GymnasiumOptions {
     /// The Python that the environment variable `ISWITCH_PYTHON` names, or else `python3`; two minutes.
     fn default() -> Self {
-        let python = std::env::var_os(PYTHON_VARIABLE).filter(|name| !name.is_empty());
-        Self {
-            python: python.map_or_else(|| "python3".into(), PathBuf::from),
-            answer_timeout: ANSWER_TIMEOUT,
-        }
+        Self { python: python::program(), answer_timeout: ANSWER_TIMEOUT }
     }
 }
 
@@ -70,8 +64,8 @@ impl Default for GymnasiumOptions {
 #[derive(Debug, thiserror::Error)]
 enum ChildError {
     #[error(
-        "{} cannot be started ({error}); install Python with Gymnasium, or name one in {PYTHON_VARIABLE}",
-        python.display()
+        "{} cannot be started ({error}); install Python with Gymnasium, or name one in {}",
+        python.display(), python::VARIABLE
     )]
     Start { python: PathBuf, error: std::io::Error },
     #[error("it ended")]

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use libloading::Library;
 
-use crate::env::EnvError;
+use crate::env::{EnvError, python};
 
 /// An opaque MuJoCo object.
 pub(super) type Handle = *mut c_void;
@@ -44,7 +44,7 @@ pub struct MujocoLibrary {
 impl MujocoLibrary {
     /// Opens libmujoco, once in a process. Looks at `MUJOCO_LIBRARY` (a file), then at what the dynamic loader
     /// finds as `libmujoco.so` or, in `LD_LIBRARY_PATH`, with a version behind it, then into the `mujoco` wheel
-    /// of the `python3` on `PATH`.
+    /// of the Python that `ISWITCH_PYTHON` names, or else of the `python3` on `PATH`.
     ///
     /// # Errors
     /// [`EnvError::Mujoco`] says what was looked for and how to get it.
@@ -81,8 +81,10 @@ impl MujocoLibrary {
         }
         Err(format!(
             "libmujoco was not found. Looked for libmujoco.so through the dynamic loader, libmujoco.so* in \
-             LD_LIBRARY_PATH, and the mujoco wheel of the python3 on PATH:\n{}\nInstall it with `pip install \
+             LD_LIBRARY_PATH, and the mujoco wheel of {} ({} names another Python):\n{}\nInstall it with `pip install \
              mujoco` (3.2.7 to 4.0.0), or set MUJOCO_LIBRARY to the file libmujoco.so.X.Y.Z.",
+            python::program().display(),
+            python::VARIABLE,
             tried.join("\n")
         ))
     }
@@ -128,12 +130,11 @@ fn loader_path_files() -> Vec<PathBuf> {
     std::env::split_paths(&paths).flat_map(|directory| library_files(&directory)).collect()
 }
 
-/// The library inside the `mujoco` wheel of the `python3` on `PATH`. Python is only asked where its packages
-/// are; the wheel is not imported.
+/// The library inside Python's `mujoco` wheel. Python is only asked where its packages are; the wheel is not imported.
 fn python_wheel_files() -> Vec<PathBuf> {
     const ASK: &str =
         "import importlib.util as u; s = u.find_spec('mujoco'); print(s.submodule_search_locations[0])";
-    let output = Command::new("python3").args(["-c", ASK]).output();
+    let output = Command::new(python::program()).args(["-c", ASK]).output();
     match output {
         Ok(output) if output.status.success() => {
             library_files(Path::new(String::from_utf8_lossy(&output.stdout).trim()))
