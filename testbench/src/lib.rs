@@ -6,6 +6,7 @@ pub mod binaries;
 pub mod cluster;
 pub mod core_load;
 pub mod faults;
+mod figure;
 pub mod instructions;
 pub mod lockstep;
 pub mod mutants;

@@ -2,84 +2,32 @@
 
 use std::ops::Range;
 
-use plotters::coord::Shift;
 use plotters::coord::combinators::{BindKeyPoints, IntoLogRange};
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::text_anchor::HPos;
 
 use super::series::{Axis, Family, bytes_text, time_text};
 use super::table::us_p50;
 use super::{Contender, Run, Series, Table};
+use crate::figure::{
+    BLUE, GREEN, GREY, GRID, INK, LABEL_PX, PURPLE, Page, RED, TITLE_PX, YELLOW, label_ends, page,
+    text_style, write,
+};
 use crate::spread::Spread;
 
-const WIDTH_PX: u32 = 840;
 const ROW_PX: u32 = 26;
 const LINES_HEIGHT_PX: u32 = 460;
-const TITLE_PX: i32 = 16;
-const LABEL_PX: i32 = 13;
 /// Bars that are more times as long as the shortest are cut off: they would make the others too short to compare.
 const LONGEST: f64 = 8.0;
 
-/// A colour on a light page, and the one that takes its place on a dark page.
-#[derive(Clone, Copy)]
-struct Paint {
-    light: RGBColor,
-    dark: &'static str,
-}
-
-const PAGE: Paint = Paint { light: RGBColor(0xff, 0xff, 0xff), dark: "#0d1117" };
-const INK: Paint = Paint { light: RGBColor(0x1f, 0x23, 0x28), dark: "#e6edf3" };
-const GRID: Paint = Paint { light: RGBColor(0xd0, 0xd7, 0xde), dark: "#30363d" };
-const WIRE: Paint = Paint { light: RGBColor(0xcf, 0x22, 0x2e), dark: "#f85149" };
-const SWITCH: Paint = Paint { light: RGBColor(0x09, 0x69, 0xda), dark: "#58a6ff" };
-const MPI: Paint = Paint { light: RGBColor(0x6e, 0x77, 0x81), dark: "#8b949e" };
-const GLOO: Paint = Paint { light: RGBColor(0x82, 0x50, 0xdf), dark: "#bc8cff" };
-const RING: Paint = Paint { light: RGBColor(0xbf, 0x87, 0x00), dark: "#d29922" };
-const SERVER: Paint = Paint { light: RGBColor(0x1a, 0x7f, 0x37), dark: "#3fb950" };
-const PAINTS: [Paint; 9] = [PAGE, INK, GRID, WIRE, SWITCH, MPI, GLOO, RING, SERVER];
-
 fn paint(family: Family) -> RGBColor {
     match family {
-        Family::Switch => SWITCH.light,
-        Family::Mpi => MPI.light,
-        Family::Gloo => GLOO.light,
-        Family::Ring => RING.light,
-        Family::ParameterServer => SERVER.light,
+        Family::Switch => BLUE.light,
+        Family::Mpi => GREY.light,
+        Family::Gloo => PURPLE.light,
+        Family::Ring => YELLOW.light,
+        Family::ParameterServer => GREEN.light,
     }
-}
-
-type Page<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-
-/// Draws on a page of its own; nothing can fail, since a string takes all.
-fn page(height_px: u32, draw: impl FnOnce(&Page<'_>)) -> String {
-    let mut svg = String::new();
-    {
-        let page = SVGBackend::with_string(&mut svg, (WIDTH_PX, height_px)).into_drawing_area();
-        page.fill(&PAGE.light).expect("a string takes all");
-        draw(&page);
-        page.present().expect("a string takes all");
-    }
-    adapt(&svg)
-}
-
-/// Lets the page's colours follow the reader's: rules of a style sheet win over attributes.
-fn adapt(svg: &str) -> String {
-    let rule = |Paint { light: RGBColor(r, g, b), dark }: Paint| {
-        let light = format!("#{r:02X}{g:02X}{b:02X}");
-        format!("[fill=\"{light}\"]{{fill:{dark}}}[stroke=\"{light}\"]{{stroke:{dark}}}")
-    };
-    let rules: String = PAINTS.map(rule).concat();
-    let head =
-        svg.find("<svg").and_then(|at| Some(at + svg[at..].find('>')? + 1)).expect("plotters writes SVG");
-    format!("{}\n<style>@media(prefers-color-scheme:dark){{{rules}}}</style>{}", &svg[..head], &svg[head..])
-}
-
-fn text_style(size_px: i32, colour: RGBColor, horizontal: HPos) -> TextStyle<'static> {
-    ("sans-serif", size_px).into_font().color(&colour).pos(Pos::new(horizontal, VPos::Center))
-}
-
-fn write(page: &Page<'_>, text: &str, at: (i32, i32), style: &TextStyle<'_>) {
-    page.draw(&Text::new(text.to_owned(), at, style)).expect("a string takes all");
 }
 
 /// One bar of a figure.
@@ -143,10 +91,10 @@ pub fn bar_chart(title: &str, bars: &[Bar], wire_us: Option<f64>) -> String {
         if let Some(wire_us) = wire_us {
             let (x, top) = chart.backend_coord(&(wire_us, rows as f64));
             let (_, bottom) = chart.backend_coord(&(wire_us, 0.0));
-            page.draw(&PathElement::new([(x, top - 4), (x, bottom)], WIRE.light.stroke_width(2)))
+            page.draw(&PathElement::new([(x, top - 4), (x, bottom)], RED.light.stroke_width(2)))
                 .expect("a string takes all");
             let label = format!("wire limit {}", time_text(wire_us));
-            write(page, &label, (x, top - 12), &text_style(LABEL_PX, WIRE.light, HPos::Center));
+            write(page, &label, (x, top - 12), &text_style(LABEL_PX, RED.light, HPos::Center));
         }
     })
 }
@@ -168,7 +116,7 @@ fn draw_bar(page: &Page<'_>, bar: &Bar, is_cut: bool, at: &dyn Fn(f64, f64) -> (
         page.draw(&Rectangle::new(corners, colour.filled())).expect("a string takes all");
     };
     let (left, end) = (at(0.0, 0.0), at(spread.median, 0.0));
-    draw_box(*first_us, spread.median, if *is_switch { SWITCH.light } else { MPI.light });
+    draw_box(*first_us, spread.median, if *is_switch { BLUE.light } else { GREY.light });
     if *first_us > 0.0 {
         draw_box(0.0, *first_us, GRID.light);
     }
@@ -220,8 +168,8 @@ pub fn lines_of(what: &str, series: &Series) -> String {
             }
             let limits: Vec<_> = xs.iter().zip(&wire).map(|(x, us)| to_pixels((*x, *us))).collect();
             if let Some(end) = limits.last().copied() {
-                page.draw(&PathElement::new(limits, WIRE.light.stroke_width(1))).expect("a string takes all");
-                ends.push((end, "wire limit", WIRE.light));
+                page.draw(&PathElement::new(limits, RED.light.stroke_width(1))).expect("a string takes all");
+                ends.push((end, "wire limit", RED.light));
             }
             label_ends(page, ends);
         });
@@ -271,7 +219,7 @@ fn line(
     colour: RGBColor,
     to_pixels: &dyn Fn((f64, f64)) -> (i32, i32),
 ) -> (i32, i32) {
-    let is_switch = colour == SWITCH.light;
+    let is_switch = colour == BLUE.light;
     let medians: Vec<_> = points.iter().map(|(x, spread)| to_pixels((*x, spread.median))).collect();
     let width = if is_switch { 3 } else { 2 };
     page.draw(&PathElement::new(medians.clone(), colour.stroke_width(width))).expect("a string takes all");
@@ -282,17 +230,6 @@ fn line(
             .expect("a string takes all");
     }
     medians[medians.len() - 1]
-}
-
-/// Writes beside the end of each line what it is, one below the other.
-fn label_ends(page: &Page<'_>, mut ends: Vec<((i32, i32), &str, RGBColor)>) {
-    ends.sort_by_key(|((_, y), _, _)| *y);
-    let mut free = i32::MIN;
-    for ((x, y), name, colour) in ends {
-        let y = y.max(free);
-        free = y + LABEL_PX + 4;
-        write(page, name, (x + 12, y), &text_style(LABEL_PX, colour, HPos::Left));
-    }
 }
 
 /// 1, 2, 5, 10 and so on, or 1, 3, 10, 30 where those would be too many.

@@ -7,6 +7,7 @@
 
 pub mod asynchronous;
 pub mod convergence;
+pub mod curves;
 pub mod images;
 pub mod paper;
 pub mod replay;

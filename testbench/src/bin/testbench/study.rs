@@ -11,6 +11,7 @@ use iswitch_testbench::peers::{Axis, Links, Network, Rate, Series};
 use iswitch_testbench::requirements::root_and;
 use iswitch_testbench::study::asynchronous;
 use iswitch_testbench::study::convergence::{Comparison, train};
+use iswitch_testbench::study::curves;
 use iswitch_testbench::study::paper::{self, MODELS, Model};
 use iswitch_testbench::study::replay::{CONTENDERS, Origin, Replay, Scene, scaling_text};
 use iswitch_testbench::study::split::{self, Split};
@@ -47,6 +48,12 @@ struct Output {
     /// Times that each contender has its turn
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     turns: u16,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+#[derive(Clone, Debug, Args)]
+struct Shown {
     /// Write a figure for each table into this directory, as SVG
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
@@ -126,9 +133,8 @@ struct ConvergenceOptions {
     /// Only one kind of methods
     #[arg(long, value_enum)]
     only: Option<Kind>,
-    /// Print each table as one line of JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    shown: Shown,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -171,10 +177,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     let result = match &options.part {
         Part::Replay(options) => replay(options),
         Part::Split(options) => split_iterations(options),
-        Part::Convergence(options) => {
-            convergence(options);
-            Ok(())
-        }
+        Part::Convergence(options) => convergence(options),
         Part::Racks(options) => racks(options),
         Part::All(output) => all(output),
     };
@@ -187,7 +190,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     }
 }
 
-impl Output {
+impl Shown {
     fn prepare(&self) -> Result<(), String> {
         let Some(plots) = &self.plots else { return Ok(()) };
         std::fs::create_dir_all(plots).map_err(|error| format!("--plots {}: {error}", plots.display()))
@@ -252,8 +255,8 @@ impl Replayed {
         if !root_and(what, &["tc", "ethtool"]) {
             return Err(format!("{what} cannot run here"));
         }
-        self.output.prepare()?;
-        if self.compute.contains(&Compute::Paper) && !self.output.json {
+        self.output.shown.prepare()?;
+        if self.compute.contains(&Compute::Paper) && !self.output.shown.json {
             println!("{}", paper::text());
         }
         Ok(())
@@ -281,17 +284,17 @@ fn replay_sync(replayed: &Replayed, scene: Scene, network: &Network) {
     let output = &replayed.output;
     let turns = usize::from(output.turns);
     let replay = scene.measure(network, &CONTENDERS, turns, replayed.seconds, &show_progress);
-    output.show(&replay.text(), &replay.json());
+    output.shown.show(&replay.text(), &replay.json());
     let title = format!("Iteration: {}; computation is light", replay.title());
-    output.draw_bars(&replay.slug(), &title, &replay.bars());
+    output.shown.draw_bars(&replay.slug(), &title, &replay.bars());
 }
 
 fn replay_async(replayed: &Replayed, scene: Scene, network: &Network) {
     let output = &replayed.output;
     let turns = usize::from(output.turns);
     let replay = asynchronous::measure(scene, network, turns, replayed.seconds, &show_progress);
-    output.show(&replay.text(), &replay.json());
-    output.draw_bars(&replay.slug(), &format!("Time per gradient: {}", replay.title()), &replay.bars());
+    output.shown.show(&replay.text(), &replay.json());
+    output.shown.draw_bars(&replay.slug(), &format!("Time per gradient: {}", replay.title()), &replay.bars());
 }
 
 fn racks(options: &RackOptions) -> Result<(), String> {
@@ -308,7 +311,7 @@ fn racks(options: &RackOptions) -> Result<(), String> {
             for (replays, scene) in by_scene.iter_mut().zip(&scenes) {
                 let turns = usize::from(output.turns);
                 let replay = scene.measure(&network, &CONTENDERS, turns, replayed.seconds, &show_progress);
-                output.show(&replay.text(), &replay.json());
+                output.shown.show(&replay.text(), &replay.json());
                 replays.push(replay);
             }
         }
@@ -318,20 +321,20 @@ fn racks(options: &RackOptions) -> Result<(), String> {
 }
 
 fn show_racks(output: &Output, replays: &[Replay]) {
-    if !output.json {
+    if !output.shown.json {
         println!("{}", scaling_text(replays));
     }
     let series = Series { axis: Axis::Workers, tables: replays.iter().map(Replay::iterations).collect() };
-    output.draw(&format!("{}-racks", replays[0].slug()), &lines_of("Iteration", &series));
+    output.shown.draw(&format!("{}-racks", replays[0].slug()), &lines_of("Iteration", &series));
 }
 
 fn split_iterations(options: &SplitOptions) -> Result<(), String> {
-    options.output.prepare()?;
+    options.output.shown.prepare()?;
     for workers in &options.workers {
         let turns = usize::from(options.output.turns);
         let splits = split::measure(usize::from(*workers), turns, options.seconds, &show_progress)
             .map_err(|error| error.to_string())?;
-        if options.output.json {
+        if options.output.shown.json {
             splits.iter().for_each(|split| println!("{}", split.json()));
         } else {
             println!("{}", split::text(&splits));
@@ -340,21 +343,22 @@ fn split_iterations(options: &SplitOptions) -> Result<(), String> {
     Ok(())
 }
 
-fn convergence(options: &ConvergenceOptions) {
+fn convergence(options: &ConvergenceOptions) -> Result<(), String> {
+    options.shown.prepare()?;
     let kinds: [(Kind, &[Method]); 2] =
         [(Kind::Async, &Method::ASYNCHRONOUS), (Kind::Sync, &Method::SYNCHRONOUS)];
     for task in &options.algorithms {
         for (kind, methods) in kinds {
             if options.only.is_none_or(|only| only == kind) {
                 let comparison = compare(options, *task, methods);
-                if options.json {
-                    println!("{}", comparison.json());
-                } else {
-                    println!("{}", comparison.text());
-                }
+                options.shown.show(&comparison.text(), &comparison.json());
+                let kind = if kind == Kind::Async { "-async" } else { "" };
+                let slug = format!("study-learning-{}{kind}", task.algorithm);
+                options.shown.draw(&slug, &curves::draw(&comparison));
             }
         }
     }
+    Ok(())
 }
 
 /// Methods have their turns seed by seed.
@@ -390,7 +394,6 @@ fn all(output: &Output) -> Result<(), String> {
         seeds: 3,
         steps: None,
         only: None,
-        json: output.json,
-    });
-    Ok(())
+        shown: output.shown.clone(),
+    })
 }
