@@ -1,0 +1,109 @@
+//! Real training over real frames, while what sums its gradients dies: it goes on by itself and learns as much. Root.
+
+use std::net::SocketAddrV4;
+
+use iswitch_testbench::binaries;
+use iswitch_testbench::cluster::{Daemon, PortKind, SOON};
+use iswitch_testbench::netns::{Namespace, Star, StarOptions};
+use iswitch_testbench::process::Process;
+use iswitch_testbench::requirements::{alone, report, root_and};
+use iswitch_testbench::scratch;
+use iswitch_testbench::tree::Tree;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// How often a switch is killed in one training.
+const KILLS: usize = 3;
+/// The worker that is killed; worker 0 prints the result.
+const VICTIM: usize = 2;
+/// What CartPole-v1 counts as solved.
+const SOLVED: f64 = 475.0;
+
+/// `iswitch train ppo --env CartPole-v1` in each of some namespaces.
+struct Training {
+    workers: Vec<Process>,
+    _directory: TempDir,
+}
+
+impl Training {
+    fn start<'a>(namespaces: impl IntoIterator<Item = &'a Namespace>, switch: SocketAddrV4) -> Self {
+        let directory = scratch::directory();
+        let namespaces: Vec<_> = namespaces.into_iter().collect();
+        let spawn = |(rank, namespace): (usize, &&Namespace)| {
+            let place = format!("--switch {switch} --workers {} --rank {rank}", namespaces.len());
+            let mut command = namespace.command(binaries::iswitch());
+            command.args(["train", "ppo", "--env", "CartPole-v1", "--json", "--quiet", "--out"]);
+            command.arg(directory.path().join("run")).args(place.split_whitespace());
+            Process::spawn(&format!("iswitch train of rank {rank}"), &mut command)
+        };
+        Self { workers: namespaces.iter().enumerate().map(spawn).collect(), _directory: directory }
+    }
+
+    /// Waits for the end of all; the result of worker 0.
+    fn finish(self, what: &str) -> Value {
+        let printed: Vec<_> = self.workers.into_iter().map(|worker| worker.wait_success(3 * SOON)).collect();
+        let result: Value = serde_json::from_str(&printed[0]).expect(&printed[0]);
+        report(&format!("{what}: {result}"));
+        assert_eq!(result["replicas_identical"], true, "{result}");
+        assert!(result["final_return"].as_f64().is_some_and(|it| it >= SOLVED), "{result}");
+        result
+    }
+}
+
+#[test]
+fn training_outlives_its_switch() {
+    if !root_and("training_outlives_its_switch", &[]) {
+        return;
+    }
+    let _alone = alone();
+    let star = Star::new(StarOptions::default());
+    let mut daemon = Daemon::on_ports(&star, &[]);
+    let mut training = Training::start(&star.workers, daemon.address());
+    daemon.wait_for_results();
+    for _ in 0..KILLS {
+        daemon.process.kill(SOON);
+        assert!(training.workers.iter_mut().all(Process::is_running), "they were still at it");
+        daemon = Daemon::on_ports(&star, &[]);
+        daemon.wait_for_results();
+    }
+    training.finish("switch killed and started again");
+    daemon.stop();
+}
+
+#[test]
+fn training_outlives_switches_of_both_levels() {
+    if !root_and("training_outlives_switches_of_both_levels", &[]) {
+        return;
+    }
+    let _alone = alone();
+    let tree = Tree::new(&[2, 2]);
+    let mut root = tree.start_root(PortKind::Raw, &[]);
+    let mut racks: Vec<_> = (0..2).map(|rack| tree.start_rack(rack, PortKind::Raw, &[])).collect();
+    let mut training = Training::start(tree.workers(), racks[0].address());
+    racks[0].wait_for_results();
+    root.process.kill(SOON);
+    assert!(training.workers.iter_mut().all(Process::is_running), "they were still at it");
+    root = tree.start_root(PortKind::Raw, &[]);
+    racks[0].wait_for_results();
+    racks.remove(1).process.kill(SOON);
+    racks.push(tree.start_rack(1, PortKind::Raw, &[]));
+    racks[1].wait_for_results();
+    training.finish("root and a rack's switch killed and started again");
+    racks.into_iter().for_each(|rack| drop(rack.stop()));
+    root.stop();
+}
+
+#[test]
+fn training_goes_on_without_a_worker() {
+    if !root_and("training_goes_on_without_a_worker", &[]) {
+        return;
+    }
+    let _alone = alone();
+    let star = Star::new(StarOptions::default());
+    let daemon = Daemon::on_ports(&star, &["--lease-ms", "1000"]);
+    let mut training = Training::start(&star.workers, daemon.address());
+    daemon.wait_for_results();
+    training.workers.remove(VICTIM).kill(SOON);
+    training.finish("a worker killed");
+    daemon.stop();
+}
