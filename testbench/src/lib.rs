@@ -1,7 +1,6 @@
 //! What proves the rest: a deterministic simulation of the real switch core and the real worker protocol, and
 //! real frames between network namespaces, with faults injected by the kernel.
 
-pub mod asynchronous;
 pub mod binaries;
 pub mod cluster;
 pub mod core_load;
@@ -17,7 +16,6 @@ pub mod requirements;
 pub mod rtl_mutants;
 pub mod scaling;
 pub mod scratch;
-pub mod simulation;
 pub mod spread;
 pub mod storm;
 pub mod study;

@@ -28,7 +28,7 @@ use rand_chacha::ChaCha8Rng;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
 
 use crate::netns::{Cable, Namespace};
-use crate::simulation::network::{Damage, Link, LinkCounters, LinkModel};
+use iswitch_simulation::network::{Damage, Link, LinkCounters, LinkModel};
 
 /// The relay's end of the cable to the switch.
 const SWITCH_SIDE: &str = "port";

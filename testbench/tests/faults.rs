@@ -6,12 +6,12 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use iswitch_protocol::limits::DEFAULT_SEGMENT_FLOATS;
+use iswitch_simulation::network::{LinkCounters, LinkModel, Loss};
 use iswitch_testbench::cluster::{Daemon, Group, PortKind, SOON, costs, times, total};
 use iswitch_testbench::faults::{Faults, complete_checksums, hits};
 use iswitch_testbench::netns::{Namespace, Star, StarOptions, WORKER_INTERFACE};
 use iswitch_testbench::process::Signal;
 use iswitch_testbench::requirements::{alone, report, root_and};
-use iswitch_testbench::simulation::network::{LinkCounters, LinkModel, Loss};
 use iswitch_testbench::wire_relay::{Relayed, WireRelay};
 use serde_json::Value;
 

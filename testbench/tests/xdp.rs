@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use iswitch_simulation::network::{LinkCounters, LinkModel};
 use iswitch_testbench::binaries;
 use iswitch_testbench::cluster::{Daemon, Group, PortKind, SOON, costs, times, total};
 use iswitch_testbench::faults::{Faults, complete_checksums, hits};
@@ -10,7 +11,6 @@ use iswitch_testbench::netns::{Namespace, SWITCH_ADDRESS, Star, StarOptions, WOR
 use iswitch_testbench::process::{Finished, Process, Signal};
 use iswitch_testbench::requirements::{alone, report, root_xdp_and};
 use iswitch_testbench::scratch;
-use iswitch_testbench::simulation::network::{LinkCounters, LinkModel};
 use iswitch_testbench::tree::{Tree, TreeJob};
 use iswitch_testbench::wire_relay::{Relayed, WireRelay};
 

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub use copy::Sources;
 pub use trial::{Bench, Outcome, Seeds, Trial};
 
-use crate::simulation::JobMode;
+use iswitch_simulation::JobMode;
 
 /// Where mutants are described, below the root of the workspace.
 pub const DIRECTORY: &str = "testbench/mutants";
@@ -154,7 +154,7 @@ mod tests {
         let good = "worker-lib/src/worker/state.rs";
         assert_eq!(load(text(good, "mode = 'asynchronous'")).unwrap().bug.mode, JobMode::Asynchronous);
         for (text, field) in [
-            (text("testbench/src/simulation/checker.rs", ""), "file is"),
+            (text("simulation/src/checker.rs", ""), "file is"),
             (text("daemon/src/switch/../../../x.rs", ""), "file is"),
             (text(good, "mode = 'other'"), "mode"),
             (text(good, "rule = 'x'"), "rule"),

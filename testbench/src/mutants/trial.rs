@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use super::{Mutant, Sources};
 use crate::binaries::executable;
-use crate::simulation::JobMode;
-use crate::simulation::checker::Rule;
+use iswitch_simulation::JobMode;
+use iswitch_simulation::checker::Rule;
 
 /// The profile of the workspace's manifest that is quickest in building and running taken together.
 const PROFILE: &str = "mutants";
@@ -101,7 +101,7 @@ pub enum Outcome {
     },
 }
 
-/// What `testbench simulate --json` prints, as far as it matters here.
+/// What `simulate --json` prints, as far as it matters here.
 #[derive(Debug, Deserialize)]
 struct Search {
     first: u64,
@@ -164,14 +164,14 @@ impl Bench {
         let begin = Instant::now();
         let mut command = cargo();
         command.args(["build", "--locked", "--profile", PROFILE, "--message-format=json-render-diagnostics"]);
-        command.args(["-p", "iswitch-testbench", "--bin", "testbench", "--target-dir"]).arg(&self.target);
+        command.args(["-p", "iswitch-simulation", "--bin", "simulate", "--target-dir"]).arg(&self.target);
         command.current_dir(self.sources.directory());
         let output = command.output().with_context(|| format!("running {command:?}"))?;
         let errors = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "it does not build:\n{}", last_lines(&errors));
         let messages = String::from_utf8_lossy(&output.stdout);
-        let program = messages.lines().filter_map(executable).find(|(name, _)| name == "testbench");
-        let (_, program) = program.context("cargo has built no program testbench")?;
+        let program = messages.lines().filter_map(executable).find(|(name, _)| name == "simulate");
+        let (_, program) = program.context("cargo has built no program simulate")?;
         Ok((program, begin.elapsed().as_secs_f64()))
     }
 
@@ -179,14 +179,7 @@ impl Bench {
         let begin = Instant::now();
         let (results, errors) = (self.output.join("results"), self.output.join("errors"));
         let mut command = Command::new(program);
-        command.args([
-            "simulate",
-            "--json",
-            "--mode",
-            &mode.to_string(),
-            "--seeds",
-            &self.seeds.of(mode).to_string(),
-        ]);
+        command.args(["--json", "--mode", &mode.to_string(), "--seeds", &self.seeds.of(mode).to_string()]);
         command.stdin(Stdio::null()).stdout(File::create(&results)?).stderr(File::create(&errors)?);
         let status = run_for(&mut command, self.time_limit)?;
         let results = fs::read_to_string(&results).context("reading what the simulation has found")?;

@@ -9,8 +9,8 @@ use super::links::{Links, choose_congestion_control, shape};
 use super::racks::Racks;
 use crate::cluster::{Daemon, PortKind};
 use crate::netns::{Cable, Namespace, SWITCH_ADDRESS, Star, StarOptions};
-use crate::simulation::network::LinkModel;
 use crate::wire_relay::WireRelay;
+use iswitch_simulation::network::LinkModel;
 
 /// Workers and a server, cabled to one switch or to those of racks.
 #[derive(Debug)]

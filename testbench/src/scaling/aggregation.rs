@@ -10,7 +10,7 @@ use super::resources::{Link, Processes};
 use super::topology::Tree;
 use super::wire::Framing;
 use super::{Algorithm, Picos, Scenario};
-use crate::simulation::queue::Queue;
+use iswitch_simulation::queue::Queue;
 
 /// A worker, or a switch.
 #[derive(Clone, Copy, Debug)]

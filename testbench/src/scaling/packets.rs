@@ -10,7 +10,7 @@ use super::plan::{Message, NOTHING, Plan};
 use super::resources::{Cable, Link, Processes};
 use super::wire::Framing;
 use super::{Picos, Scenario};
-use crate::simulation::queue::Queue;
+use iswitch_simulation::queue::Queue;
 
 #[derive(Clone, Copy, Debug)]
 enum Event {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use iswitch_testbench::simulation::baselines::{NETWORKS, Outcome, Protocol, SEGMENTS, WORKERS, run};
+use iswitch_simulation::baselines::{NETWORKS, Outcome, Protocol, SEGMENTS, WORKERS, run};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {

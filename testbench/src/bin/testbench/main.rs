@@ -10,12 +10,12 @@ mod peers;
 mod rtl_mutants;
 mod scale;
 mod scaling;
-mod simulate;
 mod study;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use iswitch_simulation::search;
 
 /// Proves the switch and the worker protocol by simulation, and measures them beside others.
 #[derive(Debug, Parser)]
@@ -28,7 +28,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run random scenarios, and stop at the first that breaks a rule
-    Simulate(simulate::Options),
+    Simulate(search::Options),
     /// Plant bugs into the protocol, one at a time, and expect random scenarios to find each
     Mutants(mutants::Options),
     /// Compare the protocol with simpler ones on the same networks
@@ -53,7 +53,7 @@ enum Command {
 
 fn main() -> ExitCode {
     match Cli::parse().command {
-        Command::Simulate(options) => simulate::run(&options),
+        Command::Simulate(options) => search::run(&options),
         Command::Mutants(options) => mutants::run(&options),
         Command::Compare(options) => compare::compare(&options),
         Command::Peers(options) => peers::run(&options),

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use iswitch_simulation::JobMode;
 use iswitch_testbench::mutants::{Bench, Bug, Mutant, Outcome, Seeds, Trial, select};
-use iswitch_testbench::simulation::JobMode;
 use serde::Serialize;
 use serde_json::json;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use iswitch_testbench::asynchronous::{self, Faults, Pace, Report, Scenario, Totals, simulate};
-use iswitch_testbench::simulation::Failure;
+use iswitch_simulation::Failure;
+use iswitch_simulation::asynchronous::{self, Faults, Pace, Report, Scenario, Totals, simulate};
 
 const FAST: Pace = Pace { compute: Duration::from_micros(500), stall: None };
 

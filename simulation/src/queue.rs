@@ -7,7 +7,7 @@ use iswitch_protocol::Instant;
 
 /// A priority queue of things that happen; those of the same instant in the order that they were added.
 #[derive(Debug)]
-pub(crate) struct Queue<T, At: Ord = Instant> {
+pub struct Queue<T, At: Ord = Instant> {
     heap: BinaryHeap<Reverse<Entry<T, At>>>,
     sequence: u64,
 }
@@ -19,17 +19,26 @@ struct Entry<T, At> {
     what: T,
 }
 
-impl<T, At: Ord + Copy> Queue<T, At> {
-    pub(crate) fn new() -> Self {
+impl<T, At: Ord> Default for Queue<T, At> {
+    fn default() -> Self {
         Self { heap: BinaryHeap::new(), sequence: 0 }
     }
+}
 
-    pub(crate) fn push(&mut self, at: At, what: T) {
+impl<T, At: Ord + Copy> Queue<T, At> {
+    /// Nothing is to happen yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Lets something happen at that time, after all that was added for the same time before.
+    pub fn push(&mut self, at: At, what: T) {
         self.sequence += 1;
         self.heap.push(Reverse(Entry { at, sequence: self.sequence, what }));
     }
 
-    pub(crate) fn pop(&mut self) -> Option<(At, T)> {
+    /// What happens next, and when.
+    pub fn pop(&mut self) -> Option<(At, T)> {
         self.heap.pop().map(|Reverse(entry)| (entry.at, entry.what))
     }
 }

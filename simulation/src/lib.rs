@@ -8,13 +8,15 @@
 //! A violation is reproduced by its seed, see [`simulate`].
 
 mod addresses;
+pub mod asynchronous;
 pub mod baselines;
 pub mod checker;
 pub mod network;
 mod packets;
 mod process;
-pub(crate) mod queue;
+pub mod queue;
 pub mod report;
+pub mod search;
 pub mod swarm;
 pub mod transcript;
 mod wires;
@@ -46,7 +48,7 @@ fn job_key() -> Key {
 /// Lines of the transcript of a seed that fails.
 const TRANSCRIPT_LINES: usize = 400;
 
-/// Which kind of job is simulated, see [`simulate`] and [`crate::asynchronous::simulate`].
+/// Which kind of job is simulated, see [`simulate`] and [`asynchronous::simulate`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum JobMode {
@@ -96,7 +98,7 @@ pub fn run(scenario: &Scenario, seed: u64) -> Result<Report, Box<Failure>> {
 }
 
 /// Runs a simulation, and if it breaks a rule once more, for the transcript: it happens again in the same way.
-pub(crate) fn run_with_transcript<S: Clone, R>(
+fn run_with_transcript<S: Clone, R>(
     scenario: &S,
     seed: u64,
     simulation: impl Fn(&mut Transcript) -> Result<R, Violation>,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::simulation::swarm::Draw;
+use crate::swarm::Draw;
 
 /// What the network does to packets. Probabilities are per datagram.
 #[derive(Clone, Copy, Debug, Serialize)]

@@ -25,9 +25,9 @@ use serde::Serialize;
 
 pub use scenario::{Faults, Pace, Scenario};
 
-use crate::simulation::checker::{Rule, Violation, violated};
-use crate::simulation::transcript::{Transcript, describe};
-use crate::simulation::{self, Failure};
+use crate::checker::{Rule, Violation, violated};
+use crate::transcript::{Transcript, describe};
+use crate::{Failure, run_with_transcript};
 
 const JOB: u32 = 1;
 const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 254), 7711);
@@ -51,9 +51,7 @@ pub fn simulate(seed: u64) -> Result<Totals, Box<Failure<Scenario>>> {
 /// # Errors
 /// The first rule that was broken.
 pub fn run(scenario: &Scenario, seed: u64) -> Result<Report, Box<Failure<Scenario>>> {
-    simulation::run_with_transcript(scenario, seed, |transcript| {
-        Simulation::new(scenario, seed, transcript).run()
-    })
+    run_with_transcript(scenario, seed, |transcript| Simulation::new(scenario, seed, transcript).run())
 }
 
 /// What one worker has done.

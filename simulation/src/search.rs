@@ -1,4 +1,4 @@
-//! `testbench simulate`: random scenarios, on all cores.
+//! The command `simulate`: random scenarios, on all cores.
 
 use std::fmt::Debug;
 use std::io::IsTerminal;
@@ -10,17 +10,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use iswitch_testbench::simulation::{Failure, JobMode};
-use iswitch_testbench::{asynchronous, simulation};
 use serde::Serialize;
+
+use crate::{Failure, JobMode, asynchronous};
 
 /// Without a terminal, lines come this far apart.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 /// Seeds that a thread takes at a time.
 const BATCH: u64 = 16;
 
+/// Its command line.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Options {
+pub struct Options {
     /// Which kind of job; a seed stands for another scenario in each
     #[arg(long, default_value_t = JobMode::Synchronous)]
     mode: JobMode,
@@ -52,9 +53,10 @@ struct Shared<S, R> {
     progress: Progress,
 }
 
-pub(crate) fn run(options: &Options) -> ExitCode {
+/// Runs scenarios until one breaks a rule, and prints what was found. Fails if one did.
+pub fn run(options: &Options) -> ExitCode {
     match options.mode {
-        JobMode::Synchronous => search(options, simulation::simulate),
+        JobMode::Synchronous => search(options, crate::simulate),
         JobMode::Asynchronous => search(options, asynchronous::simulate),
     }
 }

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use iswitch_testbench::simulation::network::{LinkModel, Loss};
-use iswitch_testbench::simulation::report::Report;
-use iswitch_testbench::simulation::swarm::{Action, Planned, Scenario};
-use iswitch_testbench::simulation::{Failure, run, simulate};
+use iswitch_simulation::network::{LinkModel, Loss};
+use iswitch_simulation::report::Report;
+use iswitch_simulation::swarm::{Action, Planned, Scenario};
+use iswitch_simulation::{Failure, run, simulate};
 
 fn expect(outcome: Result<Report, Box<Failure>>) -> Report {
     outcome.unwrap_or_else(|failure| {

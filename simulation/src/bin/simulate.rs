@@ -1,0 +1,18 @@
+//! Random scenarios alone: what `testbench mutants` builds for each bug, without the rest of the testbench.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use iswitch_simulation::search;
+
+/// Run random scenarios, and stop at the first that breaks a rule.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Cli {
+    #[command(flatten)]
+    options: search::Options,
+}
+
+fn main() -> ExitCode {
+    search::run(&Cli::parse().options)
+}
