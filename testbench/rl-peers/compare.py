@@ -39,6 +39,8 @@ def arguments():
     parser.add_argument("--iswitch", default="target/release/iswitch", help="the command (default: %(default)s)")
     parser.add_argument("--python", default=sys.executable, help="a Python that has the peers (default: this one)")
     parser.add_argument("--cleanrl", help="directory of CleanRL's clone; without it only Stable-Baselines3")
+    parser.add_argument("--algorithms", nargs="+", default=["ppo", "ddpg"], choices=["ppo", "ddpg"],
+                        help="what is trained (default: both)")
     parser.add_argument("--turns", type=int, default=3, help="turns of each contender (default: %(default)s)")
     parser.add_argument("--ppo-steps", type=int, default=65536, help="environment steps (default: %(default)s)")
     parser.add_argument("--ddpg-steps", type=int, default=12000, help="environment steps (default: %(default)s)")
@@ -91,7 +93,9 @@ def main():
     if options.cleanrl:
         contenders["CleanRL"] = cleanrl
     results = {}
-    for algorithm, steps, starts in (("ppo", options.ppo_steps, 0), ("ddpg", options.ddpg_steps, 2000)):
+    sizes = {"ppo": (options.ppo_steps, 0), "ddpg": (options.ddpg_steps, 2000)}
+    for algorithm in options.algorithms:
+        steps, starts = sizes[algorithm]
         speeds = {name: [] for name in contenders}
         for turn in range(options.turns):
             names = list(contenders)
