@@ -32,7 +32,8 @@ impl Training {
         let spawn = |(rank, namespace): (usize, &&Namespace)| {
             let place = format!("--switch {switch} --workers {} --rank {rank}", namespaces.len());
             let mut command = namespace.command(binaries::iswitch());
-            command.args(["train", "ppo", "--env", "CartPole-v1", "--json", "--quiet", "--out"]);
+            command.args(["train", "ppo", "--env", "CartPole-v1", "--steps", "120000"]);
+            command.args(["--json", "--quiet", "--out"]);
             command.arg(directory.path().join("run")).args(place.split_whitespace());
             Process::spawn(&format!("iswitch train of rank {rank}"), &mut command)
         };
@@ -41,7 +42,7 @@ impl Training {
 
     /// Waits for the end of all; the result of worker 0.
     fn finish(self, what: &str) -> Value {
-        let printed: Vec<_> = self.workers.into_iter().map(|worker| worker.wait_success(3 * SOON)).collect();
+        let printed: Vec<_> = self.workers.into_iter().map(|worker| worker.wait_success(6 * SOON)).collect();
         let result: Value = serde_json::from_str(&printed[0]).expect(&printed[0]);
         report(&format!("{what}: {result}"));
         assert_eq!(result["replicas_identical"], true, "{result}");

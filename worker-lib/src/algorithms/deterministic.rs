@@ -42,7 +42,7 @@ impl DeterministicActorCritic {
     pub fn new(env: &EnvSpec, hidden: &[usize], critics: usize) -> Result<Self, TrainError> {
         let ActionSpec::Continuous { dim: action_dim } = env.action else {
             return Err(TrainError::Config(format!(
-                "{} has discrete actions, expected continuous ones",
+                "{} has discrete actions, expected continuous ones; train ppo, a2c or dqn on these",
                 env.id
             )));
         };
@@ -280,6 +280,9 @@ mod tests {
     #[test]
     fn discrete_actions_are_refused() {
         let error = DeterministicActorCritic::new(make("CartPole-v1").unwrap().spec(), &[8], 1).unwrap_err();
-        assert_eq!(error.to_string(), "CartPole-v1 has discrete actions, expected continuous ones");
+        assert_eq!(
+            error.to_string(),
+            "CartPole-v1 has discrete actions, expected continuous ones; train ppo, a2c or dqn on these"
+        );
     }
 }

@@ -46,7 +46,7 @@ impl QNetwork {
     pub fn new(env: &EnvSpec, hidden: &[usize], duelling: bool) -> Result<Self, TrainError> {
         let ActionSpec::Discrete { n: actions } = env.action else {
             return Err(TrainError::Config(format!(
-                "{} has continuous actions, expected discrete ones",
+                "{} has continuous actions, expected discrete ones; train ppo, a2c or ddpg on these",
                 env.id
             )));
         };
@@ -263,6 +263,9 @@ mod tests {
     #[test]
     fn continuous_actions_are_refused() {
         let error = QNetwork::new(make("Pendulum-v1").unwrap().spec(), &[8], false).unwrap_err();
-        assert_eq!(error.to_string(), "Pendulum-v1 has continuous actions, expected discrete ones");
+        assert_eq!(
+            error.to_string(),
+            "Pendulum-v1 has continuous actions, expected discrete ones; train ppo, a2c or ddpg on these"
+        );
     }
 }

@@ -104,8 +104,9 @@ impl<'a> Reader<'a> {
     /// If it is no such file, or of another version.
     pub fn new(path: &'a Path, bytes: &'a [u8]) -> Result<Self, TrainError> {
         let refuse = |reason: String| TrainError::Checkpoint { path: path.to_owned(), reason };
-        let (_, header) = SafeTensors::read_metadata(bytes).map_err(|error| refuse(error.to_string()))?;
-        let tensors = SafeTensors::deserialize(bytes).map_err(|error| refuse(error.to_string()))?;
+        let broken = |error| refuse(format!("it is damaged, or no checkpoint ({error})"));
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(broken)?;
+        let tensors = SafeTensors::deserialize(bytes).map_err(broken)?;
         let metadata = header.metadata().clone().unwrap_or_default();
         match metadata.get("format").map(String::as_str) {
             Some(FORMAT) => Ok(Self { path, tensors, metadata, len_bytes: bytes.len() }),

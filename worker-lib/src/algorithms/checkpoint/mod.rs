@@ -157,7 +157,9 @@ fn check_algorithm(reader: &Reader<'_>, expected: &str) -> Result<(), TrainError
     if actual == expected {
         return Ok(());
     }
-    Err(reader.refuse(format!("it is of algorithm {actual}, not {expected}")))
+    Err(reader.refuse(format!(
+        "it is of algorithm {actual}, not {expected}; go on with {actual}, or name another run"
+    )))
 }
 
 /// Refuses a model file of another algorithm or environment.

@@ -204,7 +204,10 @@ impl<H: OwnParameters> TrainArgs<H> {
         let file = ModelFile::read(&out).context("nothing to resume")?;
         let (saved_env, mut config) = checkpoint::job::<A>(&file.reader()?).context("nothing to resume")?;
         if env.is_some() && saved_env != wanted_env {
-            bail!("{} holds a run of {saved_env}, not {wanted_env}", out.display());
+            bail!(
+                "{} holds a run of {saved_env}, not {wanted_env}; leave out --env, or name another run by --out",
+                out.display()
+            );
         }
         let common = config.common();
         if seed.is_some() && *common.seed != wanted_seed {
