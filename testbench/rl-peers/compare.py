@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+ENVIRONMENTS = {"ppo": "Hopper-v5", "ddpg": "HalfCheetah-v5"}
 SB3 = """
 import json, sys, time, torch, gymnasium as gym
 from stable_baselines3 import DDPG, PPO
@@ -59,9 +60,8 @@ def run(command, directory):
 
 def iswitch(options, algorithm, steps, starts, directory):
     """Steps per second of one worker without a switch."""
-    env = "Hopper-v5" if algorithm == "ppo" else "HalfCheetah-v5"
-    command = [os.path.abspath(options.iswitch), "train", algorithm, "--env", env, "--workers", "1", "--steps",
-               str(steps), "--json", "--quiet", "--out", f"{directory}/run", "--force", "--checkpoint-every", "0"]
+    command = [os.path.abspath(options.iswitch), "train", algorithm, "--env", ENVIRONMENTS[algorithm], "--workers", "1",
+               "--steps", str(steps), "--json", "--quiet", "--out", f"{directory}/run", "--force", "--checkpoint-every", "0"]
     command += ["--environments", "1"]
     if algorithm == "ddpg":
         command += [*DDPG_SIZES, "--set", f"learning_starts={starts}"]
@@ -71,16 +71,14 @@ def iswitch(options, algorithm, steps, starts, directory):
 
 def stable_baselines3(options, algorithm, steps, starts, directory):
     """Steps per second of `learn`."""
-    env = "Hopper-v5" if algorithm == "ppo" else "HalfCheetah-v5"
-    result = json.loads(run([options.python, "-c", SB3, algorithm, env, str(steps), str(starts)], directory).splitlines()[-1])
+    result = json.loads(run([options.python, "-c", SB3, algorithm, ENVIRONMENTS[algorithm], str(steps), str(starts)], directory).splitlines()[-1])
     return result["steps"] / result["seconds"]
 
 
 def cleanrl(options, algorithm, steps, starts, directory):
     """The last of the speeds that it prints, which is from the start."""
-    env = "Hopper-v5" if algorithm == "ppo" else "HalfCheetah-v5"
     script = os.path.join(os.path.abspath(options.cleanrl), "cleanrl", f"{algorithm}_continuous_action.py")
-    command = [options.python, script, "--env-id", env, "--total-timesteps", str(steps), "--no-cuda"]
+    command = [options.python, script, "--env-id", ENVIRONMENTS[algorithm], "--total-timesteps", str(steps), "--no-cuda"]
     if algorithm == "ddpg":
         command += ["--learning-starts", str(starts)]
     return float(re.findall(r"SPS: (\d+)", run(command, directory))[-1])

@@ -32,7 +32,7 @@ fn worker(parent: &Child, rank: &str) -> Option<String> {
 }
 
 /// Kills a worker once the run has a checkpoint, and waits for the end.
-fn kill_worker(algorithm: &str, options: &[&str], rank: &str) -> (Value, String) {
+fn train_and_kill(algorithm: &str, options: &[&str], rank: &str) -> Output {
     let directory = tempfile::tempdir().unwrap();
     let parent = train(algorithm, options, directory.path());
     let begin = Instant::now();
@@ -42,7 +42,12 @@ fn kill_worker(algorithm: &str, options: &[&str], rank: &str) -> (Value, String)
     }
     let victim = worker(&parent, rank).expect("the worker is there");
     assert!(Command::new("kill").args(["-9", &victim]).status().unwrap().success());
-    let Output { status, stdout, stderr } = parent.wait_with_output().unwrap();
+    parent.wait_with_output().unwrap()
+}
+
+/// The same of a run that completes; its result.
+fn kill_worker(algorithm: &str, options: &[&str], rank: &str) -> (Value, String) {
+    let Output { status, stdout, stderr } = train_and_kill(algorithm, options, rank);
     let stderr = String::from_utf8_lossy(&stderr).into_owned();
     assert!(status.success(), "{algorithm} {options:?}: {status}\n{stderr}");
     (serde_json::from_slice(&stdout).expect(&stderr), stderr)
@@ -89,16 +94,8 @@ fn who_does_not_wait_goes_on_without_a_worker() {
 
 #[test]
 fn a_job_that_may_not_start_again_fails() {
-    let directory = tempfile::tempdir().unwrap();
-    let parent = train("a2c", &["--aggregator", "ring", "--restarts", "0"], directory.path());
-    let begin = Instant::now();
-    while !directory.path().join("model.safetensors").exists() {
-        assert!(begin.elapsed() < PATIENCE, "there is no checkpoint");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    let victim = worker(&parent, "1").expect("the worker is there");
-    assert!(Command::new("kill").args(["-9", &victim]).status().unwrap().success());
-    let Output { status, stderr, .. } = parent.wait_with_output().unwrap();
+    let Output { status, stderr, .. } =
+        train_and_kill("a2c", &["--aggregator", "ring", "--restarts", "0"], "1");
     let stderr = String::from_utf8_lossy(&stderr);
     assert!(!status.success() && stderr.contains("worker 1 failed"), "{status} {stderr}");
 }

@@ -97,7 +97,8 @@ fn sum(lines: &[Value], field: &str) -> Vec<u64> {
     total
 }
 
-fn mean(histogram: &[u64]) -> f64 {
+/// Mean staleness, of gradients counted by theirs.
+pub(super) fn mean(histogram: &[u64]) -> f64 {
     let weighted: f64 = (0_u32..).zip(histogram).map(|(stale, count)| f64::from(stale) * *count as f64).sum();
     weighted / histogram.iter().sum::<u64>().max(1) as f64
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::asynchronous::mean;
 use super::paper::STALENESS_BOUND;
 use super::tasks::{Method, Task};
 use crate::binaries;
@@ -151,9 +152,8 @@ fn read_training(printed: &str, out: &Path, seed: u64) -> Result<Training, Strin
     let csv = std::fs::read_to_string(out.join("progress.csv")).map_err(|error| error.to_string())?;
     let number = |field: &str| result[field].as_f64().ok_or_else(|| format!("no {field} in {result}"));
     let staleness = result["staleness"].as_array().map(|counts| {
-        let counts: Vec<_> = counts.iter().filter_map(Value::as_f64).collect();
-        let weighted: f64 = (0_u32..).zip(&counts).map(|(stale, count)| f64::from(stale) * count).sum();
-        weighted / counts.iter().sum::<f64>().max(1.0)
+        let counts: Vec<_> = counts.iter().filter_map(Value::as_u64).collect();
+        mean(&counts)
     });
     Ok(Training {
         seed,

@@ -250,12 +250,12 @@ impl A2cLocal {
         let step = slot.finish_step(self.spec.to_env(action), 0.0, 0.0)?;
         let reward = if self.config.clip_rewards { step.reward.clamp(-1.0, 1.0) } else { step.reward };
         self.buffer.rewards[i] = reward as f32;
-        self.buffer.dones[i] = step.terminated || step.truncated || step.life_lost;
+        self.buffer.dones[i] = slot.ended || step.life_lost;
         self.tail.steps += 1.0;
-        if !(step.terminated || step.truncated) {
+        if !slot.ended {
             return Ok(());
         }
-        if step.truncated {
+        if slot.truncated {
             let row = &mut self.observations[..self.spec.observation_dim];
             self.spec.scale_observation(&slot.observation, row);
             self.networks.forward(model, row, &mut self.work);

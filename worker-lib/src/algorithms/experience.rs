@@ -182,16 +182,15 @@ impl Experience {
         let step = slot.finish_step(self.spec.to_env(action), 0.0, 0.0)?;
         let reward = if self.clip_rewards { step.reward.clamp(-1.0, 1.0) } else { step.reward };
         self.spec.scale_observation(&slot.observation, &mut self.next_observation);
-        let is_done = step.terminated || step.truncated;
         self.replays[k].push(Transition {
             observation: &self.observations[k * dim..(k + 1) * dim],
             action,
             reward: reward as f32,
             next_observation: &self.next_observation,
             terminated: step.terminated || step.life_lost,
-            episode_ends: is_done,
+            episode_ends: slot.ended,
         });
-        if is_done {
+        if slot.ended {
             self.tail.count_episode(slot);
             slot.reset()?;
         }

@@ -44,6 +44,12 @@ impl RolloutBuffer {
         }
     }
 
+    /// Brings `advantages` from the mean and variance that they have, here or over all workers, to 0 and 1.
+    pub fn normalise_advantages(&mut self, mean: f64, variance: f64) {
+        let scale = 1.0 / (variance.sqrt() + 1e-8);
+        self.advantages.iter_mut().for_each(|x| *x = ((f64::from(*x) - mean) * scale) as f32);
+    }
+
     /// Fills `advantages` and `returns` (Schulman et al., 2016, "High-dimensional continuous control using
     /// generalized advantage estimation").
     pub fn estimate_advantages(&mut self, gamma: f32, lambda: f32) {

@@ -16,6 +16,7 @@ use crate::algorithms::halves::{Counters, Halves, LocalHalf, SharedHalf, Tail};
 use crate::algorithms::normalise::{Deviations, Moments, Normaliser};
 use crate::algorithms::phases::Phase;
 use crate::algorithms::replica::Replica;
+use crate::algorithms::rollout::RolloutBuffer;
 use crate::algorithms::streams::{Purpose, stream};
 use crate::algorithms::trainer::{Algorithm, Place};
 use crate::env::EnvSpec;
@@ -205,7 +206,7 @@ impl PpoLocal {
         drop(acting);
         let _sampling = Phase::Sample.enter();
         self.rollouts.estimate_advantages();
-        normalise(&mut self.rollouts.buffer.advantages);
+        normalise_advantages(&mut self.rollouts.buffer);
         self.place = Position { epoch: 0, number: 0 };
         Ok(())
     }
@@ -225,13 +226,13 @@ impl PpoLocal {
     }
 }
 
-/// To mean 0 and standard deviation 1.
-fn normalise(advantages: &mut [f32]) {
+/// Over this worker's rollout alone.
+fn normalise_advantages(buffer: &mut RolloutBuffer) {
+    let advantages = &buffer.advantages;
     let count = advantages.len() as f64;
     let mean = advantages.iter().map(|x| f64::from(*x)).sum::<f64>() / count;
     let variance = advantages.iter().map(|x| (f64::from(*x) - mean).powi(2)).sum::<f64>() / count;
-    let scale = 1.0 / (variance.sqrt() + 1e-8);
-    advantages.iter_mut().for_each(|x| *x = ((f64::from(*x) - mean) * scale) as f32);
+    buffer.normalise_advantages(mean, variance);
 }
 
 impl LocalHalf for PpoLocal {
@@ -300,9 +301,7 @@ impl SharedHalf for PpoShared {
     fn update(&mut self, model: &mut [f32], gradient: &mut [f32], counters: &Counters) {
         let (by_parameters, statistics) = gradient.split_at_mut(self.layout.parameters);
         clip_global_norm(by_parameters, self.config.max_grad_norm);
-        let left = 1.0 - counters.steps as f64 / self.config.total_steps as f64;
-        let factor = if self.config.anneal_learning_rate { left.max(0.0) } else { 1.0 };
-        let rate = (f64::from(self.config.learning_rate) * factor) as f32;
+        let rate = self.config.learning_rate_after(counters.steps as f64 / self.config.total_steps as f64);
         self.adam.step(&mut model[..self.layout.parameters], by_parameters, rate);
         if statistics[0] > 0.0 {
             self.merge(statistics);

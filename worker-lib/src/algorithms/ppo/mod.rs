@@ -135,6 +135,12 @@ impl PpoConfig {
         ActorCritic::new(env, &self.hidden)
     }
 
+    /// The learning rate after a part of the run, 0 to 1.
+    fn learning_rate_after(&self, part: f64) -> f32 {
+        let factor = if self.anneal_learning_rate { (1.0 - part).max(0.0) } else { 1.0 };
+        (f64::from(self.learning_rate) * factor) as f32
+    }
+
     /// How the global batch is divided when this worker is `rank` of `workers`.
     ///
     /// # Errors
@@ -519,9 +525,7 @@ impl PpoTrainer {
     }
 
     fn learning_rate(&self) -> f32 {
-        let left = 1.0 - self.replica.rollouts as f64 / self.rollouts_total() as f64;
-        let factor = if self.config.anneal_learning_rate { left.max(0.0) } else { 1.0 };
-        (f64::from(self.config.learning_rate) * factor) as f32
+        self.config.learning_rate_after(self.replica.rollouts as f64 / self.rollouts_total() as f64)
     }
 
     /// Fills the buffer with one rollout of the local environments.
@@ -581,9 +585,7 @@ impl PpoTrainer {
         let advantages = total(SUM_ADVANTAGE, SUM_ADVANTAGE_SQUARES);
         let mean = advantages.sum / count;
         let variance = (advantages.sum_squares / count - mean * mean).max(0.0);
-        let scale = 1.0 / (variance.sqrt() + 1e-8);
-        let normalise = |advantage: &mut f32| *advantage = ((f64::from(*advantage) - mean) * scale) as f32;
-        self.rollouts.buffer.advantages.iter_mut().for_each(normalise);
+        self.rollouts.buffer.normalise_advantages(mean, variance);
         Ok(())
     }
 

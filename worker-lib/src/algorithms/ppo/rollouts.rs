@@ -171,7 +171,7 @@ impl Rollouts {
                 Some(scale) => (step.reward * scale).clamp(-CLIP, CLIP) as f32,
                 None => step.reward as f32,
             };
-            self.buffer.dones[i] = step.terminated || step.truncated || step.life_lost;
+            self.buffer.dones[i] = slot.ended || step.life_lost;
         }
         Ok(())
     }
