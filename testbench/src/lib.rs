@@ -5,7 +5,6 @@ pub mod binaries;
 pub mod cluster;
 pub mod core_load;
 pub mod faults;
-mod figure;
 pub mod instructions;
 pub mod lockstep;
 pub mod mutants;

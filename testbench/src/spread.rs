@@ -24,6 +24,11 @@ impl Spread {
         Self { median: values[values.len() / 2], least: values[0], greatest: values[values.len() - 1] }
     }
 
+    /// The least and the greatest.
+    pub fn ends(self) -> (f64, f64) {
+        (self.least, self.greatest)
+    }
+
     /// In another unit.
     #[must_use]
     pub fn scaled(self, by: f64) -> Self {

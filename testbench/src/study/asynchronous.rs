@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use iswitch_figure::Bar;
 use serde_json::{Value, json};
 
 use super::paper::STALENESS_BOUND;
 use super::replay::Scene;
 use crate::binaries;
 use crate::cluster::{PortKind, SOON};
-use crate::peers::plot::Bar;
-use crate::peers::{Links, Network};
+use crate::peers::{Links, Network, plot};
 use crate::process::Process;
 use crate::spread::Spread;
 
@@ -287,11 +287,9 @@ impl AsyncReplay {
 
     /// One bar for each method: the time per gradient.
     pub fn bars(&self) -> Vec<Bar> {
-        let bar = |(method, runs): &(Method, Vec<AsyncRun>)| Bar {
-            name: method.name().to_owned(),
-            first_us: 0.0,
-            end_us: Spread::of(runs.iter().map(AsyncRun::us_per_gradient)),
-            is_switch: *method == Method::Switch,
+        let bar = |(method, runs): &(Method, Vec<AsyncRun>)| {
+            let us = Spread::of(runs.iter().map(AsyncRun::us_per_gradient));
+            plot::bar(method.name().to_owned(), 0.0, us, *method == Method::Switch)
         };
         self.rows.iter().map(bar).collect()
     }

@@ -1,72 +1,30 @@
 //! Learning curves as a figure.
 
-use plotters::prelude::*;
-use plotters::style::text_anchor::HPos;
+use iswitch_figure::{Axis, Line, LineChart, Paint, Reference};
 
 use super::convergence::{Comparison, Training};
 use super::tasks::Method;
-use crate::figure::{
-    BLUE, GREEN, GREY, GRID, INK, LABEL_PX, RED, TITLE_PX, YELLOW, label_ends, page, text_style, write,
-};
-
-const HEIGHT_PX: u32 = 460;
-/// Room above and below the curves, in parts of their range.
-const MARGIN: f64 = 0.05;
 
 /// A line for each run, in a colour for each method: mean return of the last 100 episodes over environment steps or,
 /// where workers do not wait, over gradients in the model. The return that counts as learnt is marked.
 pub fn draw(comparison: &Comparison) -> String {
     let Comparison { task, workers, rows } = comparison;
     let is_async = rows.iter().any(|(method, _)| method.is_async);
-    let lines: Vec<(Method, Vec<(f64, f64)>)> = rows
-        .iter()
-        .flat_map(|(method, trainings)| trainings.iter().map(|training| (*method, training)))
-        .map(|(method, training)| (method, points(method, training, *workers)))
-        .filter(|(_, points)| !points.is_empty())
-        .collect();
-    let all = || lines.iter().flat_map(|(_, points)| points.iter().copied());
-    let right = all().map(|(x, _)| x).fold(1.0, f64::max);
-    let least = all().map(|(_, y)| y).fold(task.threshold, f64::min);
-    let greatest = all().map(|(_, y)| y).fold(task.threshold, f64::max);
-    let margin = MARGIN * (greatest - least).max(1.0);
     let over = if is_async { "gradients in the model" } else { "environment steps" };
     let algorithm = task.algorithm.to_uppercase();
-    let title = format!("{algorithm} on {}, {workers} workers: mean return over {over}", task.env);
-    page(HEIGHT_PX, |page| {
-        write(page, &title, (16, 20), &text_style(TITLE_PX, INK.light, HPos::Left));
-        let mut chart = ChartBuilder::on(page)
-            .margin_top(44)
-            .margin_right(230)
-            .x_label_area_size(34)
-            .y_label_area_size(70)
-            .build_cartesian_2d(0.0..right, least - margin..greatest + margin)
-            .expect("the page has room");
-        chart
-            .configure_mesh()
-            .x_labels(6)
-            .bold_line_style(GRID.light)
-            .light_line_style(TRANSPARENT)
-            .axis_style(GRID.light)
-            .x_label_style(text_style(LABEL_PX, INK.light, HPos::Center))
-            .y_label_style(text_style(LABEL_PX, INK.light, HPos::Right))
-            .x_label_formatter(&|x| thousands(*x))
-            .draw()
-            .expect("a string takes all");
-        let to_pixels = |point: (f64, f64)| chart.backend_coord(&point);
-        let learnt = [to_pixels((0.0, task.threshold)), to_pixels((right, task.threshold))];
-        page.draw(&PathElement::new(learnt, INK.light.stroke_width(1))).expect("a string takes all");
-        let mut ends = vec![(learnt[1], "learnt".to_owned(), INK.light)];
-        for (method, points) in &lines {
-            let pixels: Vec<_> = points.iter().map(|point| to_pixels(*point)).collect();
-            let end = (learnt[1].0, pixels[pixels.len() - 1].1);
-            page.draw(&PathElement::new(pixels, colour(*method).stroke_width(2)))
-                .expect("a string takes all");
-            if ends.iter().all(|(_, name, _)| *name != method.name()) {
-                ends.push((end, method.name(), colour(*method)));
-            }
-        }
-        label_ends(page, ends);
-    })
+    let line = |(method, training): (Method, &Training)| {
+        Line::new(method.name(), paint(method), points(method, training, *workers))
+    };
+    let runs =
+        rows.iter().flat_map(|(method, trainings)| trainings.iter().map(|training| (*method, training)));
+    LineChart {
+        title: format!("{algorithm} on {}, {workers} workers: mean return over {over}", task.env),
+        x: Axis { includes: vec![0.0], ..Axis::linear() },
+        y: Axis::linear(),
+        lines: runs.map(line).collect(),
+        references: vec![Reference { name: "learnt".to_owned(), paint: Paint::INK, value: task.threshold }],
+    }
+    .draw()
 }
 
 fn points(method: Method, training: &Training, workers: usize) -> Vec<(f64, f64)> {
@@ -77,24 +35,13 @@ fn points(method: Method, training: &Training, workers: usize) -> Vec<(f64, f64)
         .collect()
 }
 
-fn colour(method: Method) -> RGBColor {
+fn paint(method: Method) -> Paint {
     match method.aggregator {
-        "switch" => BLUE,
-        "ps" => GREEN,
-        "ring" => YELLOW,
-        "local" => GREY,
-        _ => RED,
-    }
-    .light
-}
-
-fn thousands(x: f64) -> String {
-    if x >= 1e6 {
-        format!("{} M", x / 1e6)
-    } else if x >= 1e3 {
-        format!("{} k", x / 1e3)
-    } else {
-        x.to_string()
+        "switch" => Paint::BLUE,
+        "ps" => Paint::GREEN,
+        "ring" => Paint::YELLOW,
+        "local" => Paint::GREY,
+        _ => Paint::RED,
     }
 }
 

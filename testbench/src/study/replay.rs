@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use iswitch::aggregate::Style;
+use iswitch_figure::Bar;
 use serde_json::{Value, json};
 
 use super::paper::Model;
 use crate::cluster::PortKind;
-use crate::peers::plot::Bar;
-use crate::peers::{Contender, Load, Network, Rate, Run, Table, Tools, measure};
+use crate::peers::{Contender, Load, Network, Rate, Run, Table, Tools, measure, plot};
 use crate::spread::Spread;
 
 /// What is compared; the parameter server as in the paper is what the others are measured by.
@@ -204,11 +204,10 @@ impl Replay {
 
     /// One bar for each contender: computation, and aggregation after it.
     pub fn bars(&self) -> Vec<Bar> {
-        let bar = |(contender, runs): &(Contender, Vec<Run>)| Bar {
-            name: contender.to_string(),
-            first_us: Spread::of(runs.iter().map(|run| run.compute_us)).median,
-            end_us: iteration_us(runs),
-            is_switch: matches!(contender, Contender::Switch(_)),
+        let bar = |(contender, runs): &(Contender, Vec<Run>)| {
+            let compute_us = Spread::of(runs.iter().map(|run| run.compute_us)).median;
+            let is_switch = matches!(contender, Contender::Switch(_));
+            plot::bar(contender.to_string(), compute_us, iteration_us(runs), is_switch)
         };
         self.table.rows.iter().map(bar).collect()
     }
@@ -332,7 +331,7 @@ mod tests {
         let replay = replay();
         assert_eq!(replay.table.load.compute, Duration::from_millis(80));
         assert_eq!(replay.table.load.rounds, 12, "a second of 80 ms and 2.6 ms each");
-        assert_eq!(replay.bars()[1].end_us.median, 88e3);
+        assert_eq!(replay.bars()[1].end, 88e3);
         assert_eq!(replay.iterations().rows[1].1[0].us_p50, 100e3);
     }
 }

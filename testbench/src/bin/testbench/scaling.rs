@@ -138,7 +138,9 @@ fn try_run(options: &Options) -> Result<(), String> {
         if let Some(directory) = &options.plots {
             std::fs::create_dir_all(directory)
                 .map_err(|error| format!("{}: {error}", directory.display()))?;
-            plot::draw(&table, &directory.join(format!("scaling-{floats}.svg")))?;
+            let path = directory.join(format!("scaling-{floats}.svg"));
+            std::fs::write(&path, plot::draw(&table))
+                .map_err(|error| format!("{}: {error}", path.display()))?;
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use iswitch_testbench::peers::plot::{Bar, bar_chart, lines_of};
+use iswitch_testbench::peers::plot::{bar_chart, lines_of};
 use iswitch_testbench::peers::racks::racks_of;
 use iswitch_testbench::peers::{Axis, Links, Network, Rate, Series};
 use iswitch_testbench::requirements::root_and;
@@ -212,10 +212,6 @@ impl Shown {
             Err(error) => eprintln!("{}: {error}", path.display()),
         }
     }
-
-    fn draw_bars(&self, slug: &str, title: &str, bars: &[Bar]) {
-        self.draw(slug, &bar_chart(title, bars, None));
-    }
 }
 
 fn show_progress(text: &str) {
@@ -286,7 +282,7 @@ fn replay_sync(replayed: &Replayed, scene: Scene, network: &Network) {
     let replay = scene.measure(network, &CONTENDERS, turns, replayed.seconds, &show_progress);
     output.shown.show(&replay.text(), &replay.json());
     let title = format!("Iteration: {}; computation is light", replay.title());
-    output.shown.draw_bars(&replay.slug(), &title, &replay.bars());
+    output.shown.draw(&replay.slug(), &bar_chart(title, replay.bars(), None));
 }
 
 fn replay_async(replayed: &Replayed, scene: Scene, network: &Network) {
@@ -294,7 +290,8 @@ fn replay_async(replayed: &Replayed, scene: Scene, network: &Network) {
     let turns = usize::from(output.turns);
     let replay = asynchronous::measure(scene, network, turns, replayed.seconds, &show_progress);
     output.shown.show(&replay.text(), &replay.json());
-    output.shown.draw_bars(&replay.slug(), &format!("Time per gradient: {}", replay.title()), &replay.bars());
+    let title = format!("Time per gradient: {}", replay.title());
+    output.shown.draw(&replay.slug(), &bar_chart(title, replay.bars(), None));
 }
 
 fn racks(options: &RackOptions) -> Result<(), String> {

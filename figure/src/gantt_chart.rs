@@ -1,0 +1,214 @@
+//! Rows of coloured bars over time.
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::HPos;
+
+use crate::axis::{Margins, Scale, draw_grid};
+use crate::page::{LABEL_PX, MARGIN_PX, WIDTH_PX, draw_box, draw_path, label_style, page, write};
+use crate::{Axis, Paint};
+
+/// Rows of a chart with few of them, and of one with many.
+const ROW_PX: i32 = 18;
+const NARROW_ROW_PX: i32 = 8;
+const MANY_ROWS: usize = 40;
+/// Names of rows stand on the left, those of colours on the right.
+const MARGINS: Margins = Margins { top: 44, right: 110, bottom: 30, left: 84 };
+const TICKS: usize = 7;
+/// Turns of the colour wheel from a series to the next: no two of the first dozens come close.
+const HUE_STEP: f64 = 0.618_034;
+const SQUARE_PX: i32 = 10;
+const MARK_PX: u32 = 2;
+
+/// A bar of a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Span {
+    /// Where it begins on the horizontal axis.
+    pub begin: f64,
+    /// Where it ends.
+    pub end: f64,
+    /// Which part of the row's height it is, from 0 at its bottom to 1 at its top.
+    pub part: (f64, f64),
+    /// Number of its series, which decides about its colour.
+    pub series: usize,
+}
+
+/// Bars over time that have one name.
+#[derive(Clone, Debug)]
+pub struct GanttRow {
+    /// What stands on the left.
+    pub name: String,
+    /// In any order; later ones lie above earlier ones.
+    pub spans: Vec<Span>,
+    /// Moments on the horizontal axis at which something happens to it: marks above the bars.
+    pub marks: Vec<f64>,
+}
+
+/// What has whom when: rows of bars over time, coloured by series.
+///
+/// ```
+/// use iswitch_figure::{Axis, GanttChart, GanttRow, Span};
+///
+/// let span = |begin, end, series| Span { begin, end, part: (0.0, 1.0), series };
+/// let svg = GanttChart {
+///     title: "Processors over time, by job".to_owned(),
+///     x: Axis { includes: vec![0.0], ..Axis::linear() },
+///     series: vec!["job 1".to_owned(), "job 2".to_owned()],
+///     rows: vec![GanttRow {
+///         name: "cpu 0".to_owned(),
+///         spans: vec![span(0.0, 2.5, 0), span(3.0, 4.0, 1)],
+///         marks: vec![2.5],
+///     }],
+/// }
+/// .draw();
+/// assert!(svg.contains("job 2"));
+/// ```
+#[derive(Clone, Debug)]
+pub struct GanttChart {
+    /// What stands above.
+    pub title: String,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// Names of series, as many as there is room for on the right.
+    pub series: Vec<String>,
+    /// From top to bottom.
+    pub rows: Vec<GanttRow>,
+}
+
+impl GanttChart {
+    /// The figure as SVG.
+    pub fn draw(&self) -> String {
+        let rows = self.rows.len();
+        let row_px = if rows > MANY_ROWS { NARROW_ROW_PX } else { ROW_PX };
+        let inside = (row_px * rows as i32).max(4 * ROW_PX);
+        page(&self.title, (inside as u32) + MARGINS.top + MARGINS.bottom, |page| {
+            let is_drawn = |span: &&Span| self.x.has(span.begin) && self.x.has(span.end);
+            let spans = || self.rows.iter().flat_map(|row| row.spans.iter().filter(is_drawn));
+            let marks = self.rows.iter().flat_map(|row| &row.marks).copied();
+            let ends = spans().flat_map(|span| [span.begin, span.end]).chain(marks);
+            let x = self.x.fit(ends, 0.0, TICKS);
+            let chart = draw_grid(page, &MARGINS, x, Scale::without_ticks(0.0..rows.max(1) as f64));
+            // Names that would stand upon each other are left out.
+            let named = if row_px > LABEL_PX { 1 } else { (LABEL_PX / row_px) as usize + 1 };
+            for (at, row) in self.rows.iter().enumerate() {
+                let bottom = (rows - at - 1) as f64;
+                for span in row.spans.iter().filter(is_drawn) {
+                    let place = |x: f64, part: f64| {
+                        chart.backend_coord(&(x, bottom + 0.08 + 0.84 * part.clamp(0.0, 1.0)))
+                    };
+                    let (from, to) = (place(span.begin, span.part.1), place(span.end, span.part.0));
+                    draw_box(page, [from, to], colour(span.series));
+                }
+                for mark in row.marks.iter().filter(|mark| self.x.has(**mark)) {
+                    let ends = [0.0, 1.0].map(|part| chart.backend_coord(&(*mark, bottom + part)));
+                    draw_path(page, ends, Paint::INK, MARK_PX);
+                }
+                if at % named == 0 {
+                    let (_, y) = chart.backend_coord(&(0.0, bottom + 0.5));
+                    let x = MARGINS.left as i32 - 8;
+                    write(page, &row.name, (x, y), &label_style(Paint::INK, HPos::Right));
+                }
+            }
+            let room = (inside / (LABEL_PX + 4)) as usize;
+            let left = WIDTH_PX as i32 - MARGINS.right as i32 + MARGIN_PX;
+            for (series, name) in self.series.iter().enumerate().take(room) {
+                let y = MARGINS.top as i32 + (LABEL_PX + 4) * series as i32 + LABEL_PX / 2;
+                let corner = (left, y - SQUARE_PX / 2);
+                draw_box(page, [corner, (left + SQUARE_PX, y + SQUARE_PX / 2)], colour(series));
+                write(page, name, (left + SQUARE_PX + 6, y), &label_style(Paint::INK, HPos::Left));
+            }
+        })
+    }
+}
+
+/// Of middle lightness, so that it stands out from a light and from a dark page; lighter and darker in turns, since
+/// neighbours in a legend differ little else once there are many.
+fn colour(series: usize) -> RGBColor {
+    let lightness = [0.41, 0.60, 0.51][series % 3];
+    let (r, g, b) =
+        HSLColor((0.58 + HUE_STEP * series as f64).fract(), 0.62, lightness).to_backend_color().rgb;
+    RGBColor(r, g, b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn chart(rows: Vec<Vec<Span>>) -> GanttChart {
+        let rows = rows.into_iter().enumerate();
+        let rows = rows.map(|(at, spans)| GanttRow { name: format!("port {at}"), spans, marks: Vec::new() });
+        GanttChart {
+            title: "ports".to_owned(),
+            x: Axis { includes: vec![0.0], ..Axis::linear() },
+            series: (0..3).map(|job| format!("job {job}")).collect(),
+            rows: rows.collect(),
+        }
+    }
+
+    fn span(begin: f64, end: f64, part: (f64, f64), series: usize) -> Span {
+        Span { begin, end, part, series }
+    }
+
+    /// Width and height of all rectangles of a colour, without its square in the legend.
+    fn boxes(svg: &str, series: usize) -> Vec<(f64, f64)> {
+        let RGBColor(r, g, b) = colour(series);
+        let fill = format!("fill=\"#{r:02X}{g:02X}{b:02X}\"");
+        let number = |text: &str, name: &str| -> f64 {
+            let value = text.split(&format!(" {name}=\"")).nth(1).unwrap().split('"').next().unwrap();
+            value.parse().unwrap()
+        };
+        let rects = svg.split("<rect").filter(|text| text.contains(&fill));
+        let mut sizes: Vec<_> = rects.map(|text| (number(text, "width"), number(text, "height"))).collect();
+        sizes.pop();
+        sizes
+    }
+
+    #[test]
+    fn bars_are_as_long_as_their_spans_and_as_high_as_their_parts() {
+        let rows = vec![
+            vec![span(0.0, 10.0, (0.0, 1.0), 0), span(10.0, 15.0, (0.0, 0.5), 1)],
+            vec![span(0.0, 20.0, (0.5, 1.0), 1)],
+        ];
+        let svg = chart(rows).draw();
+        let [first, second] = [0, 1].map(|series| boxes(&svg, series));
+        let (width, height) = first[0];
+        let near = |a: f64, b: f64| (a - b).abs() <= 1.5;
+        assert!(first.len() == 1 && width > 100.0, "{first:?}");
+        assert!(near(second[0].0, width / 2.0) && near(second[0].1, height / 2.0), "{second:?}");
+        assert!(near(second[1].0, 2.0 * width) && near(second[1].1, height / 2.0), "{second:?}");
+        for text in ["\nports\n", "\nport 0\n", "\nport 1\n", "\njob 0\n", "\njob 2\n", "\n20\n"] {
+            assert_eq!(svg.matches(text).count(), 1, "{text} in {svg}");
+        }
+    }
+
+    #[test]
+    fn marks_are_drawn_where_they_are() {
+        let mut chart = chart(vec![vec![span(0.0, 10.0, (0.0, 1.0), 0)], Vec::new()]);
+        let lines = |chart: &GanttChart| chart.draw().matches("stroke-width=\"2\"").count();
+        assert_eq!(lines(&chart), 0);
+        chart.rows[1].marks = vec![5.0, 10.0, f64::NAN];
+        assert_eq!(lines(&chart), 2);
+        // The axis reaches them.
+        chart.rows[0].marks = vec![40.0];
+        assert!(chart.draw().contains("\n40\n"), "{}", chart.draw());
+    }
+
+    #[test]
+    fn colours_differ() {
+        let colours: HashSet<_> = (0..60).map(|series| format!("{:?}", colour(series))).collect();
+        assert_eq!(colours.len(), 60);
+        assert!((0..60).all(|series| {
+            let RGBColor(r, g, b) = colour(series);
+            let light = f64::from(r).mul_add(0.3, f64::from(g).mul_add(0.59, f64::from(b) * 0.11));
+            (50.0..205.0).contains(&light)
+        }));
+    }
+
+    #[test]
+    fn nothing_is_drawn_too() {
+        let odd = span(f64::NAN, f64::INFINITY, (-1.0, 9.0), usize::MAX / 2);
+        for rows in [vec![], vec![vec![]], vec![vec![odd]], vec![Vec::new(); 300]] {
+            assert!(chart(rows).draw().contains("</svg>"));
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Matrices as squares of coloured cells.
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::HPos;
+
+use crate::Paint;
+use crate::page::{
+    LABEL_PX, MARGIN_PX, Page, WIDTH_PX, draw_box, draw_path, label_style, page, short, write,
+};
+
+/// Below the title.
+const TOP_PX: i32 = 48;
+/// On the right, with the legend.
+const LEGEND_PX: i32 = 100;
+const BAR_PX: (i32, i32) = (14, 160);
+/// Between matrices.
+const GAP_PX: i32 = 20;
+/// Matrices do not become larger.
+const MOST_SIDE_PX: i32 = 220;
+/// A line of text above matrices.
+const TEXT_PX: i32 = LABEL_PX + 9;
+
+/// A matrix with its caption.
+#[derive(Clone, Debug)]
+pub struct Matrix {
+    /// What stands above it.
+    pub caption: String,
+    /// Rows from top to bottom, each from left to right. Below zero is drawn as zero.
+    pub values: Vec<Vec<f64>>,
+}
+
+impl Matrix {
+    /// Cells along the longer side.
+    fn cells(&self) -> usize {
+        self.values.iter().map(Vec::len).fold(self.values.len(), usize::max)
+    }
+}
+
+/// Matrices side by side.
+#[derive(Clone, Debug)]
+pub struct MatrixRow {
+    /// What stands above all of them.
+    pub name: String,
+    /// From left to right.
+    pub matrices: Vec<Matrix>,
+}
+
+/// Rows of matrices whose colours have one scale, from zero to the greatest value of all: viridis, which is
+/// ordered by lightness and keeps clear of black and white, the colours of pages.
+///
+/// ```
+/// use iswitch_figure::{HeatMap, Matrix, MatrixRow};
+///
+/// let stage = |at: usize| Matrix { caption: format!("stage {at}"), values: vec![vec![0.0, 0.4], vec![0.1, 0.2]] };
+/// let rows = vec![MatrixRow { name: "shortest path".to_owned(), matrices: vec![stage(1), stage(2), stage(3)] }];
+/// let svg = HeatMap { title: "Load of links".to_owned(), rows }.draw();
+/// assert!(svg.contains("stage 3"));
+/// ```
+#[derive(Clone, Debug)]
+pub struct HeatMap {
+    /// What stands above.
+    pub title: String,
+    /// From top to bottom.
+    pub rows: Vec<MatrixRow>,
+}
+
+impl HeatMap {
+    /// The figure as SVG.
+    pub fn draw(&self) -> String {
+        let matrices = self.rows.iter().flat_map(|row| &row.matrices);
+        let values = matrices.flat_map(|matrix| &matrix.values).flatten().copied();
+        let greatest = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
+        let most = self.rows.iter().map(|row| row.matrices.len()).max().unwrap_or(0).max(1);
+        let side = ((WIDTH_PX as i32 - MARGIN_PX - LEGEND_PX) / most as i32 - GAP_PX).min(MOST_SIDE_PX);
+        let row_px = 2 * TEXT_PX + side + GAP_PX;
+        let height = TOP_PX + (row_px * self.rows.len() as i32).max(BAR_PX.1 + GAP_PX);
+        page(&self.title, height as u32, |page| {
+            for (at, row) in self.rows.iter().enumerate() {
+                let top = TOP_PX + at as i32 * row_px;
+                write(page, &row.name, (MARGIN_PX, top), &label_style(Paint::INK, HPos::Left));
+                for (at, matrix) in row.matrices.iter().enumerate() {
+                    let corner = (MARGIN_PX + at as i32 * (side + GAP_PX), top + TEXT_PX);
+                    draw_matrix(page, matrix, corner, side, greatest);
+                }
+            }
+            draw_legend(page, greatest);
+        })
+    }
+}
+
+fn draw_matrix(page: &Page<'_>, matrix: &Matrix, (left, top): (i32, i32), side: i32, greatest: f64) {
+    write(page, &matrix.caption, (left, top), &label_style(Paint::GREY, HPos::Left));
+    let top = top + TEXT_PX / 2;
+    let cell = (side / matrix.cells().max(1) as i32).max(1);
+    for (row, values) in matrix.values.iter().enumerate() {
+        let top = top + cell * row as i32;
+        let mut from = left;
+        // Neighbours of one colour are one rectangle: much of a matrix may be zero.
+        for cells in values.chunk_by(|a, b| colour(*a, greatest) == colour(*b, greatest)) {
+            let to = from + cell * cells.len() as i32;
+            if let Some(colour) = colour(cells[0], greatest) {
+                draw_box(page, [(from, top), (to, top + cell)], colour);
+            }
+            from = to;
+        }
+    }
+}
+
+/// None of what is not a number.
+fn colour(value: f64, greatest: f64) -> Option<RGBColor> {
+    let part = if greatest > 0.0 { value / greatest } else { value.min(0.0) };
+    (!value.is_nan()).then(|| ViridisRGB::get_color(part.clamp(0.0, 1.0)))
+}
+
+/// A bar of all colours with the numbers of the least, the greatest, and the one in the middle.
+fn draw_legend(page: &Page<'_>, greatest: f64) {
+    let (width, height) = BAR_PX;
+    let left = WIDTH_PX as i32 - LEGEND_PX + GAP_PX;
+    for y in 0..height / 2 {
+        let part = f64::from(y) / f64::from(height / 2 - 1);
+        let bottom = TOP_PX + height - 2 * y;
+        draw_box(page, [(left, bottom - 2), (left + width, bottom)], ViridisRGB::get_color(part));
+    }
+    let parts: &[f64] = if greatest > 0.0 { &[0.0, 0.5, 1.0] } else { &[0.0] };
+    for part in parts {
+        let y = TOP_PX + height - (part * f64::from(height)) as i32;
+        draw_path(page, [(left + width, y), (left + width + 4, y)], Paint::INK, 1);
+        let label = short(part * greatest);
+        write(page, &label, (left + width + 8, y), &label_style(Paint::INK, HPos::Left));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matrix(caption: &str, cells: usize, value: impl Fn(usize, usize) -> f64) -> Matrix {
+        let row = |row: usize| (0..cells).map(|column| value(row, column)).collect();
+        Matrix { caption: caption.to_owned(), values: (0..cells).map(row).collect() }
+    }
+
+    fn draw(matrices: Vec<Matrix>) -> String {
+        let rows = vec![MatrixRow { name: "shortest path".to_owned(), matrices }];
+        HeatMap { title: "share of flows".to_owned(), rows }.draw()
+    }
+
+    #[test]
+    fn captions_appear_once_and_the_greatest_value_is_labelled() {
+        let one = matrix("stage 1", 20, |row, column| (row * 20 + column) as f64);
+        let svg = draw(vec![one, matrix("stage 2", 16, |_, _| 0.0)]);
+        for text in ["share of flows", "shortest path", "stage 1", "stage 2", "\n0\n", "\n199.5\n", "\n399\n"]
+        {
+            assert_eq!(svg.matches(text).count(), 1, "{text} in {svg}");
+        }
+    }
+
+    #[test]
+    fn all_matrices_have_one_scale() {
+        let cells = |greatest: f64| {
+            let svg = draw(vec![matrix("", 1, |_, _| greatest), matrix("", 1, |_, _| 5.0)]);
+            let (_, cells) = svg.split_once("text-anchor").unwrap();
+            ["#440154", "#FEE825"].map(|colour| cells.matches(&format!("fill=\"{colour}\"")).count())
+        };
+        let legend = 1;
+        assert_eq!(cells(5.0), [legend, legend + 2]);
+        assert_eq!(cells(9.0), [legend, legend + 1]);
+        assert_eq!(cells(0.0), [legend + 1, legend + 1]);
+    }
+
+    #[test]
+    fn neighbours_of_one_colour_are_one_rectangle() {
+        let rectangles = |cells: usize| {
+            let svg = draw(vec![matrix("", cells, |row, column| f64::from(u8::from(row == column)))]);
+            svg.matches("<rect").count()
+        };
+        // The first and the last row have two colours, all others three parts.
+        assert_eq!(rectangles(10) - rectangles(4), (2 * 2 + 8 * 3) - (2 * 2 + 2 * 3));
+    }
+
+    #[test]
+    fn nothing_is_drawn_too() {
+        assert!(HeatMap { title: "none".to_owned(), rows: Vec::new() }.draw().contains("none"));
+        let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0];
+        let ragged = Matrix { caption: String::new(), values: vec![vec![1.0, 2.0, 3.0], Vec::new()] };
+        for matrices in [
+            Vec::new(),
+            vec![matrix("", 0, |_, _| 0.0)],
+            vec![matrix("", 4, |_, column| odd[column])],
+            vec![ragged],
+        ] {
+            assert!(draw(matrices).contains("</svg>"));
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Lines over two axes.
+
+use plotters::element::DashedPathElement;
+use plotters::prelude::*;
+use plotters::style::text_anchor::HPos;
+
+use crate::axis::{Chart, Margins, draw_grid};
+use crate::page::{LABEL_PX, Page, draw_path, label_style, page, write};
+use crate::{Axis, Paint, Reference};
+
+const HEIGHT_PX: u32 = 460;
+/// Names stand on the right.
+const MARGINS: Margins = Margins { top: 44, right: 210, bottom: 34, left: 70 };
+/// At most so many ticks at round numbers: those of the x axis stand side by side.
+const X_TICKS: usize = 6;
+const Y_TICKS: usize = 11;
+/// Room below and above lines, in parts of the axis.
+const Y_MARGIN: f64 = 0.05;
+/// A logarithmic x axis has no beginning of its own: marks keep clear of the y axis.
+const LOGARITHMIC_X_MARGIN: f64 = 0.02;
+/// Names below the axis have to clear those at the ends of lines.
+const NAMED_X_MARGIN: f64 = 0.07;
+const DASH_PX: i32 = 6;
+const GAP_PX: i32 = 4;
+
+/// A line of a chart.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// What stands at its end. Lines of the same name are named once, at the end of the first.
+    pub name: String,
+    /// Its colour.
+    pub paint: Paint,
+    /// Its width.
+    pub width_px: u32,
+    /// It has gaps.
+    pub is_dashed: bool,
+    /// What it goes through.
+    pub points: Vec<(f64, f64)>,
+    /// The least and the greatest value at each point, which gets a mark and whiskers; none: it has neither.
+    pub spreads: Vec<(f64, f64)>,
+}
+
+impl Line {
+    /// Of usual width, without marks.
+    pub fn new(name: impl Into<String>, paint: Paint, points: Vec<(f64, f64)>) -> Self {
+        Self { name: name.into(), paint, width_px: 2, is_dashed: false, points, spreads: Vec::new() }
+    }
+}
+
+/// Lines over two axes, with their names at their ends.
+///
+/// ```
+/// use iswitch_figure::{Axis, Line, LineChart, Paint, Reference};
+///
+/// let svg = LineChart {
+///     title: "Mean return over environment steps".to_owned(),
+///     x: Axis { includes: vec![0.0], ..Axis::linear() },
+///     y: Axis::linear(),
+///     lines: vec![
+///         Line::new("PPO", Paint::BLUE, vec![(1e4, 20.0), (2e4, 180.0)]),
+///         Line { is_dashed: true, ..Line::new("DQN", Paint::GREEN, vec![(1e4, 9.0), (2e4, 90.0)]) },
+///     ],
+///     references: vec![Reference { name: "random".to_owned(), paint: Paint::INK, value: 22.0 }],
+/// }
+/// .draw();
+/// assert!(svg.contains("DQN"));
+/// ```
+#[derive(Clone, Debug)]
+pub struct LineChart {
+    /// What stands above; it says what both axes are.
+    pub title: String,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// Later ones lie above earlier ones.
+    pub lines: Vec<Line>,
+    /// Values of the vertical axis, below all lines.
+    pub references: Vec<Reference>,
+}
+
+impl LineChart {
+    /// The figure as SVG.
+    pub fn draw(&self) -> String {
+        page(&self.title, HEIGHT_PX, |page| {
+            let chart = self.draw_grid(page);
+            let across = chart.plotting_area().get_pixel_range().0;
+            let mut ends = Vec::new();
+            for Reference { name, paint, value } in self.references.iter().filter(|it| self.y.has(it.value)) {
+                let (_, y) = chart.backend_coord(&(0.0, *value));
+                draw_path(page, [(across.start, y), (across.end - 1, y)], *paint, 1);
+                ends.push((y, name, *paint));
+            }
+            for line in &self.lines {
+                let Some(y) = self.draw_line(page, &chart, line) else { continue };
+                if ends.iter().all(|(_, name, _)| **name != line.name) {
+                    ends.push((y, &line.name, line.paint));
+                }
+            }
+            label_ends(page, across.end, ends);
+        })
+    }
+
+    fn draw_grid<'page, 'svg>(&self, page: &'page Page<'svg>) -> Chart<'page, 'svg> {
+        let points = || self.lines.iter().flat_map(|line| &line.points).filter(|point| self.has(**point));
+        let spreads = self.lines.iter().flat_map(|line| &line.spreads);
+        let ys = points().map(|(_, y)| *y).chain(spreads.flat_map(|(least, greatest)| [*least, *greatest]));
+        let ys = ys.chain(self.references.iter().map(|reference| reference.value));
+        let x_margin = match (self.x.names.is_empty(), self.x.is_logarithmic) {
+            (false, _) => NAMED_X_MARGIN,
+            (true, true) => LOGARITHMIC_X_MARGIN,
+            (true, false) => 0.0,
+        };
+        let x = self.x.fit(points().map(|(x, _)| *x), x_margin, X_TICKS);
+        draw_grid(page, &MARGINS, x, self.y.fit(ys, Y_MARGIN, Y_TICKS))
+    }
+
+    fn has(&self, (x, y): (f64, f64)) -> bool {
+        self.x.has(x) && self.y.has(y)
+    }
+
+    /// Returns the height of its end, if it has any point.
+    fn draw_line(&self, page: &Page<'_>, chart: &Chart<'_, '_>, line: &Line) -> Option<i32> {
+        let Line { paint, width_px, is_dashed, points, spreads, .. } = line;
+        let pixels: Vec<_> =
+            points.iter().filter(|point| self.has(**point)).map(|point| chart.backend_coord(point)).collect();
+        let (_, end) = *pixels.last()?;
+        if *is_dashed {
+            let style = paint.light.stroke_width(*width_px);
+            page.draw(&DashedPathElement::new(pixels, DASH_PX, GAP_PX, style)).expect("a string takes all");
+        } else {
+            draw_path(page, pixels, *paint, *width_px);
+        }
+        for ((x, y), (least, greatest)) in points.iter().zip(spreads).filter(|(point, _)| self.has(**point)) {
+            let whisker = [least, greatest].map(|end| chart.backend_coord(&(*x, *end)));
+            draw_path(page, whisker, *paint, 1);
+            let mark = Circle::new(chart.backend_coord(&(*x, *y)), width_px + 1, paint.light.filled());
+            page.draw(&mark).expect("a string takes all");
+        }
+        Some(end)
+    }
+}
+
+/// Writes beside the end of each line what it is, one below the other.
+fn label_ends(page: &Page<'_>, right: i32, mut ends: Vec<(i32, &String, Paint)>) {
+    let step = LABEL_PX + 4;
+    ends.sort_by_key(|(y, _, _)| *y);
+    let mut free = i32::MIN;
+    for (at, (y, name, paint)) in ends.iter().enumerate() {
+        // Those below have to stay on the page.
+        let lowest = HEIGHT_PX as i32 - LABEL_PX - step * (ends.len() - 1 - at) as i32;
+        let y = (*y).max(free).min(lowest);
+        free = y + step;
+        write(page, name, (right + 12, y), &label_style(*paint, HPos::Left));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart(lines: Vec<Line>) -> LineChart {
+        let learnt = Reference { name: "learnt".to_owned(), paint: Paint::INK, value: 475.0 };
+        let x = Axis { includes: vec![0.0], ..Axis::linear() };
+        LineChart { title: "return".to_owned(), x, y: Axis::linear(), lines, references: vec![learnt] }
+    }
+
+    fn line(name: &str) -> Line {
+        Line::new(name, Paint::BLUE, vec![(1e5, 120.0), (4e5, 490.0)])
+    }
+
+    #[test]
+    fn names_appear_once_and_extremes_are_labelled() {
+        let svg = chart(vec![line("switch"), line("switch"), line("a < b")]).draw();
+        for text in
+            ["\nreturn\n", "\nswitch\n", "\na &lt; b\n", "\nlearnt\n", "\n0\n", "\n400 k\n", "\n450\n"]
+        {
+            assert_eq!(svg.matches(text).count(), 1, "{text} in {svg}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_drawn_too() {
+        let nowhere = Line::new("nowhere", Paint::RED, vec![(f64::NAN, 1.0), (1.0, f64::INFINITY)]);
+        for axis in [Axis::linear(), Axis::logarithmic()] {
+            let nothing = LineChart { x: axis.clone(), y: axis, ..chart(vec![nowhere.clone(), line("")]) };
+            for lines in [Vec::new(), vec![Line::new("not", Paint::RED, Vec::new())], nothing.lines.clone()] {
+                let svg = LineChart { lines, ..nothing.clone() }.draw();
+                assert!(svg.contains("learnt") && !svg.contains("\nno"), "{svg}");
+                assert!(LineChart { references: Vec::new(), ..nothing.clone() }.draw().contains("</svg>"));
+            }
+        }
+    }
+
+    #[test]
+    fn a_logarithmic_axis_leaves_zero_out() {
+        let mut line = Line::new("loss", Paint::RED, vec![(1.0, 0.0), (2.0, 5.0), (3.0, 50.0)]);
+        line.spreads = vec![(0.0, 0.0), (0.0, 6.0), (40.0, 60.0)];
+        let logarithmic = LineChart { y: Axis::logarithmic(), ..chart(vec![line]) };
+        let svg = logarithmic.draw();
+        assert_eq!(svg.matches("<circle").count(), 2, "{svg}");
+        assert!(!chart_numbers(&svg).contains(&"0"), "{svg}");
+    }
+
+    /// The numbers beside the vertical axis.
+    fn chart_numbers(svg: &str) -> Vec<&str> {
+        let texts = svg.split("text-anchor=\"end\"").skip(1);
+        texts.filter_map(|text| text.lines().nth(1)).collect()
+    }
+
+    #[test]
+    fn dashes_are_paths_of_their_own() {
+        let paths = |is_dashed: bool| {
+            let svg = chart(vec![Line { is_dashed, ..line("switch") }]).draw();
+            svg.matches("stroke=\"#0969DA\" stroke-width").count()
+        };
+        assert_eq!(paths(false), 1);
+        assert!(paths(true) > 20);
+    }
+
+    #[test]
+    fn names_stay_on_the_page() {
+        let lines =
+            (0..9).map(|at| Line::new(format!("low {at}"), Paint::BLUE, vec![(0.0, 9.0), (1.0, 0.0)]));
+        let svg = chart(lines.collect()).draw();
+        let heights = svg.split("<text ").filter(|text| text.contains("low "));
+        let heights: Vec<i32> = heights
+            .map(|text| text.split("y=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap())
+            .collect();
+        assert!(heights.is_sorted_by(|a, b| a + LABEL_PX < *b), "{heights:?}");
+        assert!(heights.len() == 9 && heights[8] < HEIGHT_PX as i32, "{heights:?}");
+    }
+}

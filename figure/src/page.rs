@@ -1,0 +1,98 @@
+//! Pages, and text on them.
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use crate::Paint;
+
+pub(crate) const WIDTH_PX: u32 = 840;
+/// Left of titles.
+pub(crate) const MARGIN_PX: i32 = 16;
+/// Of what stands beside lines, bars and axes.
+pub(crate) const LABEL_PX: i32 = 13;
+const TITLE_PX: i32 = 16;
+
+/// What is drawn on.
+pub(crate) type Page<'svg> = DrawingArea<SVGBackend<'svg>, Shift>;
+
+/// Draws on a page of its own below a title; nothing can fail, since a string takes all.
+pub(crate) fn page(title: &str, height_px: u32, draw: impl FnOnce(&Page<'_>)) -> String {
+    let mut svg = String::new();
+    {
+        let page = SVGBackend::with_string(&mut svg, (WIDTH_PX, height_px)).into_drawing_area();
+        page.fill(&Paint::PAGE.light).expect("a string takes all");
+        write(&page, title, (MARGIN_PX, 20), &text_style(TITLE_PX, Paint::INK, HPos::Left));
+        draw(&page);
+        page.present().expect("a string takes all");
+    }
+    adapt(&svg)
+}
+
+/// Lets the page's colours follow the reader's: rules of a style sheet win over attributes.
+fn adapt(svg: &str) -> String {
+    let rule = |Paint { light: RGBColor(r, g, b), dark }: Paint| {
+        let light = format!("#{r:02X}{g:02X}{b:02X}");
+        format!("[fill=\"{light}\"]{{fill:{dark}}}[stroke=\"{light}\"]{{stroke:{dark}}}")
+    };
+    let rules: String = Paint::ALL.map(rule).concat();
+    let head =
+        svg.find("<svg").and_then(|at| Some(at + svg[at..].find('>')? + 1)).expect("plotters writes SVG");
+    format!("{}\n<style>@media(prefers-color-scheme:dark){{{rules}}}</style>{}", &svg[..head], &svg[head..])
+}
+
+fn text_style(size_px: i32, paint: Paint, horizontal: HPos) -> TextStyle<'static> {
+    ("sans-serif", size_px).into_font().color(&paint.light).pos(Pos::new(horizontal, VPos::Center))
+}
+
+/// Centred vertically.
+pub(crate) fn label_style(paint: Paint, horizontal: HPos) -> TextStyle<'static> {
+    text_style(LABEL_PX, paint, horizontal)
+}
+
+/// Text at a place in pixels.
+pub(crate) fn write(page: &Page<'_>, text: &str, at: (i32, i32), style: &TextStyle<'_>) {
+    page.draw(&Text::new(text.to_owned(), at, style)).expect("a string takes all");
+}
+
+/// A line through places in pixels.
+pub(crate) fn draw_path(page: &Page<'_>, pixels: impl Into<Vec<(i32, i32)>>, paint: Paint, width_px: u32) {
+    page.draw(&PathElement::new(pixels, paint.light.stroke_width(width_px))).expect("a string takes all");
+}
+
+/// A filled rectangle between two corners in pixels.
+pub(crate) fn draw_box(page: &Page<'_>, corners: [(i32, i32); 2], colour: RGBColor) {
+    page.draw(&Rectangle::new(corners, colour.filled())).expect("a string takes all");
+}
+
+/// A number in few letters: `0.25`, `500`, `1.5 k`, `2 M`.
+pub(crate) fn short(value: f64) -> String {
+    let (scaled, unit) = match value.abs() {
+        1e6..1e9 => (value / 1e6, " M"),
+        1e3..1e6 => (value / 1e3, " k"),
+        1e-3..1e3 | 0.0 => (value, ""),
+        _ => return format!("{value:.1e}"),
+    };
+    let digits = format!("{scaled:.4}");
+    format!("{}{unit}", digits.trim_end_matches('0').trim_end_matches('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_follow_the_page() {
+        let svg = page("", 100, |_| ());
+        assert!(
+            svg.contains("[fill=\"#FFFFFF\"]{fill:#0d1117}") && svg.contains("fill=\"#FFFFFF\" stroke"),
+            "{svg}"
+        );
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let texts = [0.0, -0.25, 0.1 + 0.2, 12.0, 500.0, -1_500.0, 4e5, 2e6, 3e9, 2.5e-4].map(short);
+        assert_eq!(texts, ["0", "-0.25", "0.3", "12", "500", "-1.5 k", "400 k", "2 M", "3.0e9", "2.5e-4"]);
+    }
+}
