@@ -107,6 +107,7 @@ impl Key {
     }
 
     /// The counter of a control packet whose trailer is right; `None` if it has none, or a wrong one.
+    #[inline]
     pub fn verify(&self, direction: Direction, context: u64, packet: &ControlPacket<'_>) -> Option<u64> {
         let (content, trailer) = packet.split_trailer()?;
         let (counter, tag) = trailer.split_first_chunk::<COUNTER_LEN_BYTES>()?;
@@ -115,11 +116,13 @@ impl Key {
     }
 
     /// The key of the contributions of one membership (requirement A-9).
+    #[inline]
     pub fn contribution_key(&self, session: u64) -> TagKey {
         self.tag_key(Direction::ToSwitch, session, 0)
     }
 
     /// The key of the results of a job, in one run of the switch (requirement A-9).
+    #[inline]
     pub fn result_key(&self, boot: u64, job: u32) -> TagKey {
         self.tag_key(Direction::ToMember, boot, job)
     }
@@ -166,17 +169,20 @@ pub struct Conversation {
 impl Conversation {
     /// Begins without a session. `first_counter`, at least 1, must be above all counters that a process of the same
     /// address and instance has used, and not to be guessed.
+    #[inline]
     pub const fn new(first_counter: u64) -> Self {
         let next = if first_counter == 0 { 1 } else { first_counter };
         Self { session: NO_SESSION, next, heard: 0, answered: next - 1 }
     }
 
     /// The session, which a Join repeats as its nonce; zero before the first challenge.
+    #[inline]
     pub const fn session(&self) -> u64 {
         self.session
     }
 
     /// Takes up the nonce of a challenge.
+    #[inline]
     pub fn open_session(&mut self, nonce: u64) {
         if nonce != self.session {
             self.session = nonce;
@@ -186,6 +192,7 @@ impl Conversation {
 
     /// Context and counter of the next packet. A Join opens a session, everything else is part of one (requirement
     ///
+    #[inline]
     pub fn next(&mut self, action: Action) -> (u64, u64) {
         let counter = self.next;
         self.next = counter.saturating_add(1);
@@ -223,12 +230,14 @@ impl TagKey {
     ///
     /// # Panics
     /// If the packet is shorter than that.
+    #[inline]
     pub fn sign(&self, packet: &mut [u8]) {
         let (content, tag) = packet.split_last_chunk_mut().expect("the packet has room for its tag");
         *tag = self.tag(content);
     }
 
     /// The data packet without its tag; `None` if the tag is wrong.
+    #[inline]
     pub fn verify<'a>(&self, packet: &'a [u8]) -> Option<&'a [u8]> {
         let (content, tag) = packet.split_last_chunk::<DATA_TAG_LEN_BYTES>()?;
         // Compared as one number: there is no first byte that differs.

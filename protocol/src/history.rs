@@ -7,11 +7,13 @@
 use crate::segment::Round;
 
 /// The history of a job that begins at a round of a run of the switch. Never zero.
+#[inline]
 pub fn begin(boot: u64, job: u32, round: Round) -> u64 {
     non_zero(mix(mix(boot) ^ u64::from(job) << 32 ^ u64::from(round.get())))
 }
 
 /// The history after one more sum. Never zero.
+#[inline]
 pub fn after(history: u64, boot: u64, round: Round) -> u64 {
     non_zero(mix(mix(history ^ boot) ^ u64::from(round.get())))
 }

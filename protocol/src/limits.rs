@@ -115,12 +115,14 @@ pub const DATAGRAM_OVERHEAD_BYTES: usize = 832;
 /// Floats that fit in one data packet on a path of the given MTU.
 ///
 /// Zero where not even one fits.
+#[inline]
 pub const fn segment_floats_for_mtu(mtu_bytes: u16) -> u16 {
     let overhead = (IPV4_HEADER_LEN_BYTES + UDP_HEADER_LEN_BYTES + SEG_LEN_BYTES) as u16;
     mtu_bytes.saturating_sub(overhead) / FLOAT_LEN_BYTES as u16
 }
 
 /// Floats that fit with a tag where `segment_floats` fit without.
+#[inline]
 pub const fn tagged_segment_floats(segment_floats: u16) -> u16 {
     segment_floats.saturating_sub((DATA_TAG_LEN_BYTES / FLOAT_LEN_BYTES) as u16)
 }

@@ -17,11 +17,13 @@ pub struct SegmentIndex(u32);
 
 impl SegmentIndex {
     /// The index `value`; `None` from 2^24 on.
+    #[inline]
     pub const fn new(value: u32) -> Option<Self> {
         if value < MAX_SEGMENTS { Some(Self(value)) } else { None }
     }
 
     /// The index as a number.
+    #[inline]
     pub const fn get(self) -> u32 {
         self.0
     }
@@ -33,51 +35,60 @@ pub struct Round(u32);
 
 impl Round {
     /// The round `value` modulo 2^24.
+    #[inline]
     pub const fn new(value: u32) -> Self {
         Self(value & ROUND_MASK)
     }
 
     /// The round as a number below 2^24.
+    #[inline]
     pub const fn get(self) -> u32 {
         self.0
     }
 
     /// The round `distance` after this one.
     #[must_use]
+    #[inline]
     pub const fn plus(self, distance: u32) -> Self {
         Self::new(self.0.wrapping_add(distance))
     }
 
     /// The round `distance` before this one.
     #[must_use]
+    #[inline]
     pub const fn minus(self, distance: u32) -> Self {
         Self::new(self.0.wrapping_sub(distance))
     }
 
     /// The next round.
     #[must_use]
+    #[inline]
     pub const fn next(self) -> Self {
         self.plus(1)
     }
 
     /// The round before.
     #[must_use]
+    #[inline]
     pub const fn previous(self) -> Self {
         self.minus(1)
     }
 
     /// Whether this round comes before `other`: by less than half of the number range.
+    #[inline]
     pub const fn is_before(self, other: Self) -> bool {
         let distance = other.0.wrapping_sub(self.0) & ROUND_MASK;
         distance != 0 && distance < 1 << (ROUND_BITS - 1)
     }
 
     /// How far this round lies after `first`, modulo 2^24.
+    #[inline]
     pub const fn distance_from(self, first: Self) -> u32 {
         self.0.wrapping_sub(first.0) & ROUND_MASK
     }
 
     /// Which of the two generations of slots the round uses.
+    #[inline]
     pub const fn parity(self) -> usize {
         (self.0 & 1) as usize
     }
@@ -178,21 +189,25 @@ impl VectorLayout {
     }
 
     /// Floats in the vector.
+    #[inline]
     pub const fn gradient_len(&self) -> u32 {
         self.gradient_len
     }
 
     /// Floats in each segment but perhaps the last.
+    #[inline]
     pub const fn segment_floats(&self) -> u16 {
         self.segment_floats
     }
 
     /// Segments in the vector.
+    #[inline]
     pub const fn segment_count(&self) -> u32 {
         self.segment_count
     }
 
     /// Whether the vector has a segment of that index.
+    #[inline]
     pub const fn contains(&self, index: SegmentIndex) -> bool {
         index.0 < self.segment_count()
     }
@@ -208,6 +223,7 @@ impl VectorLayout {
     }
 
     /// Position of a segment's floats in the vector. Empty beyond the last segment.
+    #[inline]
     pub fn range(&self, index: SegmentIndex) -> Range<usize> {
         let size = u64::from(self.segment_floats);
         let end = u64::from(self.gradient_len);
@@ -216,11 +232,13 @@ impl VectorLayout {
     }
 
     /// Bytes of the data packet that carries a segment, Seg included.
+    #[inline]
     pub fn packet_len(&self, index: SegmentIndex) -> usize {
         SEG_LEN_BYTES + self.range(index).len() * FLOAT_LEN_BYTES
     }
 
     /// Bytes of the data packet of a full segment.
+    #[inline]
     pub const fn full_packet_len(&self) -> usize {
         SEG_LEN_BYTES + self.segment_floats as usize * FLOAT_LEN_BYTES
     }

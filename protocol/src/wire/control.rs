@@ -294,6 +294,7 @@ impl Status {
     ];
 
     /// The status of a code.
+    #[inline]
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.get(usize::from(code)).copied()
     }
@@ -339,6 +340,7 @@ pub struct ControlPacket<'a> {
 
 impl<'a> ControlPacket<'a> {
     /// Wraps a buffer that holds at least the common header, and the trailer if the header announces one.
+    #[inline]
     pub fn new_checked(buffer: &'a [u8]) -> Result<Self, WireError> {
         let packet = Self { buffer };
         packet.check_len()?;
@@ -358,17 +360,20 @@ impl<'a> ControlPacket<'a> {
     }
 
     /// Bytes of the packet, trailer included.
+    #[inline]
     pub fn packet_len(&self) -> usize {
         self.buffer.len()
     }
 
     /// Whether a trailer ends the packet (requirement A-1). What it proves is for a key to say.
+    #[inline]
     pub fn is_authenticated(&self) -> bool {
         // The flags of another version are not ours to read.
         self.version() == PROTOCOL_VERSION && self.flags() & AUTHENTICATED != 0
     }
 
     /// The counter in the trailer, if there is one. Only [`crate::Key::verify`] tells whether it is genuine.
+    #[inline]
     pub fn counter(&self) -> Option<u64> {
         let (_, trailer) = self.split_trailer()?;
         trailer.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
@@ -385,21 +390,25 @@ impl<'a> ControlPacket<'a> {
     }
 
     /// The Action code.
+    #[inline]
     pub fn action_code(&self) -> u8 {
         self.buffer[field::ACTION]
     }
 
     /// The protocol version.
+    #[inline]
     pub fn version(&self) -> u8 {
         self.buffer[field::VERSION]
     }
 
     /// The job.
+    #[inline]
     pub fn job(&self) -> u32 {
         u32_at(self.buffer, field::JOB)
     }
 
     /// The request's id, which its Ack repeats.
+    #[inline]
     pub fn request(&self) -> u32 {
         u32_at(self.buffer, field::REQUEST)
     }
@@ -556,6 +565,7 @@ impl JoinRepr {
 
     /// Zero bytes that make a Join as long as a data packet of `packet_len` bytes without its tag (requirement C-4),
     /// each with the trailer or tag that the job asks for.
+    #[inline]
     pub const fn padding_to(packet_len: usize, tagged: bool, authenticated: bool) -> u16 {
         let tag_len = if tagged { DATA_TAG_LEN_BYTES } else { 0 };
         let trailer_len = if authenticated { TRAILER_LEN_BYTES } else { 0 };
@@ -631,6 +641,7 @@ pub struct SegmentSetRepr<'a> {
 
 impl<'a> SegmentSetRepr<'a> {
     /// The segments of a range whose bit is set. Bits beyond the range do not count.
+    #[inline]
     pub fn of(range: RangeRepr, bits: &'a [u8; MAX_BITMAP_LEN_BYTES]) -> Self {
         Self { range, bitmap: &bits[..range.count.div_ceil(8) as usize] }
     }
@@ -640,6 +651,7 @@ impl<'a> SegmentSetRepr<'a> {
     }
 
     /// Indices of the segments in the set.
+    #[inline]
     pub fn indices(&self) -> impl Iterator<Item = u32> + '_ {
         let first = self.range.first;
         (0..self.range.count)

@@ -26,6 +26,7 @@ pub struct DataPacket<'a> {
 
 impl<'a> DataPacket<'a> {
     /// Wraps a buffer after [`Self::check_len`].
+    #[inline]
     pub fn new_checked(buffer: &'a [u8]) -> Result<Self, WireError> {
         let packet = Self { buffer };
         packet.check_len()?;
@@ -48,21 +49,25 @@ impl<'a> DataPacket<'a> {
     }
 
     /// Which segment of which round this is.
+    #[inline]
     pub fn seg(&self) -> Seg {
         Seg::from_bytes(self.buffer[field::SEG].try_into().expect("the range is as long as Seg"))
     }
 
     /// The floats as bytes, a multiple of four.
+    #[inline]
     pub fn float_bytes(&self) -> &'a [u8] {
         &self.buffer[field::FLOATS]
     }
 
     /// Number of floats.
+    #[inline]
     pub fn float_count(&self) -> usize {
         self.float_bytes().len() / FLOAT_LEN_BYTES
     }
 
     /// The floats.
+    #[inline]
     pub fn floats(&self) -> impl ExactSizeIterator<Item = f32> + use<'a> {
         let (words, _) = self.float_bytes().as_chunks::<FLOAT_LEN_BYTES>();
         words.iter().map(|word| f32::from_le_bytes(*word))
@@ -73,6 +78,7 @@ impl<'a> DataPacket<'a> {
 ///
 /// # Panics
 /// If the buffer is shorter than Seg.
+#[inline]
 pub fn emit_seg(buffer: &mut [u8], seg: Seg) -> &mut [u8] {
     buffer[field::SEG].copy_from_slice(&seg.to_bytes());
     &mut buffer[field::FLOATS]

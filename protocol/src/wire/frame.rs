@@ -77,6 +77,7 @@ impl Classifier {
     }
 
     /// The ToS byte of a class.
+    #[inline]
     pub fn tos_of(&self, class: Class) -> u8 {
         match class {
             Class::Control => self.control_tos,
@@ -196,6 +197,7 @@ impl FrameView<'_> {
 
     /// Whether the checksum field holds the sum of the pseudo-header alone: the sender left the rest to a device, and
     /// none has seen the frame yet. Only frames that have not left the machine may be like that.
+    #[inline]
     pub fn has_unfinished_checksum(&self) -> bool {
         let stored = u16::from_be_bytes([self.udp[6], self.udp[7]]);
         let (source, destination) = (self.addresses.source, self.addresses.destination);

@@ -31,7 +31,7 @@ pub struct NamedTensor {
 }
 
 /// Weights and biases of a network whose parameters begin at `start`, under `name`.
-pub(super) fn network_tensors(name: &str, network: &Network, start: usize) -> Vec<NamedTensor> {
+pub(crate) fn network_tensors(name: &str, network: &Network, start: usize) -> Vec<NamedTensor> {
     let tensor = |i: usize, kind: &str, shape: Vec<usize>, part: &Range<usize>| NamedTensor {
         name: format!("{name}.{i}.{kind}"),
         shape,

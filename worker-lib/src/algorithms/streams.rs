@@ -17,6 +17,16 @@ pub enum Purpose {
     Minibatches = 3,
     /// Evaluation episodes.
     Evaluation = 4,
+    /// Arrival rates of a network.
+    Rates = 5,
+    /// Packets that arrive in a network.
+    Arrivals = 6,
+    /// Packets that arrive in an estimate of a network.
+    SimulatedArrivals = 7,
+    /// When each GPU fails.
+    Failures = 8,
+    /// The same, in draws by which a placement is chosen before it is judged.
+    SelectionFailures = 9,
 }
 
 /// The stream of a job with `seed` for environment `index` and `purpose`. ChaCha8 streams with different

@@ -10,6 +10,7 @@ use super::dqn::DqnConfig;
 use super::ppo::PpoConfig;
 use super::trainer::{Algorithm, Policy};
 use crate::env::EnvSpec;
+use crate::learners;
 
 /// What a run directory holds.
 #[derive(Debug)]
@@ -27,11 +28,17 @@ impl Trained {
     /// The agent of the run in `directory`.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is none, or a policy of something else than an environment.
     pub fn read(directory: &Path) -> Result<Self, TrainError> {
         let file = ModelFile::read(directory)?;
         let reader = file.reader()?;
         let text = |key: &str| reader.text(key).map(str::to_owned);
+        // Learners are called as their commands are.
+        let learners = [learners::routing::ALGORITHM, learners::coflow::deepweave::ALGORITHM];
+        let algorithm = reader.text("algorithm")?;
+        if learners.contains(&algorithm) {
+            return Err(reader.refuse(format!("it is a policy that `iswitch {algorithm} evaluate` runs")));
+        }
         let (algorithm, env, steps) = (text("algorithm")?, text("env")?, reader.number("steps")?);
         Ok(Self { algorithm, env, steps, file })
     }

@@ -177,7 +177,7 @@ pub(super) fn agree(trainer: &mut dyn Trainer) -> Result<(), TrainError> {
 }
 
 /// The first 8 bytes of a hash, never 0, which stands for a worker that said nothing.
-pub(super) fn first_bytes(hash: Sha256) -> u64 {
+pub(crate) fn first_bytes(hash: Sha256) -> u64 {
     let digest = hash.finalize();
     digest.iter().take(8).fold(0, |value, byte| value << 8 | u64::from(*byte)).max(1)
 }

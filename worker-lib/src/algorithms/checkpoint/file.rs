@@ -209,15 +209,24 @@ impl<'a> Reader<'a> {
     /// If a tensor is missing, of another type or length.
     pub fn parameters(&self, prefix: &str, tensors: Vec<NamedTensor>) -> Result<Vec<f32>, TrainError> {
         let count = tensors.iter().map(|tensor| tensor.range.end).max().unwrap_or(0);
-        if count > self.len_bytes / size_of::<f32>() {
-            return Err(self.refuse(format!("{count} parameters cannot be in it")));
-        }
+        self.check_parameters(count)?;
         let mut parameters = vec![0.0; count];
         for tensor in tensors {
             let values = self.floats(&format!("{prefix}{}", tensor.name), tensor.range.len())?;
             parameters[tensor.range].copy_from_slice(&values);
         }
         Ok(parameters)
+    }
+
+    /// Networks whose parameters cannot be in the file are not made.
+    ///
+    /// # Errors
+    /// If they are more than the file can hold.
+    pub fn check_parameters(&self, count: usize) -> Result<(), TrainError> {
+        if count <= self.len_bytes / size_of::<f32>() {
+            return Ok(());
+        }
+        Err(self.refuse(format!("{count} parameters cannot be in it")))
     }
 
     /// Brings an optimiser of `parameters` floats to what [`Writer::adam`] wrote.

@@ -152,7 +152,8 @@ pub fn job<A: Algorithm>(reader: &Reader<'_>) -> Result<(String, A), TrainError>
     Ok((reader.text("env")?.to_owned(), config))
 }
 
-fn check_algorithm(reader: &Reader<'_>, expected: &str) -> Result<(), TrainError> {
+/// Refuses a file of another algorithm.
+pub(crate) fn check_algorithm(reader: &Reader<'_>, expected: &str) -> Result<(), TrainError> {
     let actual = reader.text("algorithm")?;
     if actual == expected {
         return Ok(());
