@@ -18,6 +18,8 @@ pub mod algorithms;
 #[cfg(feature = "learn")]
 pub mod env;
 #[cfg(feature = "learn")]
+pub mod learners;
+#[cfg(feature = "learn")]
 pub mod nn;
 
 pub use aggregate::{AggregateError, AggregatorStats, GradientAggregator, Loopback, Round};

@@ -148,6 +148,19 @@ impl GroupArgs {
         })
     }
 
+    /// Is the parameter server of so many workers at an address until they are done or `stop` is set.
+    pub(crate) fn serve_sums(
+        &self,
+        address: SocketAddrV4,
+        workers: usize,
+        len: usize,
+        stop: &AtomicBool,
+    ) -> anyhow::Result<()> {
+        let rounds = ParameterServer::bind(self.server_options(address, workers, len)?)?.run(stop)?;
+        eprintln!("iswitch: {rounds} sums");
+        Ok(())
+    }
+
     /// Joins as one worker. Vectors have `len` floats; `supervised` workers start together.
     pub(crate) fn join(
         &self,

@@ -3,6 +3,8 @@
 use anyhow::{Context as _, bail};
 use clap::Args;
 use iswitch::algorithms::trainer::Algorithm;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// Hyper-parameters that differ from the environment's preset.
@@ -92,20 +94,31 @@ impl HyperParameters {
         if self.environments.is_some() {
             *preset.common().environments = self.environments;
         }
-        let mut config = serde_json::to_value(&preset)?;
-        let mut given = own.given();
-        for setting in &self.settings {
-            let (name, value) =
-                setting.split_once('=').with_context(|| format!("--set {setting}: expected NAME=VALUE"))?;
-            given.push((name, serde_json::from_str(value).unwrap_or_else(|_| Value::from(value))));
-        }
-        for (name, value) in given {
-            set(&mut config, name, value)?;
-        }
-        let config: A = serde_json::from_value(config).context("--set")?;
+        let config: A = apply(&preset, &self.settings, own.given())?;
         config.check()?;
         Ok(config)
     }
+}
+
+/// Hyper-parameters with what `--set` and flags of their own change.
+pub(crate) fn apply<'a, C: Serialize + DeserializeOwned>(
+    preset: &C,
+    settings: &'a [String],
+    mut given: Vec<(&'a str, Value)>,
+) -> anyhow::Result<C> {
+    let mut config = serde_json::to_value(preset)?;
+    for setting in settings {
+        let (name, value) =
+            setting.split_once('=').with_context(|| format!("--set {setting}: expected NAME=VALUE"))?;
+        given.push((name, serde_json::from_str(value).unwrap_or_else(|_| Value::from(value))));
+    }
+    for (name, value) in given {
+        let setting = format!("--set {name}={value}");
+        set(&mut config, name, value)?;
+        // One by one, so that it can be said which one does not fit.
+        C::deserialize(&config).context(setting)?;
+    }
+    serde_json::from_value(config).context("--set")
 }
 
 fn set(config: &mut Value, name: &str, value: Value) -> anyhow::Result<()> {

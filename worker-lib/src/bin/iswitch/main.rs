@@ -1,12 +1,20 @@
 //! The `iswitch` command: trains and evaluates agents with gradients aggregated in the network.
 
 mod asynchronous;
+mod coflow;
 mod eval;
+mod files;
 mod group;
 mod hyper;
 mod launch;
+mod learner;
+mod line_server;
+mod mean;
 mod outcome;
+mod place;
 mod progress;
+mod route;
+mod run;
 mod session;
 mod switch;
 mod train;
@@ -37,6 +45,15 @@ enum Command {
     Train(Algorithm),
     /// Runs a trained agent and reports its returns.
     Eval(eval::EvalArgs),
+    /// Trains and compares packet-routing policies for multi-stage networks.
+    #[command(subcommand)]
+    Route(route::RouteCommand),
+    /// Trains and compares policies that schedule coflows of jobs in a data centre's fabric.
+    #[command(subcommand)]
+    Coflow(coflow::CoflowCommand),
+    /// Compares policies that place training jobs on GPUs that fail, and answers a scheduler.
+    #[command(subcommand)]
+    Place(place::PlaceCommand),
 }
 
 #[derive(Subcommand)]
@@ -69,6 +86,9 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Train(algorithm) => algorithm.run(),
         Command::Eval(args) => eval::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Route(command) => command.run(),
+        Command::Coflow(command) => command.run(),
+        Command::Place(command) => command.run(),
     };
     result.unwrap_or_else(|error| {
         eprintln!("iswitch: {error:#}");

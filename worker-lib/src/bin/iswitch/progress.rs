@@ -72,3 +72,61 @@ impl Progress {
         }
     }
 }
+
+/// Shows how many steps of a task are done: runs, iterations.
+pub(crate) struct Steps {
+    unit: &'static str,
+    bar: Option<ProgressBar>,
+    is_quiet: bool,
+    done: u64,
+    total: u64,
+    begin: Instant,
+    last_line: Instant,
+}
+
+impl Steps {
+    /// Of so many; shows nothing if `quiet`.
+    pub(crate) fn new(unit: &'static str, total: u64, quiet: bool) -> Self {
+        let now = Instant::now();
+        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
+            let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {prefix}, {msg}");
+            let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+            bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())).with_prefix(unit)
+        });
+        Self { unit, bar, is_quiet: quiet, done: 0, total, begin: now, last_line: now }
+    }
+
+    /// So many were done before.
+    pub(crate) fn set(&mut self, done: u64) {
+        self.done = done;
+        if let Some(bar) = &self.bar {
+            bar.set_position(done);
+        }
+    }
+
+    /// One more is done.
+    pub(crate) fn advance(&mut self, text: &str) {
+        self.set(self.done + 1);
+        self.show(text);
+    }
+
+    /// What goes on; a line only if the last one is long enough ago.
+    pub(crate) fn show(&mut self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.set_message(text.to_owned()),
+            None if self.is_quiet => {}
+            None if self.last_line.elapsed() >= LINE_INTERVAL_MIN.max(self.begin.elapsed() / 10) => {
+                eprintln!("{}/{} {}, {text}", self.done, self.total, self.unit);
+                self.last_line = Instant::now();
+            }
+            None => {}
+        }
+    }
+
+    /// Leaves the terminal to others.
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.abandon();
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! `iswitch coflow evaluate`: one policy.
+
+use clap::Args;
+
+use super::output::OutputArgs;
+use super::results::{Summary, TimesSummary};
+use super::runs::Runs;
+use super::source::{POLICIES, PolicySource};
+use super::workload::{Workload, WorkloadArgs};
+
+/// Arguments of `iswitch coflow evaluate`.
+#[derive(Args)]
+pub(crate) struct EvaluateArgs {
+    #[arg(help = format!("Policy: {POLICIES}"))]
+    policy: String,
+    #[command(flatten)]
+    workload: WorkloadArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Evaluates a policy on one or more draws of jobs.
+pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
+    let source = PolicySource::parse(&args.policy)?;
+    let workload = args.workload.load()?;
+    let runs = Runs::of(&[source], &workload, args.output.recorded_ports(), args.output.quiet)?;
+    let summary = Summary::new(&runs.policies[0], None);
+    args.output.write(runs, std::slice::from_ref(&summary))?;
+    if args.output.json {
+        println!("{}", serde_json::to_string(&summary)?);
+    } else {
+        print(&workload, &summary);
+    }
+    Ok(())
+}
+
+fn print(workload: &Workload, summary: &Summary) {
+    let times = |name: &str, times: &TimesSummary| {
+        let TimesSummary { mean, p50, p95, p99, max } = times;
+        println!(
+            "{name} {} s; p50 {:.2}, p95 {:.1}, p99 {:.1}, greatest {:.1}",
+            mean.text(2),
+            p50.mean,
+            p95.mean,
+            p99.mean,
+            max.mean
+        );
+    };
+    println!("{}: {}", summary.policy, workload.describe());
+    times("CCT", &summary.cct);
+    times("JCT", &summary.jct);
+    println!(
+        "mean JCT at least {} s (jobs alone), {} s (the busiest port)",
+        summary.bound_isolated.text(2),
+        summary.bound_port.text(2)
+    );
+    println!("makespan {} s", summary.makespan.text(1));
+    if let Some(met) = summary.deadlines_met {
+        println!("share of deadlines met {}", met.text(3));
+    }
+}

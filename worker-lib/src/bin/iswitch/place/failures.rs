@@ -1,0 +1,160 @@
+//! How GPUs fail.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use iswitch::algorithms::streams::{Purpose, stream};
+use iswitch::learners::placement::failure::{Belief, YEAR};
+use iswitch::learners::placement::generate::synthetic_lives;
+use iswitch::learners::placement::rates::{self, Batch, RatePool, Shrinkage};
+use iswitch::learners::placement::reader::{read_outages, read_rates, read_titan};
+use iswitch::learners::placement::{Cluster, Failures};
+
+const SYNTHETIC_GPUS: usize = 20_000;
+/// Streams: that of a draw, that of what all draws have in common.
+const DRAW_STREAM: usize = 0;
+const SYNTHETIC_STREAM: usize = 1;
+const SYNTHETIC_SEED: u64 = 1;
+
+/// How GPUs fail, and what is known of that.
+#[derive(Args, Clone, Debug)]
+pub(super) struct FailureArgs {
+    /// Lives of Titan's GPUs (gc_full.csv): each GPU gets the failure rate that one of them is estimated to have, drawn
+    /// anew in each draw [default: synthetic lives of the same kind].
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["failures", "rates"])]
+    life: Option<PathBuf>,
+    /// Lives that count.
+    #[arg(long, value_name = "BATCH", default_value = "old")]
+    life_batch: LifeBatch,
+    /// Draw each GPU's life from those of its own cage: upper cages are hotter and fail more often.
+    #[arg(long)]
+    same_cage: bool,
+    /// What policies know: the rates by which GPUs fail, or only the lives from which rates are estimated, and what
+    /// they see.
+    #[arg(long, value_name = "WHAT", default_value = "rates")]
+    knowledge: Knowledge,
+    /// Failures at known times: gpu,begin_s,end_s. Policies know nothing of them but what --rates says.
+    #[arg(long, value_name = "FILE")]
+    failures: Option<PathBuf>,
+    /// Failure rates and ages: gpu,per_year,age_years, a line for each GPU.
+    #[arg(long, value_name = "FILE")]
+    rates: Option<PathBuf>,
+    /// Let GPUs fail so many times as often.
+    #[arg(long, value_name = "TIMES", default_value_t = 1.0, allow_negative_numbers = true)]
+    pub(super) rate_factor: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LifeBatch {
+    /// Of GPUs that came before 2016, which fail far more often.
+    Old,
+    /// Of those that came later.
+    New,
+    /// All.
+    All,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Knowledge {
+    /// The rates.
+    Rates,
+    /// The lives.
+    Lives,
+}
+
+/// Where failures come from.
+#[derive(Clone, Debug)]
+pub(super) enum FailureSource {
+    /// The same GPUs in each draw.
+    Fixed {
+        failures: Failures,
+        /// When they fail is known, and the same in each draw.
+        is_trace: bool,
+        /// Whether policies have rates.
+        has_rates: bool,
+    },
+    /// GPUs are drawn.
+    Pool { pool: RatePool, same_cage: bool, knowledge: rates::Knowledge },
+}
+
+impl FailureArgs {
+    /// Reads or makes them.
+    pub(super) fn load(&self, cluster: &Cluster) -> anyhow::Result<FailureSource> {
+        let rates = self.rates.as_ref().map(|path| read_rates(path, cluster)).transpose()?;
+        if let Some(path) = &self.failures {
+            let failures = Failures::trace(cluster, &read_outages(path, cluster)?)?;
+            let has_rates = rates.is_some();
+            let failures = match rates {
+                Some(rates) => believed(failures, &rates)?,
+                None => failures,
+            };
+            return Ok(FailureSource::Fixed { failures, is_trace: true, has_rates });
+        }
+        if let Some(failures) = rates {
+            return Ok(FailureSource::Fixed { failures, is_trace: false, has_rates: true });
+        }
+        let mut lives = if let Some(path) = &self.life {
+            read_titan(path)?
+        } else {
+            let mut rng = stream(SYNTHETIC_SEED, Purpose::Rates, SYNTHETIC_STREAM);
+            synthetic_lives(SYNTHETIC_GPUS, &mut rng)
+        };
+        lives.retain(|life| match self.life_batch {
+            LifeBatch::Old => life.batch == Batch::Old,
+            LifeBatch::New => life.batch == Batch::New,
+            LifeBatch::All => true,
+        });
+        let knowledge = match self.knowledge {
+            Knowledge::Rates => rates::Knowledge::Rates,
+            Knowledge::Lives => rates::Knowledge::Lives,
+        };
+        let pool = RatePool::new(&lives, Shrinkage::default())?;
+        Ok(FailureSource::Pool { pool, same_cage: self.same_cage, knowledge })
+    }
+}
+
+/// Known times, of which policies know rates that were estimated before.
+fn believed(failures: Failures, rates: &Failures) -> anyhow::Result<Failures> {
+    let belief = |gpu| Belief { events: rates.estimate(gpu, 0.0, 0) * YEAR, years: 1.0 };
+    let beliefs = (0..rates.gpus()).map(belief).collect();
+    Ok(failures.with_beliefs(beliefs)?.with_ages(rates.ages().to_vec())?)
+}
+
+impl FailureSource {
+    /// Those of a draw, before any factor.
+    pub(super) fn draw(&self, cluster: &Cluster, draw: u64) -> anyhow::Result<Failures> {
+        match self {
+            Self::Fixed { failures, .. } => Ok(failures.clone()),
+            Self::Pool { pool, same_cage, knowledge } => {
+                let mut rng = stream(draw, Purpose::Rates, DRAW_STREAM);
+                Ok(pool.draw(cluster, *same_cage, *knowledge, &mut rng)?)
+            }
+        }
+    }
+
+    /// Whether policies have rates to estimate anything by.
+    pub(super) fn has_rates(&self) -> bool {
+        matches!(self, Self::Pool { .. } | Self::Fixed { has_rates: true, .. })
+    }
+
+    /// Whether they are the same in each draw.
+    pub(super) fn is_trace(&self) -> bool {
+        matches!(self, Self::Fixed { is_trace: true, .. })
+    }
+
+    /// In words.
+    pub(super) fn describe(&self) -> String {
+        match self {
+            Self::Fixed { is_trace: true, .. } => "failures of a file".to_owned(),
+            Self::Fixed { failures, .. } => {
+                let gpus = failures.gpus();
+                let sum: f64 = (0..gpus).map(|gpu| failures.estimate(gpu, 0.0, 0) * YEAR).sum();
+                format!("{:.3} failures a GPU and year", sum / gpus as f64)
+            }
+            Self::Pool { pool, .. } => {
+                let (count, sum) = pool.rates().fold((0, 0.0), |(count, sum), rate| (count + 1, sum + rate));
+                format!("{:.3} failures a GPU and year, from {count} lives", sum / f64::from(count))
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Policies as the command line names them.
+
+use anyhow::bail;
+use iswitch::algorithms::streams::Purpose;
+use iswitch::learners::placement::failure::FailureDraw;
+use iswitch::learners::placement::policy::{Placer, PolicySpec};
+use iswitch::learners::placement::simulation::{Observer, Outcome, Scenario, simulate_draw};
+
+/// Help for arguments that name policies.
+pub(super) const POLICIES: &str = "random, best-of:N (the best of N random plans), hindsight:N (the best of N random \
+    courses, chosen afterwards), first-fit, best-fit, reliable, longest-reliable, match, las, pollux, oracle";
+/// Those of them that only pick GPUs.
+pub(super) const PICKERS: &str = "random, first-fit, best-fit, reliable, match, oracle";
+
+/// Where a policy comes from.
+#[derive(Debug)]
+pub(super) enum PolicySource {
+    /// One that needs no training.
+    Plain(PolicySpec),
+}
+
+impl PolicySource {
+    pub(super) fn parse(text: &str) -> anyhow::Result<Self> {
+        match text.parse() {
+            Ok(spec) => Ok(Self::Plain(spec)),
+            Err(_) => bail!("policy is {text}, expected {POLICIES}"),
+        }
+    }
+
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Plain(spec) => spec.to_string(),
+        }
+    }
+
+    /// What it makes of a scenario whose failures and own draws `seed` decides. A policy that chooses afterwards has no
+    /// course that could be watched.
+    pub(super) fn run<'o>(
+        &self,
+        scenario: &Scenario,
+        seed: u64,
+        observer: &'o mut Observer<'o>,
+    ) -> anyhow::Result<Outcome> {
+        match self {
+            Self::Plain(spec @ PolicySpec::Hindsight(_)) => Ok(spec.run(scenario, seed)?),
+            Self::Plain(spec) => {
+                let mut placer = spec.build(scenario, seed)?;
+                let draw = FailureDraw::new(scenario.failures(), seed, Purpose::Failures, 0);
+                Ok(simulate_draw(scenario, placer.as_mut(), draw, Some(observer))?)
+            }
+        }
+    }
+
+    /// A policy that picks GPUs for one job at a time, in a cluster that others run.
+    pub(super) fn picker(&self, scenario: &Scenario, seed: u64) -> anyhow::Result<Box<dyn Placer>> {
+        match self {
+            Self::Plain(
+                spec @ (PolicySpec::Random
+                | PolicySpec::FirstFit
+                | PolicySpec::BestFit
+                | PolicySpec::Reliable
+                | PolicySpec::Match
+                | PolicySpec::Oracle),
+            ) => Ok(spec.build(scenario, seed)?),
+            Self::Plain(spec) => {
+                bail!("policy is {spec}, which decides about more than one job's GPUs; expected {PICKERS}")
+            }
+        }
+    }
+}

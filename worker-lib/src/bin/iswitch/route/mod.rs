@@ -1,0 +1,44 @@
+//! `iswitch route`: learned packet routing in multi-stage networks.
+
+mod compare;
+mod evaluate;
+mod network;
+mod plots;
+mod results;
+mod serve;
+mod source;
+mod train;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+/// What to do.
+#[derive(Subcommand)]
+pub(crate) enum RouteCommand {
+    /// Trains a routing policy with one or more workers.
+    Train(Box<train::TrainArgs>),
+    /// Runs one policy and reports queues and delays.
+    Evaluate(evaluate::EvaluateArgs),
+    /// Runs several policies on the same arrivals, over one or more loads: table, CSV, figures.
+    Compare(compare::CompareArgs),
+    /// Answers for each slot which packet goes over which link: JSON lines at a Unix socket.
+    Serve(serve::ServeArgs),
+}
+
+impl RouteCommand {
+    pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
+        match self {
+            Self::Train(args) => train::run(args),
+            Self::Evaluate(args) => evaluate::run(args).map(|()| ExitCode::SUCCESS),
+            Self::Compare(args) => compare::run(args).map(|()| ExitCode::SUCCESS),
+            Self::Serve(args) => serve::run(args).map(|()| ExitCode::SUCCESS),
+        }
+    }
+}
+
+/// Threads for the matrix products of one of so many workers on this machine.
+fn threads(workers: usize) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    (cores / workers).max(1)
+}

@@ -1,0 +1,71 @@
+//! The network moves towards what a search finds better than its own priorities.
+//!
+//! Agents follow the search, each on its own jobs, so that the states are those of a policy that looks ahead. As the
+//! search begins with the network's order, what is left to be found becomes less (expert iteration; Anthony et al.,
+//! 2017).
+
+use super::CoflowError;
+use super::agent::Decision;
+use super::config::DeepWeaveConfig;
+use super::episodes::{Task, agent_rng, own_jobs};
+use super::lookahead::Lookahead;
+use super::net::Advice;
+use super::training::{Learnt, Model, Totals};
+use crate::algorithms::exact::to_fixed;
+use crate::learners::group::Group;
+
+/// One iteration: an episode of each agent, then steps, each with its share of every agent's decisions.
+pub(super) fn imitate(
+    config: &DeepWeaveConfig,
+    task: &Task,
+    iteration: u64,
+    model: &mut Model,
+    group: &mut Group,
+) -> Result<Learnt, CoflowError> {
+    let mut totals = Totals::default();
+    let mut agents = Vec::new();
+    for agent in group.own(config.agents) {
+        let jobs = own_jobs(config, &task.source, iteration, agent);
+        let lookahead = Lookahead::new(config.evaluations, agent_rng(config, iteration, agent));
+        let mut policy = model.policy().with_lookahead(lookahead).with_record();
+        let times = task.job_times(&jobs, &mut policy)?;
+        let decisions = targets(policy.into_record(), model, config.offset_max as f32);
+        totals.add(decisions.len(), &times);
+        agents.push(decisions);
+    }
+    for step in 0..config.imitation_steps {
+        let mut numbers = vec![0_i128; model.parameters.len()];
+        for decisions in &agents {
+            let mut gradient = vec![0.0; model.parameters.len()];
+            for decision in decisions.iter().skip(step).step_by(config.imitation_steps) {
+                add_gradient(decision, model, &mut gradient);
+            }
+            numbers.iter_mut().zip(gradient).for_each(|(sum, part)| *sum += to_fixed(f64::from(part)));
+        }
+        model.step(&mut numbers, group, config.learning_rate)?;
+    }
+    totals.sum(group)
+}
+
+/// Turns what the search has changed into the priorities that it would have had the network give.
+fn targets(mut decisions: Vec<Decision>, model: &mut Model, most: f32) -> Vec<Decision> {
+    let mut advice = Advice::default();
+    for Decision { scene, offsets, .. } in &mut decisions {
+        model.net.forward(&model.parameters, scene, &mut advice);
+        let both = offsets.iter_mut().zip(&advice.priorities);
+        both.for_each(|(offset, priority)| *offset = priority + offset.clamp(-most, most));
+    }
+    decisions
+}
+
+/// Of half the mean squared distance from the targets.
+fn add_gradient(decision: &Decision, model: &mut Model, gradient: &mut [f32]) {
+    let Decision { scene, offsets: targets, .. } = decision;
+    let mut advice = Advice::default();
+    model.net.forward(&model.parameters, scene, &mut advice);
+    let count = scene.nodes() as f32;
+    let distance = |(priority, target): (&f32, &f32)| (priority - target) / count;
+    let priorities = advice.priorities.iter().zip(targets).map(distance).collect();
+    let deltas = Advice { priorities, ..Advice::default() };
+    model.net.backward(&model.parameters, scene, &deltas, gradient);
+}

@@ -1,0 +1,88 @@
+//! Policies that sort by one number, and after it by another.
+
+use std::cmp::Ordering;
+
+use super::{Policy, Sharing};
+use crate::learners::coflow::simulation::{Stage, State};
+
+/// What decides; the least comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// Equal shares for all: nothing does.
+    Fair,
+    /// When the coflow became ready: first in, first out.
+    Fifo,
+    /// When its job arrived; within the job the longest way to its end.
+    FifoJob,
+    /// What is left of all its flows together: the least coflow first.
+    Size,
+    /// What is left at its busiest port: the smallest effective bottleneck first (Varys).
+    Bottleneck,
+    /// What its job still needs on its longest way: shortest remaining processing time by critical path.
+    JobPath,
+    /// The same, or what its job still needs at its busiest port, if that is more.
+    JobBottleneck,
+}
+
+/// Sorts by a [`Key`].
+#[derive(Clone, Debug)]
+pub struct ByKey {
+    key: Key,
+    loads: Vec<f64>,
+}
+
+impl ByKey {
+    /// By this one.
+    pub fn new(key: Key) -> Self {
+        Self { key, loads: Vec::new() }
+    }
+
+    fn of(&mut self, state: &State<'_>, stage: &Stage) -> f64 {
+        match self.key {
+            Key::Fair => 0.0,
+            Key::Fifo => stage.ready.unwrap_or(state.time),
+            Key::FifoJob => state.jobs[stage.job].arrival,
+            Key::Size => stage.size * stage.left,
+            Key::Bottleneck => stage.bottleneck * stage.left,
+            Key::JobPath => state.path_left(stage.job),
+            Key::JobBottleneck => job_need(state, stage.job, &mut self.loads),
+        }
+    }
+}
+
+/// Seconds that a job needs at least from now on, with the fabric to itself.
+pub(in crate::learners::coflow) fn job_need(state: &State<'_>, job: usize, loads: &mut Vec<f64>) -> f64 {
+    loads.clear();
+    loads.resize(state.ports, 0.0);
+    state.add_job_loads(job, loads);
+    loads.iter().copied().fold(state.path_left(job), f64::max)
+}
+
+impl Policy for ByKey {
+    fn prioritise(&mut self, state: &State<'_>, ready: &mut Vec<usize>) -> Sharing {
+        if self.key == Key::Fair {
+            return Sharing::Equal;
+        }
+        let is_of_jobs = matches!(self.key, Key::FifoJob | Key::JobPath | Key::JobBottleneck);
+        let mut keyed: Vec<(f64, f64, usize)> = ready
+            .iter()
+            .map(|number| {
+                let stage = &state.stages[*number];
+                // Within a job what has most after it; all its coflows have the same first key.
+                (self.of(state, stage), if is_of_jobs { -stage.path } else { 0.0 }, *number)
+            })
+            .collect();
+        sort(&mut keyed);
+        ready.clear();
+        ready.extend(keyed.into_iter().map(|(_, _, number)| number));
+        Sharing::InOrder
+    }
+}
+
+/// By the first number, the second, the coflow.
+pub(in crate::learners::coflow) fn sort(keyed: &mut [(f64, f64, usize)]) {
+    keyed.sort_by(|a, b| {
+        let first: Ordering = a.0.total_cmp(&b.0);
+        first.then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2))
+    });
+}

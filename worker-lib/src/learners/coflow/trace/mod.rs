@@ -1,0 +1,46 @@
+//! Files of coflows and of graphs. Nothing of real traces is in this project: paths are the caller's.
+
+mod alibaba;
+mod benchmark;
+mod shapes;
+
+use std::path::Path;
+use std::str::FromStr;
+
+use super::CoflowError;
+
+pub use benchmark::{Arrival, CoflowTrace};
+pub use shapes::{NODES_MAX, Shape, parse_shapes, read_shapes};
+
+fn read(path: &Path) -> Result<String, CoflowError> {
+    std::fs::read_to_string(path).map_err(|error| CoflowError::File { path: path.to_owned(), error })
+}
+
+/// Lines that hold something, with their numbers from 1.
+fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines().enumerate().map(|(at, line)| (at + 1, line)).filter(|(_, line)| !line.trim().is_empty())
+}
+
+/// The words of a line.
+struct Words<'a> {
+    words: std::str::SplitWhitespace<'a>,
+}
+
+impl<'a> Words<'a> {
+    fn new(line: &'a str) -> Self {
+        Self { words: line.split_whitespace() }
+    }
+
+    fn word(&mut self, what: &str) -> Result<&'a str, String> {
+        self.words.next().ok_or_else(|| format!("{what} is missing"))
+    }
+
+    fn number<T: FromStr>(&mut self, what: &str) -> Result<T, String> {
+        let word = self.word(what)?;
+        word.parse().map_err(|_| format!("{what} is {word}, expected a number"))
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        self.words.next().map_or(Ok(()), |word| Err(format!("{word} is left over at the end of the line")))
+    }
+}

@@ -1,0 +1,6 @@
+//! Learners for networks and clusters, on the same aggregation as [`algorithms`](crate::algorithms).
+
+pub mod coflow;
+mod group;
+pub mod placement;
+pub mod routing;

@@ -1,0 +1,423 @@
+//! Where a job is placed, as a service that a scheduler calls: JSON lines.
+//!
+//! | request | answer |
+//! |---|---|
+//! | `{"gpus": [{"state": "free"}, ...], "job": {"gpus": 2, "duration": 60}, "id": 7}` | `{"gpus": [4, 5], "id": 7}` |
+//! | `{"describe": true}` | `{"policy": "reliable", "gpus": 64, "nodes": 8}` |
+//! | anything else | `{"error": "..."}` |
+//!
+//! `gpus` has one entry for each GPU of the cluster:
+//!
+//! | field | content |
+//! |---|---|
+//! | `state` | `free`, `busy` or `failed` |
+//! | `id` | 0 to the number of GPUs less 1; its place in the list if it is left out |
+//! | `rate` | failures a year that are expected of it, if others than the agent was given |
+//! | `age` | years since it was new, the same |
+//! | `node` | the node that the scheduler takes it to be in; another one than the agent's is an error |
+//! | `left` | seconds until it is free or repaired, as far as anybody knows |
+//!
+//! An empty list of GPUs says that the job is better not started now: too few are free, or the policy waits for others.
+//! `id` of the request may be left out; it comes back as it is. The agent keeps nothing of a request but what a policy
+//! draws: who gives a job its GPUs tells so in the next one.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::error::{above_zero, at_least_zero};
+use super::failure::{RATE_MAX, YEAR};
+use super::policy::Placer;
+use super::simulation::Scenario;
+use super::state::{Gpu, Phase, Run, State};
+use super::{Cluster, Failures, Job, Options, PlacementError};
+
+/// Room for an entry of a request, and for the rest of it.
+const ENTRY_LEN_BYTES: usize = 192;
+const REST_LEN_BYTES: usize = 4096;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    gpus: Option<Vec<GpuEntry>>,
+    job: Option<JobEntry>,
+    #[serde(default)]
+    describe: bool,
+    id: Option<Json>,
+}
+
+/// Numbers are wider than what they may be, so that what is wrong is named with its field.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GpuEntry {
+    state: String,
+    id: Option<i64>,
+    rate: Option<f64>,
+    age: Option<f64>,
+    node: Option<i64>,
+    left: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JobEntry {
+    gpus: i64,
+    duration: f64,
+}
+
+#[derive(Serialize)]
+struct Description<'a> {
+    policy: &'a str,
+    gpus: usize,
+    nodes: usize,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    gpus: Vec<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<Json>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    Free,
+    Busy,
+    Failed,
+}
+
+/// A GPU of a request, by its id.
+#[derive(Clone, Copy, Debug)]
+struct Given {
+    used: Use,
+    /// Failures a year.
+    rate: f64,
+    /// In years.
+    age: f64,
+    /// In seconds; infinite if nobody knows.
+    left: f64,
+}
+
+/// Answers the requests of one scheduler.
+pub struct Agent {
+    name: String,
+    placer: Box<dyn Placer>,
+    cluster: Cluster,
+    failures: Failures,
+    options: Options,
+}
+
+impl Agent {
+    /// Of a policy with a name. Of `failures` it takes rates and ages where a request has none, of `options` what a
+    /// restart and checkpoints cost.
+    ///
+    /// # Errors
+    /// If the failures are of another number of GPUs than the cluster has, or an option is out of range.
+    pub fn new(
+        name: String,
+        placer: Box<dyn Placer>,
+        cluster: Cluster,
+        failures: Failures,
+        options: Options,
+    ) -> Result<Self, PlacementError> {
+        Scenario::new(cluster.clone(), Vec::new(), failures.clone(), options)?;
+        Ok(Self { name, placer, cluster, failures, options })
+    }
+
+    /// Bytes of a request for so many GPUs, at most.
+    pub fn request_len_max_bytes(gpus: usize) -> usize {
+        gpus * ENTRY_LEN_BYTES + REST_LEN_BYTES
+    }
+
+    /// The answer to one line, without its end.
+    pub fn answer(&mut self, line: &str) -> String {
+        let answer = self.try_answer(line);
+        answer.unwrap_or_else(|error| serde_json::json!({ "error": error.to_string() }).to_string())
+    }
+
+    fn try_answer(&mut self, line: &str) -> Result<String, PlacementError> {
+        let expected = "one with gpus and job, or {\"describe\": true}";
+        let request: Request =
+            serde_json::from_str(line).map_err(|error| PlacementError::field("request", error, expected))?;
+        match (request.gpus, request.job) {
+            (Some(gpus), Some(job)) => {
+                let given = self.check_gpus(&gpus)?;
+                let job = self.check_job(&job)?;
+                let gpus = self.place(&given, job)?;
+                let answer = Answer { gpus, id: request.id };
+                Ok(serde_json::to_string(&answer).expect("numbers are plain data"))
+            }
+            (None, None) if request.describe => {
+                let (gpus, nodes) = (self.cluster.gpus(), self.cluster.nodes().len());
+                let description = Description { policy: &self.name, gpus, nodes };
+                Ok(serde_json::to_string(&description).expect("a name and numbers are plain data"))
+            }
+            (None, None) => Err(PlacementError::field("request", line.trim(), expected)),
+            (None, Some(_)) => Err(PlacementError::field("gpus", "missing", "one entry for each GPU")),
+            (Some(_), None) => Err(PlacementError::field("job", "missing", "{\"gpus\": n, \"duration\": s}")),
+        }
+    }
+
+    fn check_job(&self, job: &JobEntry) -> Result<Job, PlacementError> {
+        let most = self.cluster.gpus();
+        let gpus = usize::try_from(job.gpus).ok().filter(|gpus| (1..=most).contains(gpus));
+        let gpus = gpus.ok_or_else(|| {
+            let expected = format!("1 to {most}, as many as the cluster has");
+            PlacementError::field("job.gpus", job.gpus, expected)
+        })?;
+        Job::new(0.0, gpus, above_zero("job.duration", job.duration, "seconds")?)
+    }
+
+    /// Entries by id.
+    fn check_gpus(&self, entries: &[GpuEntry]) -> Result<Vec<Given>, PlacementError> {
+        let gpus = self.cluster.gpus();
+        if entries.len() != gpus {
+            let expected = format!("{gpus}, one for each GPU");
+            return Err(PlacementError::field("number of gpus", entries.len(), expected));
+        }
+        let mut by_id: Vec<Option<Given>> = vec![None; gpus];
+        for (at, entry) in entries.iter().enumerate() {
+            let name = |field: &str| format!("gpus[{at}].{field}");
+            let id = entry.id.map_or(Some(at), |id| usize::try_from(id).ok()).filter(|id| *id < gpus);
+            let id = id.ok_or_else(|| {
+                let expected = format!("0 to {}", gpus - 1);
+                PlacementError::field(name("id"), entry.id.unwrap_or_default(), expected)
+            })?;
+            let node = self.cluster.node_of(id);
+            if let Some(other) = entry.node.filter(|other| usize::try_from(*other) != Ok(node)) {
+                let expected = format!("{node}, that of GPU {id}");
+                return Err(PlacementError::field(name("node"), other, expected));
+            }
+            if by_id[id].replace(self.given(id, entry, name)?).is_some() {
+                return Err(PlacementError::field(name("id"), id, "one that is not there twice"));
+            }
+        }
+        Ok(by_id.into_iter().flatten().collect())
+    }
+
+    fn given(
+        &self,
+        id: usize,
+        entry: &GpuEntry,
+        name: impl Fn(&str) -> String,
+    ) -> Result<Given, PlacementError> {
+        let used = match entry.state.as_str() {
+            "free" => Use::Free,
+            "busy" => Use::Busy,
+            "failed" => Use::Failed,
+            other => return Err(PlacementError::field(name("state"), other, "free, busy or failed")),
+        };
+        let rate = entry.rate.unwrap_or_else(|| self.failures.estimate(id, 0.0, 0) * YEAR);
+        if !(0.0..=RATE_MAX).contains(&rate) {
+            let expected = format!("0 to {RATE_MAX} failures a year");
+            return Err(PlacementError::field(name("rate"), rate, expected));
+        }
+        let age = at_least_zero(name("age"), entry.age.unwrap_or(self.failures.ages()[id]), "years")?;
+        let left = match entry.left {
+            Some(left) => at_least_zero(name("left"), left, "seconds")?,
+            None => f64::INFINITY,
+        };
+        Ok(Given { used, rate, age, left })
+    }
+
+    /// GPUs for a job; none if it is to wait.
+    fn place(&mut self, given: &[Given], job: Job) -> Result<Vec<usize>, PlacementError> {
+        let scenario = self.scenario(given, job)?;
+        let mut state = State::new(&scenario);
+        occupy(&mut state, given);
+        if job.gpus() > state.free {
+            return Ok(Vec::new());
+        }
+        let mut queue = vec![ASKED];
+        self.placer.order(&state, &mut queue);
+        if self.placer.size(&state, ASKED) != job.gpus() {
+            return Ok(Vec::new());
+        }
+        let mut picks = Vec::with_capacity(job.gpus());
+        self.placer.place(&state, ASKED, job.gpus(), &mut picks);
+        let mut distinct = picks.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let is_free = |gpu: &usize| state.gpus.get(*gpu).is_some_and(Gpu::is_free);
+        let is_fine = distinct.len() == picks.len() && distinct.iter().all(is_free);
+        if !is_fine || !(picks.is_empty() || picks.len() == job.gpus()) {
+            let expected = format!("{} GPUs that are free", job.gpus());
+            let value = format!("{picks:?}");
+            return Err(PlacementError::field(format!("choice of {}", self.name), value, expected));
+        }
+        Ok(picks)
+    }
+
+    /// The job that is asked for, one for each GPU that will be free at a known time, and one that keeps all others.
+    fn scenario(&self, given: &[Given], job: Job) -> Result<Scenario, PlacementError> {
+        let mut jobs = vec![job];
+        let mut kept = 0;
+        for gpu in given.iter().filter(|gpu| gpu.used == Use::Busy) {
+            if gpu.left.is_finite() {
+                jobs.push(Job::new(0.0, 1, gpu.left.max(f64::MIN_POSITIVE))?);
+            } else {
+                kept += 1;
+            }
+        }
+        if kept > 0 {
+            jobs.push(Job::new(0.0, kept, f64::MAX)?);
+        }
+        let failures = Failures::poisson(given.iter().map(|gpu| gpu.rate).collect())?
+            .with_ages(given.iter().map(|gpu| gpu.age).collect())?;
+        Scenario::new(self.cluster.clone(), jobs, failures, self.options)
+    }
+}
+
+/// Number of the job that is asked for.
+const ASKED: usize = 0;
+
+/// Gives GPUs that are not free to the jobs that `scenario` has made for them.
+fn occupy(state: &mut State<'_>, given: &[Given]) {
+    state.queue.push(ASKED);
+    state.progress[ASKED].phase = Phase::Waiting;
+    let mut next = ASKED + 1;
+    let mut kept = Vec::new();
+    for (gpu, Given { used, left, .. }) in given.iter().enumerate() {
+        match used {
+            Use::Free => continue,
+            Use::Failed => state.gpus[gpu].failed_until = Some(*left),
+            Use::Busy if left.is_finite() => {
+                state.gpus[gpu].owner = Some(next);
+                state.active.push(next);
+                state.progress[next].runs = 1;
+                state.progress[next].phase = Phase::Running(Run {
+                    gpus: vec![gpu],
+                    begin: 0.0,
+                    overhead: 0.0,
+                    speed: 1.0,
+                    interval: f64::INFINITY,
+                    cost: 0.0,
+                    end: *left,
+                });
+                next += 1;
+            }
+            Use::Busy => kept.push(gpu),
+        }
+        state.free -= 1;
+    }
+    if !kept.is_empty() {
+        kept.iter().for_each(|gpu| state.gpus[*gpu].owner = Some(next));
+        state.active.push(next);
+        state.progress[next].runs = 1;
+        // It has them, and nobody knows until when.
+        state.progress[next].phase = Phase::Stopped(kept);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::policy::PolicySpec;
+    use super::*;
+
+    /// Two nodes of two GPUs.
+    fn agent(policy: PolicySpec) -> Agent {
+        let cluster = Cluster::uniform(2, 2).unwrap();
+        let failures = Failures::poisson(vec![4.0, 3.0, 2.0, 1.0]).unwrap();
+        let scenario =
+            Scenario::new(cluster.clone(), Vec::new(), failures.clone(), Options::default()).unwrap();
+        let placer = policy.build(&scenario, 1).unwrap();
+        Agent::new(policy.to_string(), placer, cluster, failures, Options::default()).unwrap()
+    }
+
+    const FREE: &str = r#"{"state": "free"}"#;
+    const JOB: &str = r#"{"gpus": 2, "duration": 3600}"#;
+
+    fn request(gpus: [&str; 4], job: &str) -> String {
+        format!(r#"{{"gpus": [{}], "job": {job}}}"#, gpus.join(","))
+    }
+
+    #[test]
+    fn a_job_gets_the_gpus_that_the_policy_picks() {
+        let line = r#"{"gpus": [{"state": "free"}, {"state": "busy"}, {"state": "free"}, {"state": "free"}],
+            "job": {"gpus": 2, "duration": 3600}, "id": {"job": "a"}}"#;
+        assert_eq!(agent(PolicySpec::FirstFit).answer(line), r#"{"gpus":[0,2],"id":{"job":"a"}}"#);
+        assert_eq!(agent(PolicySpec::BestFit).answer(line), r#"{"gpus":[2,3],"id":{"job":"a"}}"#);
+        assert_eq!(agent(PolicySpec::Reliable).answer(line), r#"{"gpus":[3,2],"id":{"job":"a"}}"#);
+        let described = agent(PolicySpec::Reliable).answer(r#"{"describe": true}"#);
+        assert_eq!(described, r#"{"policy":"reliable","gpus":4,"nodes":2}"#);
+    }
+
+    #[test]
+    fn entries_may_come_in_any_order_with_rates_of_their_own() {
+        let gpus = [
+            r#"{"id": 3, "state": "free", "rate": 9.5, "age": 2, "node": 1}"#,
+            r#"{"id": 1, "state": "free", "rate": 0.5}"#,
+            r#"{"id": 0, "state": "failed", "left": 60}"#,
+            r#"{"id": 2, "state": "free"}"#,
+        ];
+        assert_eq!(agent(PolicySpec::Reliable).answer(&request(gpus, JOB)), r#"{"gpus":[1,2]}"#);
+    }
+
+    #[test]
+    fn a_job_waits_where_too_few_are_free_or_better_ones_soon_are() {
+        let busy = r#"{"state": "busy"}"#;
+        let few = request([busy, busy, busy, FREE], JOB);
+        assert_eq!(agent(PolicySpec::Reliable).answer(&few), r#"{"gpus":[]}"#);
+        // A day on a GPU that fails every hour, or in a second on one that does not fail.
+        let often = r#"{"state": "free", "rate": 8766}"#;
+        let job = r#"{"gpus": 1, "duration": 86400}"#;
+        let better = |left: &str| {
+            let soon = format!(r#"{{"state": "busy", "rate": 0{left}}}"#);
+            request([often, busy, busy, &soon], job)
+        };
+        assert_eq!(agent(PolicySpec::Oracle).answer(&better(r#", "left": 1"#)), r#"{"gpus":[]}"#);
+        assert_eq!(agent(PolicySpec::Oracle).answer(&better("")), r#"{"gpus":[0]}"#);
+    }
+
+    #[test]
+    fn bad_requests_are_named_and_the_next_one_is_answered() {
+        let mut agent = agent(PolicySpec::FirstFit);
+        let with = |entry: &str| request([FREE, FREE, FREE, entry], JOB);
+        let all = [FREE; 4];
+        for (line, error) in [
+            (with(r#"{"state": "free", "id": 4}"#), "gpus[3].id is 4, expected 0 to 3"),
+            (with(r#"{"state": "free", "id": -1}"#), "gpus[3].id is -1, expected 0 to 3"),
+            (with(r#"{"state": "free", "id": 2}"#), "gpus[3].id is 2, expected one that is not there twice"),
+            (with(r#"{"state": "down"}"#), "gpus[3].state is down, expected free, busy or failed"),
+            (with(r#"{"state": "free", "node": 0}"#), "gpus[3].node is 0, expected 1, that of GPU 3"),
+            (
+                with(r#"{"state": "free", "rate": -1}"#),
+                "gpus[3].rate is -1, expected 0 to 1000000 failures a year",
+            ),
+            (
+                with(r#"{"state": "free", "age": -2}"#),
+                "gpus[3].age is -2, expected a number of years of at least 0",
+            ),
+            (
+                with(r#"{"state": "busy", "left": -2}"#),
+                "gpus[3].left is -2, expected a number of seconds of at least 0",
+            ),
+            (
+                request(all, r#"{"gpus": 5, "duration": 1}"#),
+                "job.gpus is 5, expected 1 to 4, as many as the cluster has",
+            ),
+            (
+                request(all, r#"{"gpus": -1, "duration": 1}"#),
+                "job.gpus is -1, expected 1 to 4, as many as the cluster has",
+            ),
+            (
+                request(all, r#"{"gpus": 1, "duration": -3600}"#),
+                "job.duration is -3600, expected a number of seconds above 0",
+            ),
+            (
+                format!(r#"{{"gpus": [{FREE}], "job": {JOB}}}"#),
+                "number of gpus is 1, expected 4, one for each GPU",
+            ),
+            (format!(r#"{{"job": {JOB}}}"#), "gpus is missing, expected one entry for each GPU"),
+            (r#"{"gpus": []}"#.to_owned(), r#"job is missing, expected {"gpus": n, "duration": s}"#),
+            ("{}".to_owned(), r#"request is {}, expected one with gpus and job, or {"describe": true}"#),
+        ] {
+            let answer: Json = serde_json::from_str(&agent.answer(&line)).unwrap();
+            assert_eq!(answer["error"], error, "{line}");
+        }
+        for line in ["", "nonsense", r#"{"gpu": 3}"#, &with("7"), &with("{}")] {
+            let answer: Json = serde_json::from_str(&agent.answer(line)).unwrap();
+            assert!(answer["error"].as_str().unwrap().starts_with("request is "), "{answer}");
+        }
+        assert_eq!(agent.answer(&request(all, JOB)), r#"{"gpus":[0,1]}"#);
+    }
+}

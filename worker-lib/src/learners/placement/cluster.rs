@@ -1,0 +1,123 @@
+//! Nodes and their GPUs.
+
+use std::ops::Range;
+
+use super::PlacementError;
+
+/// GPUs that a cluster may have; a file cannot ask for all memory.
+pub const GPUS_MAX: usize = 1 << 20;
+/// Cages of Titan's cabinets, from the coolest to the hottest.
+pub const CAGES: usize = 3;
+
+/// A machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Its GPUs, by id.
+    pub gpus: Range<usize>,
+    /// Where it stands: GPUs of different cages fail at different rates (on Titan a cabinet has cages 0 to 2 from the
+    /// bottom to the top, and the air that cools the upper ones has passed the lower ones).
+    pub cage: usize,
+}
+
+/// All machines. GPU ids are 0 to [`gpus`](Self::gpus) - 1, node by node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cluster {
+    nodes: Vec<Node>,
+    /// Of each GPU.
+    node_of: Vec<usize>,
+    /// GPUs of the largest node.
+    widest: usize,
+}
+
+impl Cluster {
+    /// Of nodes with so many GPUs and in such a cage each: `(gpus, cage)`.
+    ///
+    /// # Errors
+    /// If there are no nodes, one has no GPUs, or all have more than [`GPUS_MAX`].
+    pub fn new(nodes: impl IntoIterator<Item = (usize, usize)>) -> Result<Self, PlacementError> {
+        let mut cluster = Self { nodes: Vec::new(), node_of: Vec::new(), widest: 0 };
+        for (gpus, cage) in nodes {
+            let (number, first) = (cluster.nodes.len(), cluster.node_of.len());
+            if gpus == 0 || gpus > GPUS_MAX - first {
+                let expected = format!("at least 1, and at most {GPUS_MAX} on all nodes");
+                return Err(PlacementError::field(format!("GPUs of node {number}"), gpus, expected));
+            }
+            cluster.nodes.push(Node { gpus: first..first + gpus, cage });
+            cluster.node_of.resize(first + gpus, number);
+            cluster.widest = cluster.widest.max(gpus);
+        }
+        if cluster.nodes.is_empty() {
+            return Err(PlacementError::field("nodes", 0, "at least 1"));
+        }
+        Ok(cluster)
+    }
+
+    /// Equal nodes, in the [`CAGES`] cages in turn.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn uniform(nodes: usize, gpus_per_node: usize) -> Result<Self, PlacementError> {
+        Self::new((0..nodes).map(|node| (gpus_per_node, node % CAGES)))
+    }
+
+    /// GPUs of all nodes.
+    pub fn gpus(&self) -> usize {
+        self.node_of.len()
+    }
+
+    /// All nodes.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Number of the node that a GPU is in.
+    pub fn node_of(&self, gpu: usize) -> usize {
+        self.node_of[gpu]
+    }
+
+    /// Cage of the node that a GPU is in.
+    pub fn cage_of(&self, gpu: usize) -> usize {
+        self.nodes[self.node_of[gpu]].cage
+    }
+
+    /// Nodes that so many GPUs are on at least.
+    pub fn nodes_needed(&self, gpus: usize) -> usize {
+        gpus.div_ceil(self.widest)
+    }
+
+    /// Refuses an id that no GPU has.
+    ///
+    /// # Errors
+    /// With the id.
+    pub fn check_gpu(&self, gpu: usize) -> Result<(), PlacementError> {
+        if gpu < self.gpus() {
+            return Ok(());
+        }
+        Err(PlacementError::field("id of a GPU", gpu, format!("0 to {}", self.gpus() - 1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gpus_are_numbered_node_by_node() {
+        let cluster = Cluster::new([(2, 0), (4, 1), (1, 2)]).unwrap();
+        assert_eq!((cluster.gpus(), cluster.nodes().len()), (7, 3));
+        assert_eq!((0..7).map(|gpu| cluster.node_of(gpu)).collect::<Vec<_>>(), [0, 0, 1, 1, 1, 1, 2]);
+        assert_eq!((cluster.cage_of(1), cluster.cage_of(6)), (0, 2));
+        assert_eq!([1, 4, 5, 9].map(|gpus| cluster.nodes_needed(gpus)), [1, 1, 2, 3]);
+    }
+
+    #[test]
+    fn clusters_that_cannot_be_are_named() {
+        let text = |nodes: &[(usize, usize)]| Cluster::new(nodes.iter().copied()).unwrap_err().to_string();
+        assert_eq!(text(&[]), "nodes is 0, expected at least 1");
+        let most = "expected at least 1, and at most 1048576 on all nodes";
+        assert_eq!(text(&[(1, 0), (0, 0)]), format!("GPUs of node 1 is 0, {most}"));
+        assert_eq!(text(&[(1, 0), (GPUS_MAX, 0)]), format!("GPUs of node 1 is 1048576, {most}"));
+        let error = Cluster::uniform(2, 4).unwrap().check_gpu(8).unwrap_err().to_string();
+        assert_eq!(error, "id of a GPU is 8, expected 0 to 7");
+    }
+}

@@ -1,0 +1,68 @@
+//! What can be wrong with a placement task.
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+/// Why a cluster, a job, a failure, a file or a placement cannot be.
+#[non_exhaustive]
+#[derive(Debug, thiserror::Error)]
+pub enum PlacementError {
+    /// A value that cannot be.
+    #[error("{field} is {value}, expected {expected}")]
+    Field {
+        /// What it is of.
+        field: String,
+        /// What it is.
+        value: String,
+        /// What it may be.
+        expected: String,
+    },
+    /// A line of a file that does not hold what it should.
+    #[error("{}, line {line}: {reason}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Its line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A file that could not be read, or does not hold what it should.
+    #[error("{}: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl PlacementError {
+    pub(super) fn field(field: impl Into<String>, value: impl Display, expected: impl Into<String>) -> Self {
+        Self::Field { field: field.into(), value: value.to_string(), expected: expected.into() }
+    }
+
+    pub(super) fn line(path: &Path, line: usize, reason: impl Display) -> Self {
+        Self::Line { path: path.to_owned(), line, reason: reason.to_string() }
+    }
+
+    pub(super) fn file(path: &Path, reason: impl Display) -> Self {
+        Self::File { path: path.to_owned(), reason: reason.to_string() }
+    }
+}
+
+/// Refuses what is no number of at least 0.
+pub(super) fn at_least_zero(field: impl Into<String>, value: f64, unit: &str) -> Result<f64, PlacementError> {
+    if value.is_finite() && value >= 0.0 {
+        return Ok(value);
+    }
+    Err(PlacementError::field(field, value, format!("a number of {unit} of at least 0")))
+}
+
+/// Refuses what is no number above 0.
+pub(super) fn above_zero(field: impl Into<String>, value: f64, unit: &str) -> Result<f64, PlacementError> {
+    if value.is_finite() && value > 0.0 {
+        return Ok(value);
+    }
+    Err(PlacementError::field(field, value, format!("a number of {unit} above 0")))
+}

@@ -1,0 +1,53 @@
+//! What a job takes on average on GPUs that fail.
+
+use super::options::Checkpoint;
+
+/// Expected seconds until `work` seconds are done without a break, where failures come at `rate` (1/s) and each costs
+/// `restart` seconds before the work begins anew: `(e^(rate work) - 1) (1/rate + restart)`. Nothing fails during a
+/// restart. May be infinite.
+pub fn expected_time(rate: f64, work: f64, restart: f64) -> f64 {
+    let failures = (rate * work).exp_m1();
+    if failures == 0.0 { work } else { failures * (1.0 / rate + restart) }
+}
+
+/// The same for a job with checkpoints: its segments are independent. `rate` may be an estimate.
+pub fn expected_time_with_checkpoints(rate: f64, work: f64, restart: f64, checkpoint: Checkpoint) -> f64 {
+    let (interval, cost) = checkpoint.interval(rate);
+    if interval >= work {
+        return expected_time(rate, work, restart);
+    }
+    // No checkpoint is written at the end.
+    let segments = (work / interval).ceil() - 1.0;
+    let last = work - segments * interval;
+    segments * expected_time(rate, interval + cost, restart) + expected_time(rate, last, restart)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_values() {
+        // e - 1 attempts fail on average, and all together take as many mean times between failures.
+        let e = std::f64::consts::E;
+        assert!((expected_time(0.01, 100.0, 0.0) - 100.0 * (e - 1.0)).abs() < 1e-9);
+        assert!((expected_time(0.01, 100.0, 7.0) - 107.0 * (e - 1.0)).abs() < 1e-9);
+        assert_eq!(expected_time(0.0, 100.0, 7.0), 100.0);
+        assert_eq!(expected_time(1.0, 1e4, 0.0), f64::INFINITY);
+        let checkpoint = Checkpoint::Periodic { interval: 40.0, cost: 2.0 };
+        let parts = 2.0 * expected_time(0.01, 42.0, 7.0) + expected_time(0.01, 20.0, 7.0);
+        assert!((expected_time_with_checkpoints(0.01, 100.0, 7.0, checkpoint) - parts).abs() < 1e-9);
+        // None after the last piece of work.
+        assert_eq!(expected_time_with_checkpoints(0.0, 80.0, 7.0, checkpoint), 82.0);
+    }
+
+    #[test]
+    fn the_interval_of_young_is_nearly_the_best() {
+        let of = |checkpoint| expected_time_with_checkpoints(1e-4, 1e6, 60.0, checkpoint);
+        let young = of(Checkpoint::YoungDaly { cost: 20.0 });
+        for interval in [100.0, 300.0, 550.0, 650.0, 1500.0, 5000.0] {
+            let other = of(Checkpoint::Periodic { interval, cost: 20.0 });
+            assert!(young < other * 1.001, "{young}, {other} at {interval}");
+        }
+    }
+}

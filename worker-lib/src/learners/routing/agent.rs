@@ -1,0 +1,173 @@
+//! One slot's routing as a service, as the paper's routing agent serves its test network: JSON lines.
+//!
+//! | request | answer |
+//! |---|---|
+//! | `{"queues": [[[n, ...], ...], ...], "slot": 7}` | `{"links": [[[c, ...], ...], ...], "slot": 7}` |
+//! | `{"describe": true}` | `{"policy": "jsq", "stages": 3, "switches": 16}` |
+//! | anything else | `{"error": "..."}` |
+//!
+//! `queues[stage][switch][class]` are lengths after the arrivals of a slot; `links[stage][switch][link]` is the class
+//! whose head packet goes over the link to switch `link` of the next stage, or null. `slot` may be left out; it comes
+//! back as it is.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::RoutingError;
+use super::network::{Queues, Routing, Shape};
+use super::policy::Policy;
+
+/// Packets in a queue of a request, at most.
+pub const QUEUE_LEN_MAX: u32 = 1 << 30;
+
+/// Digits, comma and some room, for each number of a request.
+const NUMBER_LEN_BYTES: usize = 16;
+const REST_LEN_BYTES: usize = 4096;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    queues: Option<Vec<Vec<Vec<u32>>>>,
+    #[serde(default)]
+    describe: bool,
+    slot: Option<Json>,
+}
+
+#[derive(Serialize)]
+struct Description<'a> {
+    policy: &'a str,
+    stages: usize,
+    switches: usize,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    links: Vec<Vec<Vec<Option<usize>>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slot: Option<Json>,
+}
+
+/// Answers the requests of one network.
+pub struct Agent {
+    name: String,
+    policy: Box<dyn Policy>,
+    queues: Queues,
+    routing: Routing,
+}
+
+impl Agent {
+    /// Of a policy with a name, for networks of a size.
+    pub fn new(name: String, policy: Box<dyn Policy>, shape: Shape) -> Self {
+        Self { name, policy, queues: Queues::empty(shape), routing: Routing::idle(shape) }
+    }
+
+    /// Bytes of a request, at most.
+    pub fn request_len_max_bytes(shape: Shape) -> usize {
+        shape.queues() * NUMBER_LEN_BYTES + REST_LEN_BYTES
+    }
+
+    /// The answer to one line, without its end.
+    pub fn answer(&mut self, line: &str) -> String {
+        let answer = self.try_answer(line);
+        answer.unwrap_or_else(|error| serde_json::json!({ "error": error.to_string() }).to_string())
+    }
+
+    fn try_answer(&mut self, line: &str) -> Result<String, RoutingError> {
+        let request: Request = serde_json::from_str(line)
+            .map_err(|error| RoutingError::field("request", error, "{\"queues\": [[[n, ...], ...], ...]}"))?;
+        let shape = self.queues.shape();
+        match request.queues {
+            Some(queues) => {
+                self.fill(&queues)?;
+                self.routing.clear();
+                self.policy.route(&self.queues, &mut self.routing);
+                let answer = Answer { links: self.links(), slot: request.slot };
+                Ok(serde_json::to_string(&answer).expect("numbers are plain data"))
+            }
+            None if request.describe => {
+                let (stages, switches) = (shape.stages(), shape.switches());
+                let description = Description { policy: &self.name, stages, switches };
+                Ok(serde_json::to_string(&description).expect("a name and numbers are plain data"))
+            }
+            None => {
+                Err(RoutingError::field("request", line.trim(), "one with queues, or {\"describe\": true}"))
+            }
+        }
+    }
+
+    fn fill(&mut self, given: &[Vec<Vec<u32>>]) -> Result<(), RoutingError> {
+        let shape = self.queues.shape();
+        check_len("queues", given.len(), shape.stages(), "stages")?;
+        for (stage, switches) in given.iter().enumerate() {
+            check_len(&format!("queues[{stage}]"), switches.len(), shape.switches(), "switches")?;
+            for (switch, lens) in switches.iter().enumerate() {
+                check_len(&format!("queues[{stage}][{switch}]"), lens.len(), shape.switches(), "numbers")?;
+                if let Some(class) = lens.iter().position(|len| *len > QUEUE_LEN_MAX) {
+                    let field = format!("queues[{stage}][{switch}][{class}]");
+                    return Err(RoutingError::field(field, lens[class], format!("at most {QUEUE_LEN_MAX}")));
+                }
+            }
+        }
+        let numbers = given.iter().flatten().flatten();
+        self.queues.all_mut().iter_mut().zip(numbers).for_each(|(len, number)| *len = *number);
+        Ok(())
+    }
+
+    fn links(&self) -> Vec<Vec<Vec<Option<usize>>>> {
+        let shape = self.routing.shape();
+        let of_switch = |stage, switch| {
+            (0..shape.switches()).map(|link| self.routing.class(stage, switch, link)).collect()
+        };
+        let of_stage = |stage| (0..shape.switches()).map(|switch| of_switch(stage, switch)).collect();
+        (0..shape.boundaries()).map(of_stage).collect()
+    }
+}
+
+fn check_len(field: &str, len: usize, expected: usize, what: &str) -> Result<(), RoutingError> {
+    if len == expected {
+        return Ok(());
+    }
+    Err(RoutingError::field(format!("length of {field}"), len, format!("{expected} {what}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::policy::{Fill, PolicySpec};
+    use super::*;
+
+    fn agent() -> Agent {
+        let shape = Shape::new(2, 2).unwrap();
+        Agent::new("jsq".to_owned(), PolicySpec::JoinShortestQueue.build(shape, Fill::Rule, 1), shape)
+    }
+
+    #[test]
+    fn packets_go_where_the_policy_sends_them() {
+        let line = r#"{"queues": [[[0, 1], [0, 0]], [[0, 3], [0, 0]]], "slot": 7}"#;
+        assert_eq!(agent().answer(line), r#"{"links":[[[null,1],[null,null]]],"slot":7}"#);
+        let described = agent().answer(r#"{"describe": true}"#);
+        assert_eq!(described, r#"{"policy":"jsq","stages":2,"switches":2}"#);
+    }
+
+    #[test]
+    fn bad_requests_are_named_and_the_next_one_is_answered() {
+        let mut agent = agent();
+        let stage = "[[0,0],[0,0]]";
+        for (line, error) in [
+            ("{}".to_owned(), r#"request is {}, expected one with queues, or {"describe": true}"#),
+            (format!(r#"{{"queues":[{stage}]}}"#), "length of queues is 1, expected 2 stages"),
+            (format!(r#"{{"queues":[{stage},[[0,0]]]}}"#), "length of queues[1] is 1, expected 2 switches"),
+            (
+                format!(r#"{{"queues":[{stage},[[0,0],[0]]]}}"#),
+                "length of queues[1][1] is 1, expected 2 numbers",
+            ),
+        ] {
+            let answer: Json = serde_json::from_str(&agent.answer(&line)).unwrap();
+            assert_eq!(answer["error"], error);
+        }
+        for line in ["", "nonsense", r#"{"queues":[[[-1]]]}"#, r#"{"queue":[]}"#] {
+            let answer: Json = serde_json::from_str(&agent.answer(line)).unwrap();
+            assert!(answer["error"].as_str().unwrap().starts_with("request is "), "{answer}");
+        }
+        assert!(agent.answer(&format!(r#"{{"queues":[{stage},{stage}]}}"#)).starts_with(r#"{"links""#));
+    }
+}
