@@ -43,6 +43,18 @@ pub fn has_xdp() -> bool {
     rustix::net::socket(rustix::net::AddressFamily::XDP, rustix::net::SocketType::RAW, None).is_ok()
 }
 
+/// Whether the test may run: it needs ns-3's and nlohmann's header files, and these programs, but no privilege.
+///
+/// # Panics
+/// If something is missing, and [`REQUIRE_VARIABLE`] is set.
+pub fn ns3_and(test: &str, programs: &[&str]) -> bool {
+    const HEADERS: [(&str, &str); 2] =
+        [("ns3/point-to-point-module.h", "libns3-dev"), ("nlohmann/json.hpp", "nlohmann-json3-dev")];
+    let missing = HEADERS.into_iter().find(|(header, _)| !Path::new("/usr/include").join(header).exists());
+    let missing = missing.map(|(header, package)| format!("{header} (apt install {package})"));
+    with_programs(test, missing, programs)
+}
+
 fn with_programs(test: &str, missing: Option<String>, programs: &[&str]) -> bool {
     let programs = programs.iter().filter(|name| find_program(name).is_none());
     let missing: Vec<_> =
