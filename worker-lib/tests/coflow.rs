@@ -135,7 +135,7 @@ fn deadlines_are_met_by_those_who_come_in_time() {
     let mut jobs = at_one_port(&[2.0, 1.0, 4.0]);
     let measure = |jobs: &[Job], policy: PolicySpec| {
         let outcome = simulate(jobs, fabric, policy.build(10.0).as_mut(), &mut |_, _| {}).unwrap();
-        Measurement::of(jobs, fabric, &outcome)
+        Measurement::of(jobs, Bound::of(jobs, fabric), &outcome)
     };
     assert_eq!(measure(&jobs, PolicySpec::Fifo).deadlines_met, None);
     jobs[0].deadline = Some(2.0);

@@ -27,6 +27,11 @@ pub fn to_fixed(value: f64) -> i128 {
     (value * FRACTION) as i128
 }
 
+/// Adds values to sums of such numbers, one to each.
+pub fn add_fixed(sums: &mut [i128], values: impl IntoIterator<Item = f64>) {
+    sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += to_fixed(value));
+}
+
 /// The number that [`to_fixed`] made, or that a sum of such is.
 pub fn from_fixed(fixed: i128) -> f64 {
     fixed as f64 / FRACTION

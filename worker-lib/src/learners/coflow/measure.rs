@@ -1,7 +1,7 @@
 //! What a run came to, in the numbers that papers report.
 
 use super::bound::Bound;
-use super::simulation::{Fabric, Outcome};
+use super::simulation::Outcome;
 use super::workload::Job;
 
 /// Completion times of coflows or of jobs, in seconds; all are 0 where there are none.
@@ -50,14 +50,14 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Of an outcome and the jobs that it is of.
-    pub fn of(jobs: &[Job], fabric: Fabric, outcome: &Outcome) -> Self {
+    /// Of an outcome and the jobs that it is of, with their bound, which is the same for all policies.
+    pub fn of(jobs: &[Job], bound: Bound, outcome: &Outcome) -> Self {
         Self {
             cct: Times::of(&outcome.coflow_times),
             jct: Times::of(&outcome.job_times),
             makespan: outcome.makespan,
             deadlines_met: deadlines_met(jobs, outcome),
-            bound: Bound::of(jobs, fabric),
+            bound,
             decisions: outcome.decisions,
         }
     }

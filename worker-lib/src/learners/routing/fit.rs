@@ -12,7 +12,7 @@ use super::network::{Queues, Shape};
 use super::training::{Learnt, OnStage, Stage, index};
 use super::trajectory::{Environment, Trajectory};
 use super::value::{ConvolutionalValue, LinearFit, LinearValue, change_queue, features, features_len};
-use crate::algorithms::exact::{from_fixed, to_fixed};
+use crate::algorithms::exact::{add_fixed, from_fixed, to_fixed};
 use crate::algorithms::streams::{Purpose, stream};
 use crate::learners::group::Group;
 use crate::nn::Adam;
@@ -45,7 +45,7 @@ pub(super) fn fit_linear(
     let mut numbers = vec![0_i128; own.sums_len()];
     for trajectory in task.environments.iter().map(|environment| &environment.trajectory) {
         let fit = fit_of(trajectory, &task.targets(trajectory), shape);
-        numbers.iter_mut().zip(fit.sums()).for_each(|(number, sum)| *number += to_fixed(sum));
+        add_fixed(&mut numbers, fit.sums());
     }
     group.sum(&mut numbers)?;
     own.sums_mut().zip(&numbers).for_each(|(sum, number)| *sum = from_fixed(*number));

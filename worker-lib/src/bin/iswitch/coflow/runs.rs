@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use iswitch::learners::coflow::bound::alone;
+use iswitch::learners::coflow::bound::{Bound, alone};
 use iswitch::learners::coflow::measure::{Measurement, is_met};
 use iswitch::learners::coflow::simulation::{Fabric, Outcome, simulate};
 use iswitch::learners::coflow::workload::Job;
@@ -57,6 +57,7 @@ impl Runs {
         for draw in draws.clone() {
             let jobs = workload.jobs(draw)?;
             let fabric = workload.fabric();
+            let bound = Bound::of(&jobs, fabric);
             for (at, source) in sources.iter().enumerate() {
                 let name = source.name();
                 let mut show = |text: &str| progress.show(&format!("draw {draw}, {name}: {text}"));
@@ -70,7 +71,7 @@ impl Runs {
                     }
                 })?;
                 runs.list(draw, &name, &jobs, fabric, &outcome);
-                runs.policies[at].add(&jobs, fabric, outcome, recorder);
+                runs.policies[at].add(&jobs, bound, outcome, recorder);
                 progress.advance(&format!("draw {draw}, {name}"));
             }
         }
@@ -106,8 +107,8 @@ impl PolicyRuns {
         Self { name, measured: Vec::new(), jobs: 0, cct: Vec::new(), jct: Vec::new(), gantt: None }
     }
 
-    fn add(&mut self, jobs: &[Job], fabric: Fabric, outcome: Outcome, recorder: Option<Recorder>) {
-        self.measured.push(Measurement::of(jobs, fabric, &outcome));
+    fn add(&mut self, jobs: &[Job], bound: Bound, outcome: Outcome, recorder: Option<Recorder>) {
+        self.measured.push(Measurement::of(jobs, bound, &outcome));
         self.jobs = jobs.len();
         self.cct.extend(outcome.coflow_times);
         self.jct.extend(outcome.job_times);

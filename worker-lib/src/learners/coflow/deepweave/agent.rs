@@ -11,7 +11,7 @@ use rand_distr::{Distribution as _, StandardNormal};
 use super::lookahead::{Found, Lookahead};
 use super::net::{Advice, Net, NetKind};
 use super::scene::{LEAST, Scene};
-use crate::learners::coflow::policy::{Policy, Sharing, job_need, sort};
+use crate::learners::coflow::policy::{Needs, Policy, Sharing, sort};
 use crate::learners::coflow::simulation::State;
 
 /// Of a coflow whose job has not arrived.
@@ -51,7 +51,7 @@ pub struct DeepWeave {
     /// By coflow: what is taken off the logarithm of its job's need, or with a search the key itself.
     priorities: Vec<f64>,
     keys: Vec<f64>,
-    loads: Vec<f64>,
+    needs: Needs,
 }
 
 impl DeepWeave {
@@ -70,7 +70,7 @@ impl DeepWeave {
             arrived: 0,
             priorities: Vec::new(),
             keys: Vec::new(),
-            loads: Vec::new(),
+            needs: Needs::default(),
         }
     }
 
@@ -181,20 +181,12 @@ impl Policy for DeepWeave {
         if new > 0 {
             self.decide(state, self.arrived + new);
         }
-        let mut loads = std::mem::take(&mut self.loads);
-        let mut last = None;
+        let mut needs = std::mem::take(&mut self.needs);
+        needs.forget();
         ready.sort_unstable();
-        let keyed = ready.iter().map(|stage| {
-            let job = state.stages[*stage].job;
-            let need = match last {
-                Some((of, need)) if of == job => need,
-                _ => job_need(state, job, &mut loads),
-            };
-            last = Some((job, need));
-            self.key(state, *stage, need)
-        });
-        let mut keyed: Vec<_> = keyed.collect();
-        self.loads = loads;
+        let key = |stage: &usize| self.key(state, *stage, needs.of(state, state.stages[*stage].job));
+        let mut keyed: Vec<_> = ready.iter().map(key).collect();
+        self.needs = needs;
         sort(&mut keyed);
         ready.clear();
         ready.extend(keyed.into_iter().map(|(_, _, stage)| stage));

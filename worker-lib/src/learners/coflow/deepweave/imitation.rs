@@ -7,11 +7,11 @@
 use super::CoflowError;
 use super::agent::Decision;
 use super::config::DeepWeaveConfig;
-use super::episodes::{Task, agent_rng, own_jobs};
-use super::lookahead::Lookahead;
+use super::episodes::Task;
 use super::net::Advice;
+use super::reinforce::searched_episode;
 use super::training::{Learnt, Model, Totals};
-use crate::algorithms::exact::to_fixed;
+use crate::algorithms::exact::add_fixed;
 use crate::learners::group::Group;
 
 /// One iteration: an episode of each agent, then steps, each with its share of every agent's decisions.
@@ -25,11 +25,8 @@ pub(super) fn imitate(
     let mut totals = Totals::default();
     let mut agents = Vec::new();
     for agent in group.own(config.agents) {
-        let jobs = own_jobs(config, &task.source, iteration, agent);
-        let lookahead = Lookahead::new(config.evaluations, agent_rng(config, iteration, agent));
-        let mut policy = model.policy().with_lookahead(lookahead).with_record();
-        let times = task.job_times(&jobs, &mut policy)?;
-        let decisions = targets(policy.into_record(), model, config.offset_max as f32);
+        let (decisions, times) = searched_episode(config, task, (iteration, agent), model)?;
+        let decisions = targets(decisions, model, config.offset_max as f32);
         totals.add(decisions.len(), &times);
         agents.push(decisions);
     }
@@ -40,7 +37,7 @@ pub(super) fn imitate(
             for decision in decisions.iter().skip(step).step_by(config.imitation_steps) {
                 add_gradient(decision, model, &mut gradient);
             }
-            numbers.iter_mut().zip(gradient).for_each(|(sum, part)| *sum += to_fixed(f64::from(part)));
+            add_fixed(&mut numbers, gradient.into_iter().map(f64::from));
         }
         model.step(&mut numbers, group, config.learning_rate)?;
     }

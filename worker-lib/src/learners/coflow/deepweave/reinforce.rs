@@ -8,7 +8,7 @@ use super::episodes::{Task, agent_rng, costs_to_go, episode_jobs, own_jobs};
 use super::lookahead::Lookahead;
 use super::net::Advice;
 use super::training::{Learnt, Model, Totals};
-use crate::algorithms::exact::{from_fixed, to_fixed};
+use crate::algorithms::exact::{add_fixed, from_fixed};
 use crate::learners::coflow::workload::Job;
 use crate::learners::group::Group;
 
@@ -42,7 +42,7 @@ pub(super) fn explore_actions(
             model.net.forward(&model.parameters, scene, &mut Advice::default());
             model.net.backward(&model.parameters, scene, &deltas, &mut gradient);
         }
-        numbers.iter_mut().zip(gradient).for_each(|(sum, part)| *sum += to_fixed(f64::from(part)));
+        add_fixed(&mut numbers, gradient.into_iter().map(f64::from));
     }
     model.step(&mut numbers, group, config.learning_rate)?;
     Ok(learnt)
@@ -59,11 +59,7 @@ pub(super) fn explore_moves(
     let mut totals = Totals::default();
     let mut numbers = vec![0_i128; model.parameters.len()];
     for agent in group.own(config.agents) {
-        let jobs = own_jobs(config, &task.source, iteration, agent);
-        let lookahead = Lookahead::new(config.evaluations, agent_rng(config, iteration, agent));
-        let mut policy = model.policy().with_lookahead(lookahead).with_record();
-        let times = task.job_times(&jobs, &mut policy)?;
-        let decisions = policy.into_record();
+        let (decisions, times) = searched_episode(config, task, (iteration, agent), model)?;
         let mut gradient = vec![0.0; model.parameters.len()];
         let scale = -1.0 / (decisions.len() * config.agents) as f32;
         for Decision { scene, credits, .. } in &decisions {
@@ -73,11 +69,25 @@ pub(super) fn explore_moves(
             model.net.forward(&model.parameters, scene, &mut Advice::default());
             model.net.backward(&model.parameters, scene, &deltas, &mut gradient);
         }
-        numbers.iter_mut().zip(gradient).for_each(|(sum, part)| *sum += to_fixed(f64::from(part)));
+        add_fixed(&mut numbers, gradient.into_iter().map(f64::from));
         totals.add(decisions.len(), &times);
     }
     model.step(&mut numbers, group, config.learning_rate)?;
     totals.sum(group)
+}
+
+/// An agent's episode with the search on jobs of its own: its decisions, and the jobs' completion times.
+pub(super) fn searched_episode(
+    config: &DeepWeaveConfig,
+    task: &Task,
+    (iteration, agent): (u64, usize),
+    model: &Model,
+) -> Result<(Vec<Decision>, Vec<f64>), CoflowError> {
+    let jobs = own_jobs(config, &task.source, iteration, agent);
+    let lookahead = Lookahead::new(config.evaluations, agent_rng(config, iteration, agent));
+    let mut policy = model.policy().with_lookahead(lookahead).with_record();
+    let times = task.job_times(&jobs, &mut policy)?;
+    Ok((policy.into_record(), times))
 }
 
 /// How much less each of this worker's agents has spent from each decision on than the mean of all agents, in parts of
@@ -90,7 +100,7 @@ fn advantages(
     let decisions = costs.first().map_or(0, |costs| costs.len());
     let mut sums = vec![0_i128; decisions + 1];
     for costs in costs {
-        sums.iter_mut().zip(*costs).for_each(|(sum, cost)| *sum += to_fixed(*cost));
+        add_fixed(&mut sums, costs.iter().copied());
     }
     // Those of a worker that was lost are not among them.
     sums[decisions] = costs.len() as i128;

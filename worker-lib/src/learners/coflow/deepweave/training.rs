@@ -21,7 +21,7 @@ use super::trained::history;
 use super::{ALGORITHM, CoflowError};
 use crate::GradientAggregator;
 use crate::algorithms::checkpoint::{self, Reader, RunKind, Writer};
-use crate::algorithms::exact::{LIMBS, from_fixed, to_fixed};
+use crate::algorithms::exact::{LIMBS, add_fixed, from_fixed, to_fixed};
 use crate::algorithms::streams::{Purpose, stream};
 use crate::algorithms::trainer::{Place, first_bytes};
 use crate::learners::coflow::policy::PolicySpec;
@@ -80,7 +80,7 @@ impl Totals {
     /// An episode of one agent.
     pub(super) fn add(&mut self, decisions: usize, job_times: &[f64]) {
         let parts = [job_times.len() as f64, decisions as f64, job_times.iter().sum()];
-        self.0.iter_mut().zip(parts).for_each(|(sum, part)| *sum += to_fixed(part));
+        add_fixed(&mut self.0, parts);
     }
 
     /// Of all workers.

@@ -28,13 +28,13 @@ pub enum Key {
 #[derive(Clone, Debug)]
 pub struct ByKey {
     key: Key,
-    loads: Vec<f64>,
+    needs: Needs,
 }
 
 impl ByKey {
     /// By this one.
     pub fn new(key: Key) -> Self {
-        Self { key, loads: Vec::new() }
+        Self { key, needs: Needs::default() }
     }
 
     fn of(&mut self, state: &State<'_>, stage: &Stage) -> f64 {
@@ -45,12 +45,12 @@ impl ByKey {
             Key::Size => stage.size * stage.left,
             Key::Bottleneck => stage.bottleneck * stage.left,
             Key::JobPath => state.path_left(stage.job),
-            Key::JobBottleneck => job_need(state, stage.job, &mut self.loads),
+            Key::JobBottleneck => self.needs.of(state, stage.job),
         }
     }
 }
 
-/// Seconds that a job needs at least from now on, with the fabric to itself.
+/// Seconds that a job needs at least from now on, with the fabric to itself; `loads` become those of ports.
 pub(in crate::learners::coflow) fn job_need(state: &State<'_>, job: usize, loads: &mut Vec<f64>) -> f64 {
     loads.clear();
     loads.resize(state.ports, 0.0);
@@ -58,11 +58,38 @@ pub(in crate::learners::coflow) fn job_need(state: &State<'_>, job: usize, loads
     loads.iter().copied().fold(state.path_left(job), f64::max)
 }
 
+/// [`job_need`], computed once for coflows of a job that are asked for one after the other.
+#[derive(Clone, Debug, Default)]
+pub(in crate::learners::coflow) struct Needs {
+    last: Option<(usize, f64)>,
+    loads: Vec<f64>,
+}
+
+impl Needs {
+    /// Time goes on: what was computed is no longer true.
+    pub(in crate::learners::coflow) fn forget(&mut self) {
+        self.last = None;
+    }
+
+    pub(in crate::learners::coflow) fn of(&mut self, state: &State<'_>, job: usize) -> f64 {
+        if let Some((of, need)) = self.last
+            && of == job
+        {
+            return need;
+        }
+        let need = job_need(state, job, &mut self.loads);
+        self.last = Some((job, need));
+        need
+    }
+}
+
 impl Policy for ByKey {
     fn prioritise(&mut self, state: &State<'_>, ready: &mut Vec<usize>) -> Sharing {
         if self.key == Key::Fair {
             return Sharing::Equal;
         }
+        ready.sort_unstable();
+        self.needs.forget();
         let is_of_jobs = matches!(self.key, Key::FifoJob | Key::JobPath | Key::JobBottleneck);
         let mut keyed: Vec<(f64, f64, usize)> = ready
             .iter()

@@ -8,7 +8,7 @@ mod spec;
 
 pub use aalo::Aalo;
 pub use by_key::{ByKey, Key};
-pub(super) use by_key::{job_need, sort};
+pub(super) use by_key::{Needs, job_need, sort};
 pub use primal_dual::{Bssi, JobBssi, bssi_order};
 pub use shafiee_ghaderi::ShafieeGhaderi;
 pub use spec::PolicySpec;
