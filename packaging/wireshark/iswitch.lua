@@ -1,0 +1,479 @@
+-- Wireshark dissector for iSwitch: gradient aggregation by a switch, on UDP port 7711 with the ToS of its packets.
+--
+-- Copy this file into the directory that Help > About Wireshark > Folders calls "Personal Lua Plugins", or start with
+-- `wireshark -X lua_script:iswitch.lua`, `tshark -X lua_script:iswitch.lua`. protocol/SPEC.md has the format.
+
+local iswitch = Proto("iswitch", "iSwitch gradient aggregation")
+
+local HEADER_LEN, JOIN_LEN, ACK_LEN, DIGEST_LEN, RANGE_LEN = 12, 76, 60, 28, 12
+local TRAILER_LEN, TAG_LEN, SEG_LEN, FLOAT_LEN = 24, 8, 8, 4
+local VERSION = 1
+-- The largest segment there may be, at an MTU of 9000 bytes; captures have more where the kernel cuts or joins packets.
+local MAX_PAYLOAD_LEN = 8968
+local TOS_MASK = 0xfc
+
+local ACTIONS = {
+    [1] = "Join", [2] = "Leave", [3] = "Reset", [4] = "SetH", [5] = "FBcast",
+    [6] = "Help", [7] = "Halt", [8] = "Ack", [9] = "Confirm", [10] = "Digest",
+}
+local MODES = { [0] = "Synchronous", [1] = "Asynchronous" }
+local KINDS = { [0] = "Worker", [1] = "Switch" }
+local STANDINGS = { [0] = "Fresh", [1] = "Resumed", [2] = "Supplies", [3] = "Awaits" }
+local STATUSES = {
+    [0] = "success", [1] = "malformed", [2] = "protocol version", [3] = "unknown member", [4] = "foreign job",
+    [5] = "gradient length", [6] = "segment size", [7] = "mode", [8] = "number of workers", [9] = "vector layout",
+    [10] = "job full", [11] = "no capacity", [12] = "stale round", [13] = "segment range out of range",
+    [14] = "NaN or infinity in a contribution", [15] = "job halted", [16] = "threshold H",
+    [17] = "length of a data packet", [18] = "contribution count of a worker", [19] = "segment index out of range",
+    [20] = "unknown job", [21] = "levels of switches", [22] = "not authentic", [23] = "challenge",
+    [24] = "tags of data packets", [25] = "digest of the weights",
+}
+
+-- Fields, by their names behind "iswitch.".
+local f = {}
+
+local function field(kind, name, text, ...)
+    f[name] = ProtoField[kind]("iswitch." .. name, text, ...)
+end
+
+field("uint8", "action", "Action", base.DEC, ACTIONS)
+field("uint8", "version", "Version of the control protocol", base.DEC)
+field("uint16", "flags", "Flags", base.HEX)
+field("bool", "flags.authenticated", "Authenticated", 16, nil, 0x0001)
+field("uint32", "job", "Job", base.DEC)
+field("uint32", "request", "Request", base.HEX)
+field("framenum", "response_in", "Answered in", base.NONE, frametype.RESPONSE)
+field("framenum", "response_to", "Answer to", base.NONE, frametype.REQUEST)
+field("relative_time", "response_time", "Time since the request")
+
+field("uint32", "join.gradient_len", "Floats of the vector", base.DEC)
+field("uint16", "join.segment_floats", "Floats of a segment", base.DEC)
+field("uint16", "join.workers", "Workers that the job starts with", base.DEC)
+field("uint8", "join.mode", "Mode", base.DEC, MODES)
+field("uint8", "join.kind", "Kind of the member", base.DEC, KINDS)
+field("uint16", "join.weight", "Workers that the member stands for", base.DEC)
+field("uint32", "join.instance", "Instance", base.HEX)
+field("uint16", "join.rank", "Rank", base.DEC)
+field("uint8", "join.flags", "Flags of the Join", base.HEX)
+field("bool", "join.query", "Only asks", 8, nil, 0x01)
+field("bool", "join.resumes", "Was a member before", 8, nil, 0x02)
+field("bool", "join.tagged", "Data packets end with a tag", 8, nil, 0x04)
+field("bool", "join.roams", "Has other parents to go to", 8, nil, 0x08)
+field("bool", "join.updates", "Only tells its weight", 8, nil, 0x10)
+field("bool", "join.resume.fresh", "Was told its history when it was fresh", 8, nil, 0x20)
+field("uint8", "join.height", "Levels of switches", base.DEC)
+field("uint32", "join.resume.round", "Its next round", base.DEC)
+field("uint16", "join.resume.members", "Members that the switch had", base.DEC)
+field("uint16", "join.resume.threshold", "Threshold H, if it was pinned", base.DEC)
+field("uint64", "join.resume.history", "Sums that it has", base.HEX)
+field("uint64", "join.resume.previous", "The same before the last one", base.HEX)
+field("uint64", "join.resume.behind", "Sums that members lack", base.HEX)
+field("uint16", "join.resume.weight", "Workers of the whole job", base.DEC)
+field("uint64", "join.nonce", "Nonce", base.HEX)
+
+field("uint32", "reset.round", "Round to go on from", base.DEC)
+field("uint64", "reset.boot", "Run of the switch", base.HEX)
+field("uint16", "seth.threshold", "Threshold H", base.DEC)
+
+field("uint32", "range.round", "Round", base.DEC)
+field("uint32", "range.first", "First segment", base.DEC)
+field("uint32", "range.count", "Segments", base.DEC)
+field("bytes", "range.bitmap", "Bitmap")
+field("uint32", "range.segment", "Segment", base.DEC)
+
+field("uint32", "digest.round", "Last round in the weights", base.DEC)
+field("uint64", "digest.digest", "Digest of the weights", base.HEX)
+
+field("uint8", "ack.action", "Acknowledged action", base.DEC, ACTIONS)
+field("uint8", "ack.status", "Status", base.DEC, STATUSES)
+field("uint16", "ack.member", "Member", base.DEC)
+field("uint16", "ack.members", "Members of the job", base.DEC)
+field("uint16", "ack.threshold", "Threshold H", base.DEC)
+field("uint32", "ack.round", "Round", base.DEC)
+field("uint16", "ack.window", "Window (segments)", base.DEC)
+field("uint8", "ack.standing", "Standing", base.DEC, STANDINGS)
+field("uint8", "ack.flags", "Flags of the Ack", base.HEX)
+field("bool", "ack.formed", "The job is complete", 8, nil, 0x01)
+field("bool", "ack.orphaned", "The switch has lost its parent", 8, nil, 0x02)
+field("bool", "ack.pinned", "The threshold was set by a member", 8, nil, 0x04)
+field("uint64", "ack.boot", "Run of the switch", base.HEX)
+field("uint32", "ack.lease_ms", "Lease (ms)", base.DEC)
+field("uint32", "ack.expected", "Expected", base.DEC)
+field("uint64", "ack.history", "History, or the nonce of a challenge", base.HEX)
+field("ipv4", "ack.peer.address", "Another member: address")
+field("uint16", "ack.peer.port", "Another member: port", base.DEC)
+field("uint16", "ack.weight", "Workers of the job", base.DEC)
+
+field("uint32", "padding_len", "Padding (bytes)", base.DEC)
+field("uint64", "auth.counter", "Counter", base.DEC)
+field("bytes", "auth.tag", "Tag")
+
+field("uint32", "seg.index", "Segment", base.DEC)
+field("uint32", "seg.round", "Round", base.DEC)
+field("uint16", "seg.count", "Count field", base.DEC)
+field("uint16", "seg.contributions", "Contributions", base.DEC)
+field("bytes", "data.floats", "Floats")
+field("float", "data.float", "Float")
+field("bytes", "data.tag", "Tag")
+
+for _, one in pairs(f) do
+    table.insert(iswitch.fields, one)
+end
+
+local malformed = ProtoExpert.new("iswitch.malformed", "Malformed", expert.group.MALFORMED, expert.severity.ERROR)
+local refused = ProtoExpert.new("iswitch.refused", "Refused", expert.group.RESPONSE_CODE, expert.severity.WARN)
+local unasked = ProtoExpert.new(
+    "iswitch.joined",
+    "Several packets in one: the Join that tells their length was not captured",
+    expert.group.UNDECODED,
+    expert.severity.NOTE
+)
+iswitch.experts = { malformed, refused, unasked }
+
+iswitch.prefs.port = Pref.uint("UDP port of the switch", 7711)
+iswitch.prefs.control_tos = Pref.uint("ToS of control packets", 0x0c)
+iswitch.prefs.data_tos = Pref.uint("ToS of data packets", 0x1c)
+iswitch.prefs.tagged = Pref.enum(
+    "Data packets end with a tag",
+    0,
+    "Where the Join of a member was captured, it says so",
+    { { 1, "As the Join says", 0 }, { 2, "Yes", 1 }, { 3, "No", 2 } },
+    false
+)
+
+local tos_of = Field.new("ip.dsfield")
+
+-- What Joins have told of a member, by its address and port: whether data is tagged, and the floats of a segment.
+local members = {}
+-- Frames and times of requests and of their answers, by member, job and request.
+local exchanges = {}
+
+function iswitch.init()
+    members, exchanges = {}, {}
+end
+
+-- The end of the packet that is not the switch's.
+local function member_of(pinfo)
+    if pinfo.src_port == iswitch.prefs.port then
+        return tostring(pinfo.dst) .. ":" .. pinfo.dst_port
+    end
+    return tostring(pinfo.src) .. ":" .. pinfo.src_port
+end
+
+local function add(tree, name, buffer, at, len)
+    return tree:add_le(f[name], buffer(at, len))
+end
+
+-- A list of fields that lie one behind the other: { name, bytes }, ...
+local function add_all(tree, buffer, at, fields)
+    for _, one in ipairs(fields) do
+        add(tree, one[1], buffer, at, one[2])
+        at = at + one[2]
+    end
+    return at
+end
+
+local function is_zero(buffer, at, len)
+    for i = at, at + len - 1 do
+        if buffer(i, 1):uint() ~= 0 then
+            return false
+        end
+    end
+    return true
+end
+
+local function add_padding(tree, buffer, at)
+    local len = buffer:len() - at
+    tree:add(f["padding_len"], len):set_generated()
+    if len > 0 and not is_zero(buffer, at, len) then
+        tree:add_proto_expert_info(malformed, "Padding is not zero")
+    end
+end
+
+local function add_range(tree, buffer, at)
+    add_all(tree, buffer, at, { { "range.round", 4 }, { "range.first", 4 }, { "range.count", 4 } })
+    return buffer(at + 4, 4):le_uint(), buffer(at + 8, 4):le_uint()
+end
+
+-- A range and a bitmap of some of its segments; says how many these are.
+local function add_set(tree, buffer, at)
+    if buffer:len() < at + RANGE_LEN then
+        tree:add_proto_expert_info(malformed, "Too short for a range of segments")
+        return 0
+    end
+    local first, count = add_range(tree, buffer, at)
+    local len = math.floor((count + 7) / 8)
+    if buffer:len() ~= at + RANGE_LEN + len then
+        tree:add_proto_expert_info(malformed, "The bitmap has not one bit for each segment")
+        return 0
+    end
+    if len == 0 then
+        return 0
+    end
+    local bits = buffer(at + RANGE_LEN, len)
+    local subtree, found = tree:add(f["range.bitmap"], bits), 0
+    for i = 0, count - 1 do
+        local byte = bits(math.floor(i / 8), 1)
+        if bit.band(bit.rshift(byte:uint(), i % 8), 1) == 1 then
+            subtree:add(f["range.segment"], byte, first + i)
+            found = found + 1
+        end
+    end
+    return found
+end
+
+-- What follows the header of each action. Gets the packet without its trailer; gives what the Info column says.
+local dissect = {}
+
+function dissect.Join(tree, buffer, pinfo)
+    add_all(tree, buffer, 12, {
+        { "join.gradient_len", 4 }, { "join.segment_floats", 2 }, { "join.workers", 2 }, { "join.mode", 1 },
+        { "join.kind", 1 }, { "join.weight", 2 }, { "join.instance", 4 }, { "join.rank", 2 },
+    })
+    local flags = add(tree, "join.flags", buffer, 30, 1)
+    for _, name in ipairs({ "query", "resumes", "tagged", "roams", "updates" }) do
+        add(flags, "join." .. name, buffer, 30, 1)
+    end
+    add(tree, "join.height", buffer, 31, 1)
+    local bits = buffer(30, 1):uint()
+    if bit.band(bits, 0x02) ~= 0 then
+        local subtree = tree:add(iswitch, buffer(32, 36), "Where it comes from")
+        add_all(subtree, buffer, 32, {
+            { "join.resume.round", 4 }, { "join.resume.members", 2 }, { "join.resume.threshold", 2 },
+            { "join.resume.history", 8 }, { "join.resume.previous", 8 }, { "join.resume.behind", 8 },
+            { "join.resume.weight", 2 },
+        })
+        add(subtree, "join.resume.fresh", buffer, 30, 1)
+    end
+    add(tree, "join.nonce", buffer, 68, 8)
+    add_padding(tree, buffer, JOIN_LEN)
+    members[member_of(pinfo)] =
+        { is_tagged = bit.band(bits, 0x04) ~= 0, segment_floats = buffer(16, 2):le_uint() }
+    return string.format(
+        "%s of %d floats, %d workers", MODES[buffer(20, 1):uint()] or "?", buffer(12, 4):le_uint(),
+        buffer(18, 2):le_uint()
+    )
+end
+
+function dissect.Reset(tree, buffer)
+    add_all(tree, buffer, 12, { { "reset.round", 4 }, { "reset.boot", 8 } })
+    return "round " .. buffer(12, 4):le_uint()
+end
+
+function dissect.SetH(tree, buffer)
+    add(tree, "seth.threshold", buffer, 12, 2)
+    return "H = " .. buffer(12, 2):le_uint()
+end
+
+function dissect.FBcast(tree, buffer)
+    local first, count = add_range(tree, buffer, 12)
+    return string.format("round %d, %d segments from %d", buffer(12, 4):le_uint(), count, first)
+end
+
+function dissect.Help(tree, buffer)
+    local found = add_set(tree, buffer, HEADER_LEN)
+    return found == 0 and "heartbeat" or string.format("round %d, %d segments", buffer(12, 4):le_uint(), found)
+end
+
+function dissect.Confirm(tree, buffer)
+    local found = add_set(tree, buffer, HEADER_LEN)
+    return string.format("vector %d, %d segments", buffer(12, 4):le_uint(), found)
+end
+
+function dissect.Digest(tree, buffer)
+    add(tree, "digest.round", buffer, 12, 4)
+    add(tree, "digest.digest", buffer, 20, 8)
+    return "round " .. buffer(12, 4):le_uint()
+end
+
+function dissect.Ack(tree, buffer)
+    add_all(tree, buffer, 12, {
+        { "ack.action", 1 }, { "ack.status", 1 }, { "ack.member", 2 }, { "ack.members", 2 },
+        { "ack.threshold", 2 }, { "ack.round", 4 }, { "ack.window", 2 }, { "ack.standing", 1 },
+    })
+    local flags = add(tree, "ack.flags", buffer, 27, 1)
+    for _, name in ipairs({ "formed", "orphaned", "pinned" }) do
+        add(flags, "ack." .. name, buffer, 27, 1)
+    end
+    add_all(tree, buffer, 28, {
+        { "ack.boot", 8 }, { "ack.lease_ms", 4 }, { "ack.expected", 4 }, { "ack.history", 8 },
+    })
+    if buffer(56, 2):le_uint() ~= 0 then
+        -- An address is the one thing in the order of the network.
+        tree:add(f["ack.peer.address"], buffer(52, 4))
+        add(tree, "ack.peer.port", buffer, 56, 2)
+    end
+    add(tree, "ack.weight", buffer, 58, 2)
+    local action, status = ACTIONS[buffer(12, 1):uint()] or "?", buffer(13, 1):uint()
+    if status ~= 0 then
+        tree:add_proto_expert_info(refused, "Refused: " .. (STATUSES[status] or "unknown status"))
+    end
+    if status == 0 and (action == "Help" or action == "Confirm") then
+        add_set(tree:add(iswitch, buffer(ACK_LEN), "Segments that the switch misses"), buffer, ACK_LEN)
+    else
+        add_padding(tree, buffer, ACK_LEN)
+    end
+    return string.format("%s, %s", action, STATUSES[status] or "?")
+end
+
+-- Bytes before padding and bitmaps.
+local LENGTHS = {
+    Join = JOIN_LEN, Leave = HEADER_LEN, Reset = HEADER_LEN + 12, SetH = HEADER_LEN + 2,
+    FBcast = HEADER_LEN + RANGE_LEN, Help = HEADER_LEN + RANGE_LEN, Halt = HEADER_LEN, Ack = ACK_LEN,
+    Confirm = HEADER_LEN + RANGE_LEN, Digest = DIGEST_LEN,
+}
+
+-- Requests and their answers know of each other.
+local function add_exchange(tree, buffer, pinfo, is_ack)
+    local request = buffer(8, 4):le_uint()
+    if request == 0 then
+        return
+    end
+    local key = member_of(pinfo) .. "/" .. buffer(4, 4):le_uint() .. "/" .. request
+    local exchange = exchanges[key] or {}
+    exchanges[key] = exchange
+    if not is_ack then
+        exchange.asked = exchange.asked or { frame = pinfo.number, time = pinfo.abs_ts }
+    else
+        exchange.answered = exchange.answered or pinfo.number
+    end
+    if not is_ack and exchange.answered then
+        tree:add(f["response_in"], exchange.answered):set_generated()
+    elseif is_ack and exchange.asked then
+        tree:add(f["response_to"], exchange.asked.frame):set_generated()
+        local seconds = pinfo.abs_ts - exchange.asked.time
+        local whole = math.floor(seconds)
+        tree:add(f["response_time"], NSTime.new(whole, math.floor((seconds - whole) * 1e9))):set_generated()
+    end
+end
+
+local function dissect_control(buffer, pinfo, tree)
+    if buffer:len() < HEADER_LEN then
+        tree:add_proto_expert_info(malformed, "Shorter than the header of a control packet")
+        return "Malformed control packet"
+    end
+    add(tree, "action", buffer, 0, 1)
+    add(tree, "version", buffer, 1, 1)
+    local flags = add(tree, "flags", buffer, 2, 2)
+    add(flags, "flags.authenticated", buffer, 2, 2)
+    add(tree, "job", buffer, 4, 4)
+    add(tree, "request", buffer, 8, 4)
+    local name, version = ACTIONS[buffer(0, 1):uint()], buffer(1, 1):uint()
+    if version ~= VERSION or not name then
+        tree:add_proto_expert_info(malformed, version ~= VERSION and "Another version" or "Unknown action")
+        return name or "Unknown action"
+    end
+    local len = buffer:len()
+    local is_authenticated = bit.band(buffer(2, 2):le_uint(), 1) ~= 0
+    local content_len = is_authenticated and len - TRAILER_LEN or len
+    if content_len < LENGTHS[name] then
+        tree:add_proto_expert_info(malformed, "Shorter than a packet of this action")
+        return name .. " (malformed)"
+    end
+    local text = ""
+    if dissect[name] then
+        text = ": " .. dissect[name](tree, buffer(0, content_len):tvb(), pinfo)
+    elseif content_len > LENGTHS[name] then
+        tree:add_proto_expert_info(malformed, "Longer than a packet of this action")
+    end
+    if is_authenticated then
+        local trailer = tree:add(iswitch, buffer(content_len, TRAILER_LEN), "Proof of authenticity (not verified)")
+        add(trailer, "auth.counter", buffer, content_len, 8)
+        trailer:add(f["auth.tag"], buffer(content_len + 8, TRAILER_LEN - 8))
+    end
+    add_exchange(tree, buffer, pinfo, name == "Ack")
+    return name .. text
+end
+
+-- A sender that knows nothing of counts leaves 0, which stands for its one; 65535 is for none.
+local function contributions_of(count)
+    if count == 0 then
+        return 1
+    end
+    return count == 65535 and 0 or count
+end
+
+local function dissect_segment(buffer, tree, is_tagged)
+    local len = buffer:len()
+    local floats_len = len - SEG_LEN - (is_tagged and TAG_LEN or 0)
+    if floats_len < FLOAT_LEN or floats_len % FLOAT_LEN ~= 0 then
+        tree:add_proto_expert_info(malformed, "Not a Seg and a whole number of floats")
+        return "Malformed data packet"
+    end
+    add_all(tree, buffer, 0, { { "seg.index", 3 }, { "seg.round", 3 }, { "seg.count", 2 } })
+    local contributions = contributions_of(buffer(6, 2):le_uint())
+    tree:add(f["seg.contributions"], buffer(6, 2), contributions):set_generated()
+    local range = buffer(SEG_LEN, floats_len)
+    local count = floats_len / FLOAT_LEN
+    local subtree = tree:add(f["data.floats"], range)
+    subtree:set_text(string.format("%d floats", count))
+    for i = 0, count - 1 do
+        subtree:add_le(f["data.float"], range(i * FLOAT_LEN, FLOAT_LEN))
+    end
+    if is_tagged then
+        tree:add(f["data.tag"], buffer(len - TAG_LEN, TAG_LEN))
+    end
+    return string.format(
+        "Data: segment %d, round %d, %d contributions, %d floats", buffer(0, 3):le_uint(), buffer(3, 3):le_uint(),
+        contributions, count
+    )
+end
+
+-- A capture on the machine that sends or receives may show many packets as one.
+local function dissect_data(buffer, pinfo, tree)
+    local member = members[member_of(pinfo)]
+    local is_tagged = iswitch.prefs.tagged == 1
+        or iswitch.prefs.tagged == 0 and member ~= nil and member.is_tagged
+    local len, each = buffer:len(), nil
+    if member and member.segment_floats > 0 then
+        each = SEG_LEN + FLOAT_LEN * member.segment_floats + (is_tagged and TAG_LEN or 0)
+    end
+    if not each and len > MAX_PAYLOAD_LEN + TAG_LEN then
+        tree:add_proto_expert_info(unasked)
+        return "Several data packets"
+    end
+    if not each or len <= each then
+        return dissect_segment(buffer, tree, is_tagged)
+    end
+    local count, at, first = 0, 0, nil
+    while at < len do
+        local part = buffer(at, math.min(each, len - at))
+        count = count + 1
+        local text = dissect_segment(part:tvb(), tree:add(iswitch, part, "Data packet " .. count), is_tagged)
+        first = first or text
+        at = at + each
+    end
+    return string.format("%s (and %d more)", first, count - 1)
+end
+
+function iswitch.dissector(buffer, pinfo, root)
+    local tos = tos_of()
+    local class = tos and bit.band(tos.value, TOS_MASK)
+    local is_control = class == iswitch.prefs.control_tos
+    if not is_control and class ~= iswitch.prefs.data_tos then
+        -- Of the same port, but not of ours.
+        return 0
+    end
+    pinfo.cols.protocol = "iSwitch"
+    local tree = root:add(iswitch, buffer())
+    local text = (is_control and dissect_control or dissect_data)(buffer, pinfo, tree)
+    tree:append_text(", " .. text)
+    pinfo.cols.info = text
+    return buffer:len()
+end
+
+local ports = DissectorTable.get("udp.port")
+local registered
+
+local function register()
+    if registered ~= iswitch.prefs.port then
+        if registered then
+            ports:remove(registered, iswitch)
+        end
+        registered = iswitch.prefs.port
+        ports:add(registered, iswitch)
+    end
+end
+
+iswitch.prefs_changed = register
+register()

@@ -1,0 +1,385 @@
+//! Wireshark's dissector, run by tshark: what it shows of the golden packets is what the fixtures say.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use iswitch_protocol::auth::Direction;
+use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, DEFAULT_PORT, TRAILER_LEN_BYTES};
+use iswitch_protocol::wire::frame::complete_udp_checksum;
+use iswitch_protocol::wire::{
+    Action, Class, Classifier, ControlBody, ControlRepr, FrameAddresses, JoinRepr, Kind, Mode, Standing,
+    Status, emit_seg,
+};
+use iswitch_protocol::{Key, Round, Seg, SegmentIndex};
+use iswitch_testbench::requirements::programs;
+use iswitch_testbench::scratch;
+use serde_json::Value;
+
+const WORKER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 1), 40_000);
+const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 254), DEFAULT_PORT);
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// tshark with the dissector. The tests that need it begin with this.
+fn tshark(arguments: &[&str]) -> String {
+    let script = root().join("packaging/wireshark/iswitch.lua");
+    let output = Command::new("tshark")
+        .args(arguments)
+        .arg("-X")
+        .arg(format!("lua_script:{}", script.display()))
+        .output()
+        .expect("tshark starts");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !errors.contains("Lua"), "tshark: {errors}");
+    String::from_utf8(output.stdout).expect("tshark writes UTF-8")
+}
+
+/// What tshark makes of frames, each a second after the one before: the fields of ours by name, frame by frame.
+fn dissect(frames: &[Vec<u8>], arguments: &[&str]) -> Vec<Fields> {
+    let directory = scratch::directory();
+    let path = directory.path().join("packets.pcap");
+    std::fs::write(&path, pcap(frames)).expect("the directory is writable");
+    let path = path.to_str().expect("scratch names are plain");
+    let text = tshark(&[&["-r", path, "-T", "json", "--no-duplicate-keys"], arguments].concat());
+    let packets: Vec<Value> = serde_json::from_str(&text).expect("tshark writes JSON");
+    assert_eq!(packets.len(), frames.len());
+    packets.iter().map(|packet| Fields::of(&packet["_source"]["layers"]["iswitch"])).collect()
+}
+
+/// A capture file (the format of libpcap) of Ethernet frames.
+fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
+    let mut file = Vec::new();
+    let mut put = |words: &[u32]| words.iter().for_each(|word| file.extend(word.to_le_bytes()));
+    put(&[0xa1b2_c3d4, 4 << 16 | 2, 0, 0, 1 << 18, 1]);
+    for (second, frame) in (0..).zip(frames) {
+        let len = frame.len() as u32;
+        file.extend([second, 0, len, len].into_iter().flat_map(u32::to_le_bytes));
+        file.extend(frame);
+    }
+    file
+}
+
+/// Values by field; a field may have several.
+#[derive(Debug, Default)]
+struct Fields(BTreeMap<String, Vec<String>>);
+
+impl Fields {
+    fn of(layer: &Value) -> Self {
+        let mut fields = Self::default();
+        fields.collect("", layer);
+        fields
+    }
+
+    fn collect(&mut self, name: &str, value: &Value) {
+        match value {
+            Value::Object(all) => all.iter().for_each(|(name, value)| self.collect(name, value)),
+            Value::Array(all) => all.iter().for_each(|value| self.collect(name, value)),
+            Value::String(text) => self.0.entry(name.to_owned()).or_default().push(text.clone()),
+            _ => {}
+        }
+    }
+
+    fn texts(&self, name: &str) -> &[String] {
+        self.0.get(&format!("iswitch.{name}")).map_or(&[], Vec::as_slice)
+    }
+
+    fn text(&self, name: &str) -> &str {
+        let texts = self.texts(name);
+        assert_eq!(texts.len(), 1, "{name} in {self:?}");
+        &texts[0]
+    }
+
+    fn numbers(&self, name: &str) -> Vec<u64> {
+        let number = |text: &String| match text.strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16).expect("hexadecimal digits"),
+            None => text.parse().expect("decimal digits"),
+        };
+        self.texts(name).iter().map(number).collect()
+    }
+
+    /// Bytes as Wireshark writes them, `00:ff`.
+    fn bytes(&self, name: &str) -> Vec<u8> {
+        let digits = self.text(name).split(':');
+        digits.map(|digits| u8::from_str_radix(digits, 16).expect("hexadecimal digits")).collect()
+    }
+
+    fn has_malformed(&self) -> bool {
+        self.0.keys().any(|name| name.contains("iswitch.malformed"))
+    }
+}
+
+fn envelope(class: Class, (source, destination): (SocketAddrV4, SocketAddrV4), payload: &[u8]) -> Vec<u8> {
+    let addresses = FrameAddresses {
+        source_mac: [0x02, 0, 0, 0, 0, 1],
+        destination_mac: [0x02, 0, 0, 0, 0, 0xfe],
+        source,
+        destination,
+    };
+    let mut frame = Classifier::default().emit_headers(class, &addresses, payload.len()).to_vec();
+    frame.extend_from_slice(payload);
+    complete_udp_checksum(&mut frame);
+    frame
+}
+
+/// Name, frame and meaning of each golden packet. Those that are no frames get one, each from a member of its own.
+fn golden() -> Vec<(String, Vec<u8>, Value)> {
+    let directory = root().join("fixtures/wire");
+    let mut names: Vec<_> = std::fs::read_dir(&directory)
+        .expect("fixtures/wire exists")
+        .map(|entry| entry.expect("fixtures/wire is readable").path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "hex"))
+        .collect();
+    names.sort();
+    let read = |path: &Path| std::fs::read_to_string(path).expect("fixtures are readable");
+    let packet = |(path, port): (PathBuf, u16)| {
+        let digits = read(&path);
+        let bytes: Vec<u8> = digits
+            .split_whitespace()
+            .map(|byte| u8::from_str_radix(byte, 16).expect("two hexadecimal digits"))
+            .collect();
+        let meaning: Value = serde_json::from_str(&read(&path.with_extension("json"))).expect("JSON");
+        let name = path.file_stem().expect("it has a name").to_string_lossy().into_owned();
+        let from = SocketAddrV4::new(*WORKER.ip(), port);
+        match meaning["class"].as_str() {
+            Some("control") => (name, envelope(Class::Control, (from, SWITCH), &bytes), meaning),
+            Some(_) => (name, envelope(Class::Data, (from, SWITCH), &bytes), meaning),
+            None => (name, bytes, meaning["payload"].clone()),
+        }
+    };
+    names.into_iter().zip(41_000..).map(packet).collect()
+}
+
+/// The code on the wire of a name in a fixture.
+fn code_of(key: &str, name: &str) -> u64 {
+    let code = match key {
+        "action" => find((0..=u8::MAX).filter_map(|code| Some((code, Action::from_code(code)?))), name),
+        "status" => find(Status::ALL.map(|it| (it as u8, it)), name),
+        "standing" => find((0..=u8::MAX).filter_map(|code| Some((code, Standing::from_code(code)?))), name),
+        "mode" => find([Mode::Synchronous, Mode::Asynchronous].map(|it| (it as u8, it)), name),
+        "kind" => find([Kind::Worker, Kind::Switch].map(|it| (it as u8, it)), name),
+        _ => None,
+    };
+    u64::from(code.unwrap_or_else(|| panic!("{key}: {name}")))
+}
+
+fn find<T: Debug>(codes: impl IntoIterator<Item = (u8, T)>, name: &str) -> Option<u8> {
+    codes.into_iter().find(|(_, value)| format!("{value:?}") == name).map(|(code, _)| code)
+}
+
+/// Compares what a fixture says with the fields under a prefix.
+fn check_value(fields: &Fields, prefix: &str, meaning: &Value) {
+    for (key, value) in meaning.as_object().expect("a value is an object") {
+        let name = match key.as_str() {
+            "padding_len" => key.clone(),
+            "segments" => "range.segment".to_owned(),
+            _ => format!("{prefix}{key}"),
+        };
+        match value {
+            Value::Null if key == "resume" => assert_eq!(fields.texts("join.resume.round").len(), 0),
+            Value::Null if key == "peer" => assert_eq!(fields.texts("ack.peer.address").len(), 0),
+            Value::Null => assert_eq!((key.as_str(), fields.texts("range.round").len()), ("missing", 0)),
+            Value::Object(_) if key == "missing" => check_value(fields, "range.", value),
+            Value::Object(_) => check_value(fields, &format!("{name}."), value),
+            Value::Array(all) => {
+                let all: Vec<_> = all.iter().map(|number| number.as_u64().expect("an index")).collect();
+                assert_eq!(fields.numbers(&name), all, "{name}");
+            }
+            Value::String(peer) if key == "peer" => {
+                let (address, port) = (fields.text("ack.peer.address"), fields.text("ack.peer.port"));
+                assert_eq!(&format!("{address}:{port}"), peer);
+            }
+            Value::String(text) => assert_eq!(fields.numbers(&name), [code_of(key, text)], "{name}"),
+            Value::Bool(is_set) => assert_eq!(fields.numbers(&name), [u64::from(*is_set)], "{name}"),
+            Value::Number(number) => {
+                let number = number.as_u64().expect("fixtures have no fractions");
+                assert_eq!(fields.numbers(&name), [number], "{name}");
+            }
+        }
+    }
+}
+
+fn check_control(fields: &Fields, meaning: &Value) {
+    let action = meaning["action"].as_str().expect("a control packet has an action");
+    assert_eq!(fields.numbers("action"), [code_of("action", action)]);
+    for name in ["job", "request"] {
+        assert_eq!(fields.numbers(name), [meaning[name].as_u64().expect("a number")], "{name}");
+    }
+    let prefix = match action {
+        "Help" | "Confirm" | "FBcast" => "range.".to_owned(),
+        _ => format!("{}.", action.to_lowercase()),
+    };
+    let mut value = meaning["value"].clone();
+    if value["missing"].is_object() {
+        // A bitmap ends the packet: there is no padding behind it.
+        value.as_object_mut().expect("it is an object").remove("padding_len");
+    }
+    check_value(fields, &prefix, &value);
+    let counter = meaning["trailer"]["counter"].as_u64();
+    assert_eq!(fields.numbers("auth.counter"), counter.into_iter().collect::<Vec<_>>());
+}
+
+fn check_data(fields: &Fields, meaning: &Value) {
+    for name in ["index", "round", "contributions"] {
+        let expected = meaning[name].as_u64().expect("a number");
+        assert_eq!(fields.numbers(&format!("seg.{name}")), [expected], "{name}");
+    }
+    let bits: Vec<_> = meaning["float_bits"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|bits| u32::from_str_radix(bits.as_str().expect("digits"), 16).expect("digits"))
+        .collect();
+    let bytes = fields.bytes("data.floats");
+    let words: Vec<_> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    assert_eq!(words, bits);
+    for (text, bits) in fields.texts("data.float").iter().zip(&bits) {
+        let (shown, actual) = (text.parse::<f32>().expect("a number"), f32::from_bits(*bits));
+        let is_same = (shown.is_nan() && actual.is_nan()) || (shown - actual).abs() <= 1e-5 * actual.abs();
+        assert!(is_same || shown.total_cmp(&actual).is_eq(), "{text} for {actual}");
+    }
+    assert_eq!(fields.texts("data.float").len(), bits.len());
+    assert_eq!(fields.texts("data.tag").len(), usize::from(meaning["tag"].is_object()));
+}
+
+#[test]
+fn golden_packets_are_shown_as_the_fixtures_say() {
+    if !programs("golden_packets_are_shown_as_the_fixtures_say", &["tshark"]) {
+        return;
+    }
+    let (tagged, plain): (Vec<_>, Vec<_>) =
+        golden().into_iter().partition(|(name, ..)| name.starts_with("tagged_"));
+    assert!(tagged.len() >= 2 && plain.len() >= 30);
+    for (packets, preference) in [(plain, "iswitch.tagged:No"), (tagged, "iswitch.tagged:Yes")] {
+        let frames: Vec<_> = packets.iter().map(|(_, frame, _)| frame.clone()).collect();
+        for ((name, _, meaning), fields) in packets.iter().zip(dissect(&frames, &["-o", preference])) {
+            println!("{name}: {fields:?}");
+            assert!(!fields.has_malformed());
+            if meaning["class"] == "control" {
+                check_control(&fields, meaning);
+            } else {
+                check_data(&fields, meaning);
+            }
+        }
+    }
+}
+
+/// `tshark -G values` lists the names that a field's codes have.
+#[test]
+fn names_are_those_of_the_protocol() {
+    if !programs("names_are_those_of_the_protocol", &["tshark"]) {
+        return;
+    }
+    let table = tshark(&["-G", "values"]);
+    let names = |field: &str| -> BTreeMap<u8, String> {
+        let entries = table.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+        let code = |text: &str| match text.strip_prefix("0x") {
+            Some(digits) => u8::from_str_radix(digits, 16).expect("a code"),
+            None => text.parse().expect("a code"),
+        };
+        entries
+            .filter(|entry| entry.len() == 4 && entry[0] == "V" && entry[1] == format!("iswitch.{field}"))
+            .map(|entry| (code(entry[2]), entry[3].to_owned()))
+            .collect()
+    };
+    let actions: BTreeMap<_, _> =
+        (0..=u8::MAX).filter_map(|code| Some((code, format!("{:?}", Action::from_code(code)?)))).collect();
+    assert_eq!(names("action"), actions);
+    assert_eq!(names("ack.action"), actions);
+    let statuses = Status::ALL.map(|status| (status as u8, status.name().to_owned()));
+    assert_eq!(names("ack.status"), statuses.into());
+    let standings =
+        (0..=u8::MAX).filter_map(|code| Some((code, format!("{:?}", Standing::from_code(code)?))));
+    assert_eq!(names("ack.standing"), standings.collect());
+    let modes = [Mode::Synchronous, Mode::Asynchronous].map(|mode| (mode as u8, format!("{mode:?}")));
+    assert_eq!(names("join.mode"), modes.into());
+    let kinds = [Kind::Worker, Kind::Switch].map(|kind| (kind as u8, format!("{kind:?}")));
+    assert_eq!(names("join.kind"), kinds.into());
+}
+
+fn control(body: ControlBody<'_>) -> Vec<u8> {
+    let repr = ControlRepr { job: 7, request: 99, body };
+    let mut bytes = vec![0; repr.buffer_len()];
+    repr.emit(&mut bytes);
+    bytes
+}
+
+/// A segment of two floats with its tag, or of one.
+fn tagged_segment(key: &Key, index: u32, floats: usize) -> Vec<u8> {
+    let mut bytes = vec![0; 8 + 4 * floats + DATA_TAG_LEN_BYTES];
+    let seg = Seg { index: SegmentIndex::new(index).expect("small"), round: Round::new(3), contributions: 2 };
+    emit_seg(&mut bytes, seg);
+    key.contribution_key(1).sign(&mut bytes);
+    bytes
+}
+
+#[test]
+fn a_conversation_is_followed() {
+    if !programs("a_conversation_is_followed", &["tshark"]) {
+        return;
+    }
+    let key = Key::new(&[7; 16]).expect("long enough");
+    let join = JoinRepr { tagged: true, ..JoinRepr::worker(5, 2, 1) };
+    let to_switch = (WORKER, SWITCH);
+    let to_member = (SWITCH, WORKER);
+    let mut refusal = control(ControlBody::Join(join));
+    // An Ack that refuses the Join above, from zeros: all that counts here are its action and status.
+    refusal.resize(60, 0);
+    refusal[0] = Action::Ack as u8;
+    refusal[12..60].fill(0);
+    (refusal[12], refusal[13]) = (Action::Join as u8, Status::JobFull as u8);
+    // As the kernel shows what it cuts up itself: three packets in one.
+    let joined =
+        [tagged_segment(&key, 0, 2), tagged_segment(&key, 1, 2), tagged_segment(&key, 2, 1)].concat();
+    let mut signed = control(ControlBody::Leave);
+    signed.resize(signed.len() + TRAILER_LEN_BYTES, 0);
+    key.sign(Direction::ToSwitch, 1, 5, &mut signed);
+    let frames = [
+        envelope(Class::Control, to_switch, &control(ControlBody::Join(join))),
+        envelope(Class::Control, to_member, &refusal),
+        envelope(Class::Data, to_member, &joined),
+        envelope(Class::Control, to_switch, &signed),
+    ];
+    // Only a second pass knows what comes later, and only a filter makes tshark dissect in the first.
+    let [asked, answered, data, left] = &dissect(&frames, &["-2", "-R", "iswitch"])[..] else {
+        panic!("four frames")
+    };
+    assert_eq!((asked.text("response_in"), answered.text("response_to")), ("2", "1"));
+    assert_eq!(answered.text("response_time"), "1.000000000");
+    assert!(answered.0.keys().any(|name| name.contains("iswitch.refused")));
+    assert_eq!(data.numbers("seg.index"), [0, 1, 2]);
+    assert_eq!(data.texts("data.float").len(), 5);
+    assert_eq!(data.texts("data.tag").len(), 3);
+    assert_eq!((left.numbers("auth.counter"), left.texts("auth.tag").len()), (vec![5], 1));
+}
+
+#[test]
+fn what_is_not_ours_or_is_damaged_is_told_apart() {
+    if !programs("what_is_not_ours_or_is_damaged_is_told_apart", &["tshark"]) {
+        return;
+    }
+    let leave = control(ControlBody::Leave);
+    let mut foreign = envelope(Class::Control, (WORKER, SWITCH), &leave);
+    // Another ToS; tshark does not verify the header's checksum unless asked to.
+    foreign[15] = 0;
+    let damaged: Vec<Vec<u8>> = vec![
+        leave[..11].to_vec(),
+        [&leave[..], &[0]].concat(),
+        control(ControlBody::Join(JoinRepr::worker(5, 2, 1)))[..75].to_vec(),
+        [&[99], &leave[1..]].concat(),
+        [&leave[..1], &[9], &leave[2..]].concat(),
+        [&leave[..2], &[1, 0], &leave[4..]].concat(),
+    ];
+    let mut frames = vec![foreign];
+    frames.extend(damaged.iter().map(|payload| envelope(Class::Control, (WORKER, SWITCH), payload)));
+    frames.push(envelope(Class::Data, (WORKER, SWITCH), &[0; 13]));
+    let [foreign, damaged @ ..] = &dissect(&frames, &[])[..] else { panic!("frames") };
+    assert!(foreign.0.is_empty(), "{foreign:?}");
+    for fields in damaged {
+        assert!(fields.has_malformed(), "{fields:?}");
+    }
+}
