@@ -1,7 +1,7 @@
 //! Configuration: command line and TOML file, one meaning. What the command line says wins.
 
 use std::fmt::Display;
-use std::net::SocketAddrV4;
+use std::net::{SocketAddr, SocketAddrV4};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -140,6 +140,9 @@ struct Settings {
     /// XDG_RUNTIME_DIR, or none]
     #[arg(long, value_name = "PATH")]
     control_socket: Option<PathBuf>,
+    /// Serve metrics for Prometheus over HTTP at this address, to anybody who can reach it [default: do not]
+    #[arg(long, value_name = "ADDR:PORT")]
+    metrics: Option<SocketAddr>,
     /// User to become once everything is open, if started as root [default: iswitchd if there is such a user,
     /// otherwise nobody]
     #[arg(long, value_name = "NAME")]
@@ -257,6 +260,8 @@ pub struct Config {
     job_keys: Vec<(Option<u32>, Key)>,
     /// Socket for iswitchctl, if any.
     pub control_socket: Option<PathBuf>,
+    /// Where to serve metrics, if anywhere.
+    pub metrics: Option<SocketAddr>,
     /// Whether to give up what is no longer needed once everything is open.
     pub sandbox: bool,
     /// User to become, if another one than usual.
@@ -422,6 +427,7 @@ impl Settings {
             spin_us: self.spin_us.or(other.spin_us),
             key_files: if self.key_files.is_empty() { other.key_files } else { self.key_files },
             control_socket: self.control_socket.or(other.control_socket),
+            metrics: self.metrics.or(other.metrics),
             user: self.user.or(other.user),
             log_format: self.log_format.or(other.log_format),
             log_level: self.log_level.or(other.log_level),
@@ -490,6 +496,7 @@ impl Settings {
             ingress_rule: self.ingress_rule.unwrap_or(true),
             spin: Duration::from_micros(self.spin_us.unwrap_or(DEFAULT_SPIN_US).into()),
             control_socket: self.control_socket.or_else(default_control_socket),
+            metrics: self.metrics,
             sandbox: self.sandbox.unwrap_or(true),
             user: self.user,
             log_format: self.log_format.unwrap_or(LogFormat::Text),

@@ -1,7 +1,7 @@
 //! From a configuration to a running daemon and back to nothing.
 
 use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 use anyhow::Context;
 use iswitch_socket::Options;
@@ -12,6 +12,7 @@ use signal_hook::iterator::Signals;
 use crate::config::Config;
 use crate::control_socket::ControlListener;
 use crate::embedded::{random_boot, random_secret};
+use crate::metrics::MetricsListener;
 use crate::monitor::Monitor;
 use crate::port::{PacketOptions, PacketPort, Port, PortSpec, UdpPort, XdpOptions, XdpPort, remove_orphans};
 use crate::runtime::{Handle, Runtime};
@@ -55,6 +56,7 @@ struct Opened {
     interfaces: Vec<InterfacePort>,
     uplinks: Vec<UdpPort>,
     control: Option<ControlListener>,
+    metrics: Option<MetricsListener>,
 }
 
 impl Opened {
@@ -63,7 +65,8 @@ impl Opened {
         let interfaces = open_interfaces(config, udp.len())?;
         let uplinks = open_uplinks(config, udp.len() + interfaces.len())?;
         let control = config.control_socket.as_deref().map(ControlListener::bind).transpose()?;
-        Ok(Self { udp, interfaces, uplinks, control })
+        let metrics = config.metrics.map(open_metrics).transpose()?;
+        Ok(Self { udp, interfaces, uplinks, control, metrics })
     }
 
     /// Starts the monitor, if anything will have to be removed or made again.
@@ -95,7 +98,7 @@ impl Opened {
 
     /// Gives up what is no longer needed and sums packets until a signal comes.
     fn serve(self, config: &Config, account: Option<&Account>, signals: Signals) -> anyhow::Result<Snapshot> {
-        let Self { udp, interfaces, uplinks, control } = self;
+        let Self { udp, interfaces, uplinks, control, metrics } = self;
         let mut ports: Vec<Box<dyn Port>> = Vec::new();
         ports.extend(udp.into_iter().map(|port| Box::new(port) as Box<dyn Port>));
         ports.extend(interfaces.into_iter().map(InterfacePort::boxed));
@@ -112,6 +115,7 @@ impl Opened {
             sandbox::give_up_privileges(account)?;
         }
         let control = control.map(|control| control.serve(handle.clone())).transpose()?;
+        let metrics = metrics.map(|metrics| metrics.serve(handle.clone())).transpose()?;
         stop_on_signal(signals, handle)?;
         if config.sandbox {
             sandbox::filter_system_calls();
@@ -120,7 +124,7 @@ impl Opened {
         announce(config, &names);
         let last = runtime.run()?;
         service_manager::tell(&[NotifyState::Stopping]);
-        drop(control);
+        drop((control, metrics));
         Ok(last)
     }
 }
@@ -146,6 +150,13 @@ fn open_uplinks(config: &Config, ports_before: usize) -> anyhow::Result<Vec<UdpP
         })
     };
     (0..count).map(open).collect()
+}
+
+fn open_metrics(address: SocketAddr) -> anyhow::Result<MetricsListener> {
+    let listener = MetricsListener::bind(address)
+        .with_context(|| format!("cannot serve metrics at {address} (choose another --metrics)"))?;
+    tracing::info!(address = %listener.address()?, "metrics for Prometheus at /metrics");
+    Ok(listener)
 }
 
 fn open_udp(config: &Config) -> anyhow::Result<Vec<UdpPort>> {

@@ -21,6 +21,8 @@ pub mod embedded;
 #[cfg(feature = "daemon")]
 pub mod log;
 #[cfg(feature = "daemon")]
+pub mod metrics;
+#[cfg(feature = "daemon")]
 pub mod monitor;
 #[cfg(feature = "std")]
 pub mod port;
