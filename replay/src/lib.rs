@@ -1,0 +1,3 @@
+//! Experience replay between thousands of actors and their learners.
+pub mod limits;
+pub mod table;
