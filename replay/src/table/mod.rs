@@ -115,7 +115,7 @@ impl Table {
         Ok(())
     }
 
-    fn check_priority(&self, priority: f64) -> Result<(), Refusal> {
+    pub(crate) fn check_priority(&self, priority: f64) -> Result<(), Refusal> {
         for selector in [self.config.sampler, self.config.remover] {
             let Selector::Prioritized { exponent } = selector else { continue };
             if !(priority >= 0.0 && priority.powf(exponent) <= selector::WEIGHT_MAX) {
@@ -185,14 +185,23 @@ impl Table {
         Some(item)
     }
 
+    /// Whether an item may be drawn now.
+    ///
+    /// # Errors
+    /// What the rate limiter waits for.
+    pub fn can_sample(&self) -> Result<(), Held> {
+        if self.config.limiter.can_sample(&self.counts) && !self.is_empty() {
+            return Ok(());
+        }
+        Err(Held::Samples { counts: self.counts, limiter: self.config.limiter })
+    }
+
     /// Draws an item.
     ///
     /// # Errors
     /// What the rate limiter waits for.
     pub fn sample(&mut self) -> Result<Sampled, Held> {
-        if !self.config.limiter.can_sample(&self.counts) {
-            return Err(Held::Samples { counts: self.counts, limiter: self.config.limiter });
-        }
+        self.can_sample()?;
         let held = Held::Samples { counts: self.counts, limiter: self.config.limiter };
         let table_size = self.len() as u64;
         let (slot, probability) = self.sampler.pick(&mut self.rng).ok_or(held.clone())?;
@@ -253,7 +262,9 @@ impl Table {
             self.put(item);
             removed += self.shrink().len() as u64;
         }
-        self.counts = Counts { deletes: counts.deletes + removed, ..counts };
+        // What was damaged is missing: the size that the rate limiter reckons with is that of the table.
+        let inserts = counts.inserts.max(self.len() as u64);
+        self.counts = Counts { inserts, samples: counts.samples, deletes: inserts - self.len() as u64 };
         removed
     }
 

@@ -32,7 +32,7 @@ fn limiters() -> impl Strategy<Value = RateLimiter> {
     prop_oneof![
         (1_u64..20).prop_map(RateLimiter::min_size),
         (1_u64..20).prop_map(RateLimiter::queue),
-        (prop::sample::select(vec![0.25, 0.5, 1.0, 2.0, 8.0]), 1_u64..20, 0.0_f64..20.0).prop_map(
+        (prop::sample::select(vec![0.25_f64, 0.5, 1.0, 2.0, 8.0]), 1_u64..20, 0.0_f64..20.0).prop_map(
             |(ratio, size, extra)| {
                 let margin = ErrorBuffer::Margin(ratio.max(1.0) + extra);
                 RateLimiter::sample_to_insert_ratio(ratio, size, margin).unwrap()
