@@ -1,6 +1,19 @@
-//! Experience replay between thousands of actors and their learners.
+//! Experience replay between thousands of actors and their learners, with Reverb's vocabulary (Cassirer et al.,
+//! "Reverb: a framework for experience replay", 2021), in shards as in Menger (Yazdanbakhsh and Chen, 2020).
+//!
+//! | module | content |
+//! |---|---|
+//! | [`table`] | tables, selectors, rate limiters: no I/O, no clock |
+//! | [`store`] | journal and snapshots |
+//! | [`server`] | one shard: waiting, memory, gRPC |
+//! | [`client`] | all shards as one, for actors and learners |
+//! | [`options`] | a shard's options as text |
+//! | [`proto`] | messages of the service |
+//! | [`limits`] | every limit |
+
 pub mod client;
 pub mod limits;
+pub mod options;
 pub mod server;
 pub mod store;
 pub mod table;
