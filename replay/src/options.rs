@@ -68,7 +68,9 @@ impl FromStr for Size {
         let unit = units.iter().find_map(|(unit, power)| Some((text.strip_suffix(unit)?, *power)));
         let (number, power) = unit.unwrap_or((text, 0));
         let bytes = number.trim().parse::<u64>().ok().and_then(|number| number.checked_mul(1 << power));
-        bytes.map(Self).ok_or_else(|| format!("size is {text:?}, expected bytes, or a number with KiB, MiB, GiB or TiB"))
+        bytes
+            .map(Self)
+            .ok_or_else(|| format!("size is {text:?}, expected bytes, or a number with KiB, MiB, GiB or TiB"))
     }
 }
 
@@ -143,7 +145,8 @@ impl TableOptions {
             toml.push_str(&format!("{word} = {value}\n"));
         }
         let place = format!("--table {text}");
-        toml::from_str(&toml).map_err(|error| OptionsError::Syntax { place, text: error.message().to_owned() })
+        toml::from_str(&toml)
+            .map_err(|error| OptionsError::Syntax { place, text: error.message().to_owned() })
     }
 
     fn config(self) -> Result<TableConfig, OptionsError> {
@@ -179,7 +182,10 @@ impl ShardOptions {
     /// # Errors
     /// What is wrong, and in which line.
     pub fn parse(place: &str, text: &str) -> Result<Self, OptionsError> {
-        let syntax = |error: toml::de::Error| OptionsError::Syntax { place: place.to_owned(), text: error.to_string() };
+        let syntax = |error: toml::de::Error| OptionsError::Syntax {
+            place: place.to_owned(),
+            text: error.to_string(),
+        };
         toml::from_str(text).map_err(syntax)
     }
 

@@ -11,7 +11,8 @@ pub(super) fn preference(actor: u64, shards: &[u64]) -> Vec<usize> {
 
 /// FNV-1a: a shard's name as a number, the same in every process.
 pub(super) fn hash(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    name.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// The finaliser of SplitMix64 over both.

@@ -33,7 +33,8 @@ impl ReplayClient {
     /// # Errors
     /// Options out of their ranges, or no thread.
     pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
-        let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("replay-client").enable_all().build();
+        let runtime =
+            Builder::new_multi_thread().worker_threads(1).thread_name("replay-client").enable_all().build();
         let runtime = Arc::new(runtime.map_err(|error| ClientError::Runtime(error.to_string()))?);
         let client = {
             let _entered = runtime.enter();

@@ -55,7 +55,11 @@ impl ClientConfig {
         }
         if self.backoff_min.is_zero() || self.backoff_min > self.backoff_max {
             let value = format!("{:?}", self.backoff_min);
-            return Err(ClientError::Option { field: "backoff_min", value, expected: "above 0, up to backoff_max" });
+            return Err(ClientError::Option {
+                field: "backoff_min",
+                value,
+                expected: "above 0, up to backoff_max",
+            });
         }
         Ok(())
     }

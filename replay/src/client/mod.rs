@@ -29,8 +29,8 @@ pub use self::writer::{Ticket, Writer};
 use self::shard::Shard;
 use crate::lock;
 use crate::proto::{
-    DeleteRequest, DescribeRequest, DescribeResponse, PriorityUpdate, ResetRequest, SnapshotRequest, SnapshotResponse,
-    UpdatePrioritiesRequest,
+    DeleteRequest, DescribeRequest, DescribeResponse, PriorityUpdate, ResetRequest, SnapshotRequest,
+    SnapshotResponse, UpdatePrioritiesRequest,
 };
 
 /// A client of all shards. Clones share their connections.
@@ -103,11 +103,16 @@ impl ReplayClient {
     ///
     /// # Errors
     /// What the first shard that fails says; others may have done their part.
-    pub async fn update_priorities(&self, table: &str, updates: &[(ItemKey, f64)]) -> Result<u64, ClientError> {
+    pub async fn update_priorities(
+        &self,
+        table: &str,
+        updates: &[(ItemKey, f64)],
+    ) -> Result<u64, ClientError> {
         let mut updated = 0;
         for (at, shard) in self.inner.shards.iter().enumerate() {
             let own = updates.iter().filter(|(item, _)| item.shard == at);
-            let updates: Vec<_> = own.map(|(item, priority)| PriorityUpdate { key: item.key, priority: *priority }).collect();
+            let updates: Vec<_> =
+                own.map(|(item, priority)| PriorityUpdate { key: item.key, priority: *priority }).collect();
             if !updates.is_empty() {
                 let request = UpdatePrioritiesRequest { table: table.to_owned(), updates };
                 updated += self.inner.heard(shard, shard.stub().update_priorities(request).await)?.updated;
@@ -183,7 +188,8 @@ impl Inner {
 
     /// A pause after so many failures: exponential, of which a random half to whole.
     fn backoff(&self, failures: u32) -> Duration {
-        let longest = self.config.backoff_min.saturating_mul(1 << failures.min(20)).min(self.config.backoff_max);
+        let longest =
+            self.config.backoff_min.saturating_mul(1 << failures.min(20)).min(self.config.backoff_max);
         longest.mul_f64(lock(&self.rng).random_range(0.5..=1.0))
     }
 

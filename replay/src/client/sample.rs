@@ -103,7 +103,8 @@ impl Inner {
             }
         }
         while asking.join_next().await.is_some() {}
-        let known = self.shards.iter().map(|shard| shard.extent(table, Duration::MAX).filter(|_| !shard.is_down()));
+        let known =
+            self.shards.iter().map(|shard| shard.extent(table, Duration::MAX).filter(|_| !shard.is_down()));
         Union::new(known.collect())
     }
 
@@ -175,7 +176,12 @@ impl Inner {
         answer
     }
 
-    async fn collect(&self, place: usize, request: SampleRequest, items: &mut Vec<Item>) -> Result<(), Status> {
+    async fn collect(
+        &self,
+        place: usize,
+        request: SampleRequest,
+        items: &mut Vec<Item>,
+    ) -> Result<(), Status> {
         let shard = &self.shards[place];
         let (table, count) = (request.table.clone(), request.count as usize);
         let mut parts = shard.stub().sample(request).await?.into_inner();

@@ -49,7 +49,8 @@ impl Shard {
             .http2_keep_alive_interval(KEEP_ALIVE)
             .keep_alive_timeout(KEEP_ALIVE)
             .connect_lazy();
-        let stub = Stub::new(channel).max_decoding_message_size(usize::MAX).max_encoding_message_size(usize::MAX);
+        let stub =
+            Stub::new(channel).max_decoding_message_size(usize::MAX).max_encoding_message_size(usize::MAX);
         Ok(Self { address: address.to_owned(), hash: affinity::hash(address), stub, state: Mutex::default() })
     }
 

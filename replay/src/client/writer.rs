@@ -231,7 +231,9 @@ fn was_never_sent(status: &Status) -> bool {
         if let Some(error) = error.downcast_ref::<std::io::Error>()
             && matches!(
                 error.kind(),
-                std::io::ErrorKind::ConnectionRefused | std::io::ErrorKind::NotFound | std::io::ErrorKind::TimedOut
+                std::io::ErrorKind::ConnectionRefused
+                    | std::io::ErrorKind::NotFound
+                    | std::io::ErrorKind::TimedOut
             )
         {
             return true;

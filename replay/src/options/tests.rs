@@ -41,7 +41,10 @@ fn a_command_line_says_it_in_the_same_words() {
                  error_buffer=400.0";
     let file = ShardOptions::parse("file", FILE).unwrap();
     assert_eq!(TableOptions::parse(words).unwrap(), file.tables[0]);
-    let line = ShardOptions { tables: vec![TableOptions::parse("name=a,capacity=5").unwrap()], ..ShardOptions::default() };
+    let line = ShardOptions {
+        tables: vec![TableOptions::parse("name=a,capacity=5").unwrap()],
+        ..ShardOptions::default()
+    };
     let both = line.or(file.clone());
     assert_eq!((both.tables.len(), both.listen), (1, file.listen));
 }
@@ -60,8 +63,12 @@ fn what_is_wrong_is_named() {
         assert!(error.starts_with(&format!("--table {words}: ")) && error.contains(want), "{error}");
     }
     let narrow = TableOptions::parse("name=a,capacity=5,samples_per_insert=4,error_buffer=1").unwrap();
-    let error = ShardOptions { tables: vec![narrow], ..ShardOptions::default() }.config().unwrap_err().to_string();
-    assert!(error.starts_with("table \"a\": error_buffer of the rate limiter is 2 wide, expected at least 8"), "{error}");
+    let error =
+        ShardOptions { tables: vec![narrow], ..ShardOptions::default() }.config().unwrap_err().to_string();
+    assert!(
+        error.starts_with("table \"a\": error_buffer of the rate limiter is 2 wide, expected at least 8"),
+        "{error}"
+    );
     let error = ShardOptions::parse("r.toml", "memory = 5").unwrap_err().to_string();
     assert!(error.starts_with("r.toml: ") && error.contains("unknown field `memory`"), "{error}");
 }

@@ -68,12 +68,15 @@ impl Admission {
         let admission = self.clone();
         Box::pin(async move {
             let memory = Arc::clone(&admission.memory);
-            let acquired =
-                tokio::time::timeout(Duration::from_millis(RECEIVE_WAIT_MS), memory.acquire_many_owned(bytes as u32));
+            let acquired = tokio::time::timeout(
+                Duration::from_millis(RECEIVE_WAIT_MS),
+                memory.acquire_many_owned(bytes as u32),
+            );
             match acquired.await {
                 Ok(Ok(permit)) => Ok(permit),
                 Ok(Err(_)) | Err(_) => {
-                    let used = admission.memory_bytes.saturating_sub(admission.memory.available_permits() as u64);
+                    let used =
+                        admission.memory_bytes.saturating_sub(admission.memory.available_permits() as u64);
                     Err(Status::resource_exhausted(format!(
                         "requests take {used} of {} bytes, expected room for {bytes} within {RECEIVE_WAIT_MS} ms",
                         admission.memory_bytes
@@ -140,7 +143,9 @@ where
                 None => return Poll::Ready(None),
             };
             match frame.data_ref().map_or(Ok(0), |data| this.begun(data)) {
-                Ok(begun) if begun > SMALL_REQUEST_BYTES => this.acquiring = Some(this.admission.acquire(begun)),
+                Ok(begun) if begun > SMALL_REQUEST_BYTES => {
+                    this.acquiring = Some(this.admission.acquire(begun))
+                }
                 Ok(_) => {}
                 Err(status) => return Poll::Ready(Some(Err(status))),
             }

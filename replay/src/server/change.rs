@@ -18,7 +18,11 @@ impl Shard {
             let mut table = lock(&handle.table);
             for (index, (_, priority)) in updates.iter().enumerate() {
                 let checked = table.check_priority(*priority);
-                checked.map_err(|source| ShardError::Priority { table: handle.name.clone(), index, source })?;
+                checked.map_err(|source| ShardError::Priority {
+                    table: handle.name.clone(),
+                    index,
+                    source,
+                })?;
             }
             let mut done = Vec::new();
             for (key, priority) in updates {

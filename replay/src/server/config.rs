@@ -86,7 +86,8 @@ impl ShardConfig {
         let eighth = self.memory_max_bytes / 8;
         let receiving = eighth.max(self.item_max_bytes + REQUEST_SLACK_BYTES);
         let sending = eighth.max(self.item_max_bytes + SAMPLE_PART_BYTES);
-        let backlog = if self.durability == Durability::None { 0 } else { BACKLOG_BYTES + self.item_max_bytes };
+        let backlog =
+            if self.durability == Durability::None { 0 } else { BACKLOG_BYTES + self.item_max_bytes };
         let tables = self.memory_max_bytes.saturating_sub(receiving + sending + backlog);
         MemoryPlan { receiving, sending, backlog, tables }
     }
@@ -96,23 +97,34 @@ impl ShardConfig {
     /// # Errors
     /// Names the first field that is out of its range.
     pub fn resolve(mut self) -> Result<Self, ShardConfigError> {
-        let refuse = |field, value: String, expected: String| {
-            Err(ShardConfigError::Field { field, value, expected })
-        };
+        let refuse =
+            |field, value: String, expected: String| Err(ShardConfigError::Field { field, value, expected });
         if !(1..=TABLES_MAX).contains(&self.tables.len()) {
             return refuse("tables", self.tables.len().to_string(), format!("1 to {TABLES_MAX} tables"));
         }
         if !(1..=ITEM_BYTES_MAX).contains(&self.item_max_bytes) {
-            return refuse("item_max", self.item_max_bytes.to_string(), format!("1 to {ITEM_BYTES_MAX} bytes"));
+            return refuse(
+                "item_max",
+                self.item_max_bytes.to_string(),
+                format!("1 to {ITEM_BYTES_MAX} bytes"),
+            );
         }
         if self.connections_max == 0 {
             return refuse("connections_max", "0".to_owned(), "at least 1".to_owned());
         }
         if self.durability != Durability::None && self.data_dir.is_none() {
-            return refuse("durability", self.durability.name().to_owned(), "none without a data directory".to_owned());
+            return refuse(
+                "durability",
+                self.durability.name().to_owned(),
+                "none without a data directory".to_owned(),
+            );
         }
         if self.snapshot_every.is_some_and(|every| every.is_zero() || self.data_dir.is_none()) {
-            return refuse("snapshot_every", format!("{:?}", self.snapshot_every), "more than 0, with a data directory".to_owned());
+            return refuse(
+                "snapshot_every",
+                format!("{:?}", self.snapshot_every),
+                "more than 0, with a data directory".to_owned(),
+            );
         }
         self.share_memory()?;
         for (at, table) in self.tables.iter().enumerate() {
@@ -171,12 +183,16 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused_by_name() {
         let error = config(&[1 << 30]).resolve().unwrap_err().to_string();
-        assert!(error.starts_with("memory_max is 1073741824, expected 134217728 bytes for requests"), "{error}");
+        assert!(
+            error.starts_with("memory_max is 1073741824, expected 134217728 bytes for requests"),
+            "{error}"
+        );
         let error = ShardConfig { memory_max_bytes: 1000, ..config(&[u64::MAX]) }.resolve().unwrap_err();
         assert!(error.to_string().starts_with("memory_max is 1000, expected"), "{error}");
         let error = config(&[]).resolve().unwrap_err().to_string();
         assert_eq!(error, "tables is 0, expected 1 to 1024 tables");
-        let error = ShardConfig { durability: Durability::Sync, ..config(&[1]) }.resolve().unwrap_err().to_string();
+        let error =
+            ShardConfig { durability: Durability::Sync, ..config(&[1]) }.resolve().unwrap_err().to_string();
         assert_eq!(error, "durability is sync, expected none without a data directory");
         let mut twice = config(&[5, 5]);
         twice.tables[1].name = "t0".to_owned();

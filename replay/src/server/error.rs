@@ -57,7 +57,9 @@ pub enum ShardError {
         most: usize,
     },
     /// Another process calls itself by this actor's number, or the actor was started again.
-    #[error("session of actor {actor} is {session}, expected at least {latest}: a later one has inserted already")]
+    #[error(
+        "session of actor {actor} is {session}, expected at least {latest}: a later one has inserted already"
+    )]
     Fenced {
         /// The actor.
         actor: u64,
@@ -143,9 +145,9 @@ impl ShardError {
                 Code::InvalidArgument
             }
             Self::Fenced { .. } | Self::Forgotten { .. } | Self::NoDirectory => Code::FailedPrecondition,
-            Self::Held { source: Held::Full { .. }, .. } | Self::Sending { .. } | Self::JournalBehind { .. } => {
-                Code::ResourceExhausted
-            }
+            Self::Held { source: Held::Full { .. }, .. }
+            | Self::Sending { .. }
+            | Self::JournalBehind { .. } => Code::ResourceExhausted,
             Self::Held { .. } | Self::Queued { .. } => Code::DeadlineExceeded,
             Self::Journal(_) | Self::Stopping => Code::Unavailable,
             Self::Store(_) => Code::Internal,

@@ -67,7 +67,8 @@ impl Shard {
         self.check(handle, &batch)?;
         let deadline = Instant::now() + batch.wait;
         let is_alone = batch.items.len() == 1;
-        let mut inserted = Inserted { keys: Vec::with_capacity(batch.items.len()), refused: None, size: 0, mass: 0.0 };
+        let mut inserted =
+            Inserted { keys: Vec::with_capacity(batch.items.len()), refused: None, size: 0, mass: 0.0 };
         let mut durable: Option<Lsn> = None;
         {
             let _waiting = handle.insert.enter();
@@ -161,7 +162,10 @@ impl Shard {
         if is_known(&table, origin)? {
             handle.duplicates.fetch_add(1, Relaxed);
             // Its record may still be on its way to the disk.
-            return Ok(Step::Done { key: 0, lsn: self.journal.as_ref().map(crate::store::Journal::appended) });
+            return Ok(Step::Done {
+                key: 0,
+                lsn: self.journal.as_ref().map(crate::store::Journal::appended),
+            });
         }
         if let Err(held) = table.can_insert(item.payload.len()) {
             return Ok(Step::Held(held));

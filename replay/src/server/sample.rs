@@ -69,7 +69,11 @@ impl Shard {
     }
 
     /// Room for the longest part that there may be.
-    async fn sending_permit(&self, left: Duration, wait: Duration) -> Result<OwnedSemaphorePermit, ShardError> {
+    async fn sending_permit(
+        &self,
+        left: Duration,
+        wait: Duration,
+    ) -> Result<OwnedSemaphorePermit, ShardError> {
         let asked = SAMPLE_PART_BYTES + self.config.item_max_bytes;
         let permits = Arc::clone(&self.sending).acquire_many_owned(asked as u32);
         match self.wait(left, permits).await {

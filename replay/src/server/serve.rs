@@ -197,7 +197,9 @@ async fn accept(listener: Listener, connections: Arc<Connections>) {
                 }
                 connections.start(stream, place);
             }),
-            Listener::Unix(listener, _) => listener.accept().await.map(|(stream, _)| connections.start(stream, place)),
+            Listener::Unix(listener, _) => {
+                listener.accept().await.map(|(stream, _)| connections.start(stream, place))
+            }
         };
         if let Err(error) = accepted {
             // Too many open files, as a rule: others have to close theirs.
@@ -208,7 +210,11 @@ async fn accept(listener: Listener, connections: Arc<Connections>) {
 }
 
 impl Connections {
-    fn start(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, place: OwnedSemaphorePermit) {
+    fn start(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        place: OwnedSemaphorePermit,
+    ) {
         let (service, admission) = (self.service.clone(), self.admission.clone());
         let answer = service_fn(move |request: http::Request<Incoming>| {
             let mut service = service.clone();

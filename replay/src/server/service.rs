@@ -13,8 +13,8 @@ use super::sample::Part;
 use super::shard::{Shard, wait_time};
 use crate::proto::replay_server::Replay;
 use crate::proto::{
-    DeleteRequest, DeleteResponse, DescribeRequest, DescribeResponse, Extent, InsertRequest, InsertResponse, Item,
-    ResetRequest, ResetResponse, SampleRequest, SampleResponse, SnapshotRequest, SnapshotResponse,
+    DeleteRequest, DeleteResponse, DescribeRequest, DescribeResponse, Extent, InsertRequest, InsertResponse,
+    Item, ResetRequest, ResetResponse, SampleRequest, SampleResponse, SnapshotRequest, SnapshotResponse,
     UpdatePrioritiesRequest, UpdatePrioritiesResponse,
 };
 use crate::table::{NewItem, Origin, Sampled};
@@ -29,8 +29,10 @@ impl Replay for Service {
 
     async fn insert(&self, request: Request<InsertRequest>) -> Result<Response<InsertResponse>, Status> {
         let InsertRequest { table, actor, session, first_seq, items, wait_ms } = request.into_inner();
-        let new = |item: crate::proto::NewItem| {
-            NewItem { priority: item.priority, version: item.version, payload: item.payload }
+        let new = |item: crate::proto::NewItem| NewItem {
+            priority: item.priority,
+            version: item.version,
+            payload: item.payload,
         };
         let batch = Batch {
             table,

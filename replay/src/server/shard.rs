@@ -91,7 +91,10 @@ impl Shard {
         let config = config.resolve()?;
         let mut tables = Vec::new();
         for (at, table) in config.tables.iter().enumerate() {
-            tables.push(Table::new(table.clone(), config.seed.wrapping_add(at as u64)).map_err(ShardConfigError::Table)?);
+            tables.push(
+                Table::new(table.clone(), config.seed.wrapping_add(at as u64))
+                    .map_err(ShardConfigError::Table)?,
+            );
         }
         let began = Instant::now();
         let directory = config.data_dir.as_deref().map(Directory::open).transpose()?.map(Arc::new);
@@ -168,7 +171,8 @@ impl Shard {
         };
         *turn = number + 1;
         let directory = Arc::clone(&store.directory);
-        let mut tables: Vec<_> = self.tables.values().map(|handle| (handle.number, Arc::clone(&handle.table))).collect();
+        let mut tables: Vec<_> =
+            self.tables.values().map(|handle| (handle.number, Arc::clone(&handle.table))).collect();
         tables.sort_by_key(|(number, _)| *number);
         let tables: Vec<_> = tables.into_iter().map(|(_, table)| table).collect();
         let written = tokio::task::spawn_blocking(move || write_snapshot(&directory, number, &tables)).await;

@@ -83,7 +83,11 @@ async fn a_stopping_shard_lets_nobody_wait() {
 
 #[tokio::test(start_paused = true)]
 async fn what_can_never_be_done_is_refused_by_name() {
-    let config = ShardConfig { item_max_bytes: 1000, tables: vec![TableConfig::uniform("t", 5, u64::MAX)], ..ShardConfig::default() };
+    let config = ShardConfig {
+        item_max_bytes: 1000,
+        tables: vec![TableConfig::uniform("t", 5, u64::MAX)],
+        ..ShardConfig::default()
+    };
     let shard = Shard::open(config).unwrap();
     let mut long = batch(0, 2, SOON);
     long.items[1].payload = Bytes::from(vec![0; 1001]);
@@ -114,7 +118,9 @@ async fn answers_that_nobody_reads_hold_others_back() {
     let item_max_bytes = 1 << 20;
     let tables = vec![TableConfig::uniform("t", 5, u64::MAX)];
     let memory_max_bytes = 8 << 20;
-    let shard = Shard::open(ShardConfig { tables, item_max_bytes, memory_max_bytes, ..ShardConfig::default() }).unwrap();
+    let shard =
+        Shard::open(ShardConfig { tables, item_max_bytes, memory_max_bytes, ..ShardConfig::default() })
+            .unwrap();
     let mut large = batch(0, 1, SOON);
     large.items[0].payload = Bytes::from(vec![1; 1 << 20]);
     shard.insert(large).await.unwrap();
@@ -129,7 +135,8 @@ async fn answers_that_nobody_reads_hold_others_back() {
 #[tokio::test(start_paused = true)]
 async fn a_table_that_waits_when_full_is_bounded_in_bytes() {
     let capacity_bytes = 3 * (ITEM_OVERHEAD_BYTES + 7);
-    let shard = shard(TableConfig { when_full: WhenFull::Wait, ..TableConfig::uniform("t", 100, capacity_bytes) });
+    let shard =
+        shard(TableConfig { when_full: WhenFull::Wait, ..TableConfig::uniform("t", 100, capacity_bytes) });
     let inserted = shard.insert(batch(0, 5, SOON)).await.unwrap();
     assert_eq!(inserted.keys.len(), 3);
     assert_eq!(inserted.refused.unwrap().code(), tonic::Code::ResourceExhausted);
@@ -165,5 +172,10 @@ async fn a_shard_that_is_opened_again_has_what_it_acknowledged() {
     let shard = Shard::open(config).unwrap();
     let part = shard.sample("t", 50, SOON).await.unwrap();
     assert!(part.items.iter().all(|sampled| keys.contains(&sampled.item.key)));
-    assert!(part.items.iter().filter(|sampled| sampled.item.key == keys[0]).all(|sampled| sampled.item.priority == 9.0));
+    assert!(
+        part.items
+            .iter()
+            .filter(|sampled| sampled.item.key == keys[0])
+            .all(|sampled| sampled.item.priority == 9.0)
+    );
 }

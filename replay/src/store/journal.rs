@@ -42,7 +42,10 @@ struct Progress {
 enum Part {
     Bytes(Bytes),
     /// The segment of that number begins.
-    Segment { number: u64, header: [u8; HEADER_BYTES] },
+    Segment {
+        number: u64,
+        header: [u8; HEADER_BYTES],
+    },
 }
 
 struct Queue {
@@ -76,7 +79,8 @@ impl Journal {
         durability: Durability,
         tables: Vec<String>,
     ) -> Result<Self, StoreError> {
-        let queue = Queue { parts: Vec::new(), appended: 0, segment: 0, salt: 0, offset: 0, is_closing: false };
+        let queue =
+            Queue { parts: Vec::new(), appended: 0, segment: 0, salt: 0, offset: 0, is_closing: false };
         let (progress, _) = watch::channel(Progress::default());
         let shared = Arc::new(Shared { queue: Mutex::new(queue), filled: Condvar::new(), progress, tables });
         shared.begin_segment(&mut lock(&shared.queue), number);
@@ -141,7 +145,8 @@ impl Journal {
 
     async fn reached(&self, is_enough: impl Fn(Lsn) -> bool) -> Result<(), JournalFailed> {
         let mut progress = self.shared.progress.subscribe();
-        let reached = progress.wait_for(|progress| progress.failure.is_some() || is_enough(progress.durable)).await;
+        let reached =
+            progress.wait_for(|progress| progress.failure.is_some() || is_enough(progress.durable)).await;
         // The sender lives as long as `self`.
         match reached.ok().and_then(|progress| progress.failure.clone()) {
             Some(failure) => Err(failure),

@@ -66,7 +66,16 @@ impl Record {
                 change(&mut to, ITEM, *table, counts);
                 let Origin { actor, session, seq } = item.origin;
                 let times = u64::from(item.times_sampled);
-                let numbers = [item.key, item.priority.to_bits(), times, item.version, actor, session, seq, item.inserted_ms];
+                let numbers = [
+                    item.key,
+                    item.priority.to_bits(),
+                    times,
+                    item.version,
+                    actor,
+                    session,
+                    seq,
+                    item.inserted_ms,
+                ];
                 numbers.into_iter().for_each(|number| put(&mut to, number));
             }
             Self::Removed { table, counts, keys } => {
@@ -75,7 +84,10 @@ impl Record {
             }
             Self::Sampled { table, counts, times } => {
                 change(&mut to, SAMPLED, *table, counts);
-                times.iter().flat_map(|(key, times)| [*key, u64::from(*times)]).for_each(|number| put(&mut to, number));
+                times
+                    .iter()
+                    .flat_map(|(key, times)| [*key, u64::from(*times)])
+                    .for_each(|number| put(&mut to, number));
             }
             Self::Priorities { table, counts, priorities } => {
                 change(&mut to, PRIORITIES, *table, counts);

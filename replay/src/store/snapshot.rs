@@ -5,11 +5,11 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use super::Directory;
 use super::error::StoreError;
 use super::format::{FORMAT, HEADER_BYTES, Header, new_salt};
 use super::journal::frame;
 use super::record::{Payload, Record};
-use super::Directory;
 use crate::limits::{SNAPSHOT_PART_BYTES, SNAPSHOT_PART_ITEMS};
 use crate::lock;
 use crate::table::Table;

@@ -24,7 +24,11 @@ fn table() -> Table {
 }
 
 fn item_record(key: u64) -> Record {
-    Record::Item { table: 0, counts: Counts { inserts: key, samples: 3, deletes: 0 }, item: Box::new(item(key)) }
+    Record::Item {
+        table: 0,
+        counts: Counts { inserts: key, samples: 3, deletes: 0 },
+        item: Box::new(item(key)),
+    }
 }
 
 fn open(directory: &Arc<Directory>, number: u64) -> Journal {
@@ -59,7 +63,9 @@ fn small_journal() -> (tempfile::TempDir, Arc<Directory>, Vec<u8>) {
 
 /// Behind the beginning of a record by no more than a short one is long.
 fn is_near_a_frame(bytes: &[u8], at: usize) -> bool {
-    bytes[at.saturating_sub(130)..(at + 2).min(bytes.len())].windows(4).any(|window| window == format::RECORD_MAGIC)
+    bytes[at.saturating_sub(130)..(at + 2).min(bytes.len())]
+        .windows(4)
+        .any(|window| window == format::RECORD_MAGIC)
 }
 
 #[test]
@@ -153,7 +159,10 @@ fn a_record_inside_a_payload_is_none() {
         let mut evil = item(50);
         evil.payload = Bytes::from(image);
         let payload = Payload::new(evil.payload.clone());
-        journal.append(&Record::Item { table: 0, counts: Counts::default(), item: Box::new(evil) }, Some(&payload));
+        journal.append(
+            &Record::Item { table: 0, counts: Counts::default(), item: Box::new(evil) },
+            Some(&payload),
+        );
     }
     std::fs::remove_file(directory.journal(0)).unwrap();
     let path = directory.journal(1);
@@ -236,8 +245,11 @@ async fn what_cannot_be_written_is_not_durable() {
 }
 
 fn records() -> impl Strategy<Value = Record> {
-    let counts = (any::<u64>(), any::<u64>(), any::<u64>())
-        .prop_map(|(inserts, samples, deletes)| Counts { inserts, samples, deletes });
+    let counts = (any::<u64>(), any::<u64>(), any::<u64>()).prop_map(|(inserts, samples, deletes)| Counts {
+        inserts,
+        samples,
+        deletes,
+    });
     let table = any::<u16>();
     prop_oneof![
         (table, "[a-z]{1,20}").prop_map(|(table, name)| Record::Table { table, name }),

@@ -59,7 +59,9 @@ pub enum Held {
         limiter: RateLimiter,
     },
     /// There is no room, and nothing is removed for new items.
-    #[error("the table is full with {items} items of {bytes} bytes, and its items are removed only when they are sampled")]
+    #[error(
+        "the table is full with {items} items of {bytes} bytes, and its items are removed only when they are sampled"
+    )]
     Full {
         /// Items in the table.
         items: u64,

@@ -170,7 +170,10 @@ fn bytes_are_bounded_where_nothing_is_removed() {
     }
     assert!(matches!(table.can_insert(0), Err(Held::Full { items: 3, .. })));
     let long = NewItem { priority: 1.0, version: 0, payload: Bytes::from(vec![0; 5000]) };
-    assert_eq!(table.check(&long).unwrap_err().to_string(), "payload is 5000 bytes long, expected at most 3768");
+    assert_eq!(
+        table.check(&long).unwrap_err().to_string(),
+        "payload is 5000 bytes long, expected at most 3768"
+    );
 }
 
 #[test]
@@ -180,7 +183,8 @@ fn priorities_that_cannot_be_ordered_are_refused() {
     assert_eq!(heap.check(&new(-3.0)), Ok(()));
     assert!(heap.check(&new(f64::NAN)).is_err());
     assert!(heap.check(&new(f64::INFINITY)).is_err());
-    let prioritized = Table::new(config(Selector::Prioritized { exponent: 2.0 }, Selector::Fifo, 5, 0), 0).unwrap();
+    let prioritized =
+        Table::new(config(Selector::Prioritized { exponent: 2.0 }, Selector::Fifo, 5, 0), 0).unwrap();
     assert_eq!(prioritized.check(&new(1e6)), Ok(()));
     for priority in [-1.0, 1e7, f64::NAN] {
         let error = prioritized.check(&new(priority)).unwrap_err().to_string();

@@ -10,7 +10,12 @@ use iswitch_replay::client::{ClientConfig, ReplayClient};
 use crate::support::{ONCE, Process, client, config, drain, item, payload};
 
 /// Inserts of several actors until they are told to stop; which of each were acknowledged.
-fn actors(client: &ReplayClient, count: u64, stop: &Arc<AtomicBool>, acknowledged: &Arc<AtomicUsize>) -> Vec<tokio::task::JoinHandle<(u64, Vec<u64>)>> {
+fn actors(
+    client: &ReplayClient,
+    count: u64,
+    stop: &Arc<AtomicBool>,
+    acknowledged: &Arc<AtomicUsize>,
+) -> Vec<tokio::task::JoinHandle<(u64, Vec<u64>)>> {
     let actor = |actor| {
         let (writer, stop, total) = (client.writer("t", actor), Arc::clone(stop), Arc::clone(acknowledged));
         tokio::spawn(async move {
@@ -41,7 +46,16 @@ async fn kill_and_restart(durability: &str) {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("socket");
     let data = folder.path().join("data");
-    let arguments = ["--table", ONCE, "--data-dir", data.to_str().unwrap(), "--durability", durability, "--snapshot-every", "1"];
+    let arguments = [
+        "--table",
+        ONCE,
+        "--data-dir",
+        data.to_str().unwrap(),
+        "--durability",
+        durability,
+        "--snapshot-every",
+        "1",
+    ];
     let mut shard = Process::start(&socket, &arguments);
     let client = client(std::slice::from_ref(&socket));
     let (stop, acknowledged) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
@@ -101,7 +115,10 @@ async fn a_shard_that_is_terminated_says_what_it_had_and_has_it_again() {
     assert_eq!(client.sample("t", 10).await.unwrap().len(), 10);
     let described = shard.terminate();
     let table = &described["tables"][0];
-    assert_eq!((&table["inserts"], &table["samples"], &table["deletes"]), (&50.into(), &10.into(), &10.into()));
+    assert_eq!(
+        (&table["inserts"], &table["samples"], &table["deletes"]),
+        (&50.into(), &10.into(), &10.into())
+    );
     assert!(!socket.exists());
     let again = Process::start(&socket, &arguments);
     assert_eq!(again.ready["restored_items"], 40);
@@ -113,16 +130,18 @@ async fn a_shard_that_is_terminated_says_what_it_had_and_has_it_again() {
 async fn inserts_go_on_at_the_other_shards() {
     let folder = tempfile::tempdir().unwrap();
     let sockets: Vec<_> = (0..3).map(|shard| folder.path().join(format!("socket-{shard}"))).collect();
-    let mut shards: Vec<_> = sockets.iter().map(|socket| Process::start(socket, &["--table", ONCE])).collect();
+    let mut shards: Vec<_> =
+        sockets.iter().map(|socket| Process::start(socket, &["--table", ONCE])).collect();
     let config = ClientConfig { failover_after: Duration::from_millis(100), ..config(&sockets) };
     let client = ReplayClient::new(config).unwrap();
     let (stop, acknowledged) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let actors = actors(&client, 12, &stop, &acknowledged);
     reached(&acknowledged, 120).await;
     let sizes = |described: Vec<Result<iswitch_replay::proto::DescribeResponse, _>>| -> Vec<u64> {
-        let size = |shard: Result<iswitch_replay::proto::DescribeResponse, iswitch_replay::client::ClientError>| {
-            shard.map_or(0, |shard| shard.tables[0].inserts)
-        };
+        let size = |shard: Result<
+            iswitch_replay::proto::DescribeResponse,
+            iswitch_replay::client::ClientError,
+        >| { shard.map_or(0, |shard| shard.tables[0].inserts) };
         described.into_iter().map(size).collect()
     };
     let before = sizes(client.describe().await);

@@ -6,7 +6,7 @@ use iswitch_replay::proto::{DescribeRequest, InsertRequest, NewItem, SampleReque
 use tonic::Code;
 use tonic::transport::Channel;
 
-use crate::support::{Process, address};
+use crate::support::{Process, address, stub};
 
 const MIB: u64 = 1 << 20;
 const MEMORY: u64 = 64 * MIB;
@@ -15,23 +15,30 @@ const BESIDE: u64 = 96 * MIB;
 
 async fn insert(stub: &Stub<Channel>, actor: u64, seq: u64) -> Result<Vec<u64>, tonic::Status> {
     let item = NewItem { priority: 1.0, version: 0, payload: Bytes::from(vec![1; MIB as usize]) };
-    let request =
-        InsertRequest { table: "t".to_owned(), actor, session: 1, first_seq: seq, items: vec![item], wait_ms: 300 };
-    Ok(stub.clone().max_encoding_message_size(usize::MAX).insert(request).await?.into_inner().keys)
+    let request = InsertRequest {
+        table: "t".to_owned(),
+        actor,
+        session: 1,
+        first_seq: seq,
+        items: vec![item],
+        wait_ms: 300,
+    };
+    Ok(stub.clone().insert(request).await?.into_inner().keys)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fills_and_slow_readers_are_refused_by_name_and_memory_is_bounded() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("socket");
-    let arguments = ["--table", "name=t,capacity=1000,when_full=wait", "--memory-max", "64MiB", "--item-max", "1MiB"];
+    let arguments =
+        ["--table", "name=t,capacity=1000,when_full=wait", "--memory-max", "64MiB", "--item-max", "1MiB"];
     let shard = Process::start(&socket, &arguments);
-    let stub = Stub::connect(address(&socket)).await.unwrap();
+    let first = stub(address(&socket));
 
     // Many actors that write more than there is room for.
     let mut writers = tokio::task::JoinSet::new();
     for actor in 0..120 {
-        let stub = Stub::connect(address(&socket)).await.unwrap();
+        let stub = stub(address(&socket));
         writers.spawn(async move {
             let mut stored = 0;
             for seq in 0..2 {
@@ -39,7 +46,10 @@ async fn fills_and_slow_readers_are_refused_by_name_and_memory_is_bounded() {
                     Ok(keys) => stored += keys.len() as u64,
                     Err(status) => {
                         let code = status.code();
-                        assert!(matches!(code, Code::ResourceExhausted | Code::DeadlineExceeded), "{status:?}");
+                        assert!(
+                            matches!(code, Code::ResourceExhausted | Code::DeadlineExceeded),
+                            "{status:?}"
+                        );
                         assert!(status.message().contains("within 300 ms"), "{status:?}");
                     }
                 }
@@ -48,7 +58,7 @@ async fn fills_and_slow_readers_are_refused_by_name_and_memory_is_bounded() {
         });
     }
     let stored: u64 = writers.join_all().await.into_iter().sum();
-    let described = stub.clone().describe(DescribeRequest {}).await.unwrap().into_inner();
+    let described = first.clone().describe(DescribeRequest {}).await.unwrap().into_inner();
     assert_eq!(described.tables[0].extent.unwrap().size, stored);
     assert!(stored >= 40, "{stored} items of a MiB in a table of 48 MiB");
     assert!(described.memory.unwrap().used_bytes <= MEMORY);
@@ -57,17 +67,18 @@ async fn fills_and_slow_readers_are_refused_by_name_and_memory_is_bounded() {
     // Readers that ask for gigabytes and read nothing.
     let mut readers = Vec::new();
     for _ in 0..60 {
-        let mut stub = Stub::connect(address(&socket)).await.unwrap().max_decoding_message_size(usize::MAX);
+        let mut stub = stub(address(&socket));
         let request = SampleRequest { table: "t".to_owned(), count: 100_000, wait_ms: 300 };
         readers.push(stub.sample(request).await.unwrap().into_inner());
     }
     let wait_ms = 300;
-    let mut last = stub.clone().max_decoding_message_size(usize::MAX);
-    let mut refused = last.sample(SampleRequest { table: "t".to_owned(), count: 1, wait_ms }).await.unwrap().into_inner();
+    let mut last = first.clone();
+    let mut refused =
+        last.sample(SampleRequest { table: "t".to_owned(), count: 1, wait_ms }).await.unwrap().into_inner();
     let status = refused.message().await.unwrap_err();
     assert_eq!(status.code(), Code::ResourceExhausted, "{status:?}");
     assert!(status.message().contains("readers are slow"), "{status:?}");
-    let described = stub.clone().describe(DescribeRequest {}).await.unwrap().into_inner();
+    let described = first.clone().describe(DescribeRequest {}).await.unwrap().into_inner();
     let memory = described.memory.unwrap();
     assert!(memory.used_bytes <= MEMORY && memory.sending_bytes <= memory.sending_max_bytes, "{memory:?}");
     assert!(shard.resident_bytes() < MEMORY + BESIDE, "{} bytes", shard.resident_bytes());
@@ -75,7 +86,11 @@ async fn fills_and_slow_readers_are_refused_by_name_and_memory_is_bounded() {
     // When they are gone, others get what they ask for.
     drop(readers);
     loop {
-        let mut part = last.sample(SampleRequest { table: "t".to_owned(), count: 1, wait_ms }).await.unwrap().into_inner();
+        let mut part = last
+            .sample(SampleRequest { table: "t".to_owned(), count: 1, wait_ms })
+            .await
+            .unwrap()
+            .into_inner();
         if let Ok(Some(part)) = part.message().await {
             assert_eq!(part.items[0].payload.len() as u64, MIB);
             break;

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use iswitch_replay::client::{ClientConfig, ClientError, ReplayClient, blocking};
-use iswitch_replay::proto::{InsertRequest, NewItem as Message, replay_client::ReplayClient as Stub};
+use iswitch_replay::proto::{InsertRequest, NewItem as Message};
 use iswitch_replay::server::{Address, Listener, Shard, ShardConfig, serve};
 use iswitch_replay::table::{NewItem, Selector, TableConfig, WhenFull};
 use tokio::sync::oneshot;
 use tonic::Code;
+
+use crate::support::stub;
 
 /// A shard of this process on a free port.
 struct Served {
@@ -18,7 +20,8 @@ struct Served {
 }
 
 async fn served(tables: Vec<TableConfig>) -> Served {
-    let config = ShardConfig { tables, item_max_bytes: 1 << 20, memory_max_bytes: 64 << 20, ..ShardConfig::default() };
+    let config =
+        ShardConfig { tables, item_max_bytes: 1 << 20, memory_max_bytes: 64 << 20, ..ShardConfig::default() };
     let shard = Arc::new(Shard::open(config).unwrap());
     let listener = Listener::bind(&"127.0.0.1:0".parse::<Address>().unwrap()).await.unwrap();
     let url = format!("http://{}", listener.address().unwrap());
@@ -64,7 +67,10 @@ async fn all_calls() {
     assert_eq!((table.extent.unwrap().size, table.insert_latency.unwrap().count), (2, 2));
     assert_eq!(client.reset("t").await.unwrap(), 2);
     let (code, text) = refusal(client.snapshot().await.remove(0));
-    assert_eq!((code, &text[..]), (Code::FailedPrecondition, "this shard has no data directory, expected --data-dir for snapshots"));
+    assert_eq!(
+        (code, &text[..]),
+        (Code::FailedPrecondition, "this shard has no data directory, expected --data-dir for snapshots")
+    );
 }
 
 #[test]
@@ -103,7 +109,10 @@ async fn refusals_have_names() {
     writer.insert(new(1.0, "x")).await.unwrap();
     let (code, text) = refusal(writer.insert(new(1.0, "x")).await);
     assert_eq!(code, Code::ResourceExhausted);
-    assert!(text.starts_with("table \"full\" had no room for it within 50 ms: the table is full with 1 items"), "{text}");
+    assert!(
+        text.starts_with("table \"full\" had no room for it within 50 ms: the table is full with 1 items"),
+        "{text}"
+    );
 
     let (code, text) = refusal(client.sample("q", 1).await);
     assert_eq!(code, Code::DeadlineExceeded);
@@ -118,13 +127,16 @@ async fn refusals_have_names() {
     assert!(text.contains("expected at most 2097152 (--item-max and a MiB)"), "{text}");
 
     let (code, text) = refusal(client.writer("q", 1).insert(NewItem { priority: f64::NAN, ..long(1) }).await);
-    assert_eq!((code, &text[..]), (Code::InvalidArgument, "table \"q\", items[0]: priority is NaN, expected a finite number"));
+    assert_eq!(
+        (code, &text[..]),
+        (Code::InvalidArgument, "table \"q\", items[0]: priority is NaN, expected a finite number")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_that_is_sent_again_stores_nothing_twice() {
     let served = served(vec![TableConfig::uniform("t", 10, u64::MAX)]).await;
-    let mut stub = Stub::connect(served.url.clone()).await.unwrap();
+    let mut stub = stub(served.url.clone());
     let item = Message { priority: 1.0, version: 0, payload: Bytes::from_static(b"x") };
     let request = |first_seq, items| InsertRequest {
         table: "t".to_owned(),

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use iswitch_replay::client::{ClientConfig, Drawn, ReplayClient};
+use iswitch_replay::proto::replay_client::ReplayClient as Stub;
 use iswitch_replay::table::NewItem;
+use tonic::transport::{Channel, Endpoint};
 
 /// A `replayd`; killed when dropped.
 pub(crate) struct Process {
@@ -65,6 +67,13 @@ impl Drop for Process {
     }
 }
 
+/// The service without the client.
+pub(crate) fn stub(address: String) -> Stub<Channel> {
+    Stub::new(Endpoint::from_shared(address).unwrap().connect_lazy())
+        .max_encoding_message_size(usize::MAX)
+        .max_decoding_message_size(usize::MAX)
+}
+
 pub(crate) fn address(socket: &Path) -> String {
     format!("unix:{}", socket.display())
 }
@@ -76,7 +85,11 @@ pub(crate) fn client(sockets: &[PathBuf]) -> ReplayClient {
 
 pub(crate) fn config(sockets: &[PathBuf]) -> ClientConfig {
     let wait = Duration::from_secs(30);
-    ClientConfig { wait, backoff_max: Duration::from_millis(50), ..ClientConfig::new(sockets.iter().map(|path| address(path))) }
+    ClientConfig {
+        wait,
+        backoff_max: Duration::from_millis(50),
+        ..ClientConfig::new(sockets.iter().map(|path| address(path)))
+    }
 }
 
 /// Bytes that only this item of this actor has, some of them more than fit into one write.

@@ -1,6 +1,7 @@
 //! Several shards are drawn from as one table.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use bytes::Bytes;
 use iswitch_replay::client::{ClientConfig, ReplayClient};
@@ -23,8 +24,10 @@ async fn chances_are_those_of_one_table() {
     let folder = tempfile::tempdir().unwrap();
     let sockets: Vec<_> = (0..3).map(|shard| folder.path().join(format!("socket-{shard}"))).collect();
     let table = "name=t,capacity=1000,sampler=prioritized:1";
-    let start = |(seed, socket)| Process::start(socket, &["--table", table, "--seed", &format!("{seed}")]);
-    let _shards: Vec<_> = (1..).zip(&sockets).map(start).collect();
+    let start = |(seed, socket): (usize, &PathBuf)| {
+        Process::start(socket, &["--table", table, "--seed", &seed.to_string()])
+    };
+    let _shards: Vec<_> = sockets.iter().enumerate().map(start).collect();
     let mut priorities = BTreeMap::new();
     // Unequal shards, with unequal items, each written to by clients that know no other.
     for (shard, count) in [(0, 4), (1, 8), (2, 18)] {
@@ -39,13 +42,19 @@ async fn chances_are_those_of_one_table() {
         }
     }
     let total: f64 = priorities.values().sum();
-    let chances: BTreeMap<u64, f64> = priorities.iter().map(|(id, priority)| (*id, priority / total)).collect();
+    let chances: BTreeMap<u64, f64> =
+        priorities.iter().map(|(id, priority)| (*id, priority / total)).collect();
     let client = ReplayClient::new(ClientConfig::new(sockets.iter().map(|path| address(path)))).unwrap();
     let mut drawn: BTreeMap<u64, u32> = BTreeMap::new();
     for _ in 0..100 {
         for item in client.sample("t", 60).await.unwrap() {
             let id = u64::from_le_bytes(item.payload[..].try_into().unwrap());
-            assert!((item.probability - chances[&id]).abs() < 1e-9, "{} instead of {}", item.probability, chances[&id]);
+            assert!(
+                (item.probability - chances[&id]).abs() < 1e-9,
+                "{} instead of {}",
+                item.probability,
+                chances[&id]
+            );
             assert_eq!(item.table_size, 30);
             *drawn.entry(id).or_default() += 1;
         }

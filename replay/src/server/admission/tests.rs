@@ -72,7 +72,8 @@ fn a_request_that_finds_no_room_is_refused_by_name() {
 
 #[test]
 fn a_request_that_is_too_long_is_refused_before_it_is_received() {
-    let (admitted, _share) = admission(1 << 30).admit(body(vec![message(1 << 20), vec![0, 0xff, 0, 0], vec![0]]));
+    let (admitted, _share) =
+        admission(1 << 30).admit(body(vec![message(1 << 20), vec![0, 0xff, 0, 0], vec![0]]));
     let status = runtime().block_on(admitted.collect()).unwrap_err();
     assert_eq!(status.code(), tonic::Code::InvalidArgument);
     assert!(status.message().starts_with("a request is 4278190080 bytes long, expected at most 1048576"));

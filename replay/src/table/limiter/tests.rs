@@ -99,7 +99,8 @@ proptest! {
 
 #[test]
 fn bounds_that_would_block_for_ever_are_refused() {
-    let error = RateLimiter::sample_to_insert_ratio(4.0, 10, ErrorBuffer::Margin(3.0)).unwrap_err().to_string();
+    let error =
+        RateLimiter::sample_to_insert_ratio(4.0, 10, ErrorBuffer::Margin(3.0)).unwrap_err().to_string();
     assert_eq!(
         error,
         "error_buffer of the rate limiter is 6 wide, expected at least 8, twice the larger of 1 and samples_per_insert"

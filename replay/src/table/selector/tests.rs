@@ -122,7 +122,8 @@ fn draws_follow_priorities() {
     let statistic = chi_square(&index, &expected, 200_000);
     assert!(statistic < 103.4, "{statistic}");
     // The test would notice the exponent.
-    let wrong: Vec<f64> = priorities.iter().map(|priority| priority / priorities.iter().sum::<f64>()).collect();
+    let wrong: Vec<f64> =
+        priorities.iter().map(|priority| priority / priorities.iter().sum::<f64>()).collect();
     assert!(chi_square(&index, &wrong, 200_000) > 1000.0);
 }
 
