@@ -90,14 +90,12 @@ struct Latency {
 fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    match &cli.serve {
-        Some(address) => runtime.block_on(shard(&cli, address)),
-        None => {
-            let report = runtime.block_on(measure(&cli))?;
-            println!("{}", serde_json::to_string(&report)?);
-            Ok(())
-        }
+    if let Some(address) = &cli.serve {
+        return runtime.block_on(shard(&cli, address));
     }
+    let report = runtime.block_on(measure(&cli))?;
+    println!("{}", serde_json::to_string(&report)?);
+    Ok(())
 }
 
 async fn shard(cli: &Cli, address: &str) -> anyhow::Result<()> {
@@ -170,9 +168,10 @@ fn start_shards(cli: &Cli) -> anyhow::Result<(Shards, Vec<String>)> {
 
 async fn measure(cli: &Cli) -> anyhow::Result<Report> {
     ensure!(cli.actors > 0 && cli.connections > 0, "actors and connections: expected at least 1");
-    let (shards, addresses) = match cli.address.is_empty() {
-        true => start_shards(cli).map(|(shards, addresses)| (Some(shards), addresses))?,
-        false => (None, cli.address.clone()),
+    let (shards, addresses) = if cli.address.is_empty() {
+        start_shards(cli).map(|(shards, addresses)| (Some(shards), addresses))?
+    } else {
+        (None, cli.address.clone())
     };
     let clients =
         (0..cli.connections.min(cli.actors)).map(|_| ReplayClient::new(ClientConfig::new(&addresses)));

@@ -142,7 +142,7 @@ impl TableOptions {
             let (word, value) = pair.split_once('=').unwrap_or((pair, ""));
             let is_number = value.parse::<f64>().is_ok();
             let value = if is_number { value.to_owned() } else { toml::Value::from(value).to_string() };
-            toml.push_str(&format!("{word} = {value}\n"));
+            toml.extend([word, " = ", &value, "\n"]);
         }
         let place = format!("--table {text}");
         toml::from_str(&toml)

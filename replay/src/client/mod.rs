@@ -98,8 +98,8 @@ impl ReplayClient {
         }
     }
 
-    /// Changes priorities; how many of the items were still there. Each shard is asked once: what a dead one had is gone
-    /// from the sampler anyway, or comes back with the priority that it had.
+    /// Changes priorities; how many of the items were still there. Each shard is asked once: what a dead one had is
+    /// gone, or comes back with the priority that it had.
     ///
     /// # Errors
     /// What the first shard that fails says; others may have done their part.

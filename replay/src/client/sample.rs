@@ -57,8 +57,9 @@ struct Answer {
 }
 
 impl ReplayClient {
-    /// Draws `count` items, from each shard as many as belong to it: by the sums of priorities where the sampler goes by
-    /// them, else by sizes. Fewer, but at least one, if rate limiters hold the others back for [`super::ClientConfig::wait`].
+    /// Draws `count` items, from each shard as many as belong to it: by the sums of priorities where the sampler goes
+    /// by them, else by sizes. Fewer, but at least one, if rate limiters hold the others back for
+    /// [`super::ClientConfig::wait`].
     ///
     /// # Errors
     /// None could be drawn; see [`ClientError`].

@@ -72,17 +72,14 @@ impl Admission {
                 Duration::from_millis(RECEIVE_WAIT_MS),
                 memory.acquire_many_owned(bytes as u32),
             );
-            match acquired.await {
-                Ok(Ok(permit)) => Ok(permit),
-                Ok(Err(_)) | Err(_) => {
-                    let used =
-                        admission.memory_bytes.saturating_sub(admission.memory.available_permits() as u64);
-                    Err(Status::resource_exhausted(format!(
-                        "requests take {used} of {} bytes, expected room for {bytes} within {RECEIVE_WAIT_MS} ms",
-                        admission.memory_bytes
-                    )))
-                }
+            if let Ok(Ok(permit)) = acquired.await {
+                return Ok(permit);
             }
+            let used = admission.memory_bytes.saturating_sub(admission.memory.available_permits() as u64);
+            Err(Status::resource_exhausted(format!(
+                "requests take {used} of {} bytes, expected room for {bytes} within {RECEIVE_WAIT_MS} ms",
+                admission.memory_bytes
+            )))
         })
     }
 }
@@ -144,7 +141,7 @@ where
             };
             match frame.data_ref().map_or(Ok(0), |data| this.begun(data)) {
                 Ok(begun) if begun > SMALL_REQUEST_BYTES => {
-                    this.acquiring = Some(this.admission.acquire(begun))
+                    this.acquiring = Some(this.admission.acquire(begun));
                 }
                 Ok(_) => {}
                 Err(status) => return Poll::Ready(Some(Err(status))),

@@ -80,8 +80,8 @@ impl Default for ShardConfig {
 }
 
 impl ShardConfig {
-    /// An eighth of the memory for requests and another one for answers, but enough for one item of the greatest length;
-    /// the rest for items.
+    /// An eighth of the memory for requests and another one for answers, but enough for one item of the greatest
+    /// length; the rest for items.
     pub fn memory_plan(&self) -> MemoryPlan {
         let eighth = self.memory_max_bytes / 8;
         let receiving = eighth.max(self.item_max_bytes + REQUEST_SLACK_BYTES);
@@ -145,8 +145,8 @@ impl ShardConfig {
         let least = self.item_max_bytes + ITEM_OVERHEAD_BYTES;
         if given > plan.tables || share < least {
             let expected = format!(
-                "{} bytes for requests, {} for answers, {} for the journal, and for tables {given} and room for an item of \
-                 {least} in each of {open} others",
+                "{} bytes for requests, {} for answers, {} for the journal, and for tables {given} and room for an \
+                 item of {least} in each of {open} others",
                 plan.receiving, plan.sending, plan.backlog
             );
             let value = self.memory_max_bytes.to_string();

@@ -100,7 +100,8 @@ pub enum ShardError {
     },
     /// Readers are slower than what they ask for.
     #[error(
-        "answers on their way take {sending} of {most} bytes, expected room for {asked} within {wait_ms} ms: readers are slow"
+        "answers on their way take {sending} of {most} bytes, expected room for {asked} within {wait_ms} ms: readers \
+         are slow"
     )]
     Sending {
         /// Bytes on their way.

@@ -119,7 +119,7 @@ async fn answers_that_nobody_reads_hold_others_back() {
     let tables = vec![TableConfig::uniform("t", 5, u64::MAX)];
     let memory_max_bytes = 8 << 20;
     let shard =
-        Shard::open(ShardConfig { tables, item_max_bytes, memory_max_bytes, ..ShardConfig::default() })
+        Shard::open(ShardConfig { tables, memory_max_bytes, item_max_bytes, ..ShardConfig::default() })
             .unwrap();
     let mut large = batch(0, 1, SOON);
     large.items[0].payload = Bytes::from(vec![1; 1 << 20]);

@@ -14,8 +14,8 @@
 //! | 4 | CRC-32C of salt, offset of the record in its file, length and body |
 //! | n | body: [`super::Record`] |
 //!
-//! With salt and offset in its checksum a record that stands inside another one's payload, or somewhere else than it was
-//! written, is none.
+//! With salt and offset in its checksum a record that stands inside another one's payload, or somewhere else than it
+//! was written, is none.
 
 pub(super) const FORMAT: u32 = 1;
 const MAGIC: [u8; 8] = *b"ISWRPLAY";

@@ -110,7 +110,7 @@ impl RateLimiter {
 
     /// Whether one more insert is allowed.
     pub fn can_insert(&self, counts: &Counts) -> bool {
-        if counts.inserts + 1 <= self.min_size_to_sample.saturating_add(counts.deletes) {
+        if counts.inserts < self.min_size_to_sample.saturating_add(counts.deletes) {
             return true;
         }
         (counts.inserts + 1) as f64 * self.samples_per_insert - counts.samples as f64 <= self.max_diff

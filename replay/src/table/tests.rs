@@ -51,7 +51,7 @@ fn selector() -> impl Strategy<Value = Selector> {
 }
 
 proptest! {
-    /// A table is a map with bounds: nothing appears, nothing is lost that was not reported, sums are those of the items.
+    /// A table is a map with bounds: nothing appears, nothing is lost that was not reported, sums are those of items.
     #[test]
     fn a_table_is_a_bounded_map(
         (sampler, remover) in (selector(), selector()),

@@ -77,7 +77,10 @@ proptest! {
 
     /// The ratio holds within the margin, whatever is tried, and never are both sides held back.
     #[test]
-    fn a_ratio_is_kept(ratio in 0.1_f64..10.0, size in 1_u64..30, tries in prop::collection::vec(any::<bool>(), 1..500)) {
+    fn a_ratio_is_kept(
+        (ratio, size) in (0.1_f64..10.0, 1_u64..30),
+        tries in prop::collection::vec(any::<bool>(), 1..500),
+    ) {
         let margin = 2.0 * ratio.max(1.0);
         let limiter = RateLimiter::sample_to_insert_ratio(ratio, size, ErrorBuffer::Margin(margin)).unwrap();
         let mut counts = Counts::default();

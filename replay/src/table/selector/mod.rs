@@ -49,10 +49,10 @@ impl Selector {
         match self {
             Self::Uniform => Index::Uniform(Uniform::default()),
             Self::Prioritized { exponent } => Index::Prioritized(Prioritized::new(exponent)),
-            Self::Fifo => Index::Ordered(Ordered::new(Order::OldestFirst)),
-            Self::Lifo => Index::Ordered(Ordered::new(Order::NewestFirst)),
-            Self::MaxHeap => Index::Ordered(Ordered::new(Order::GreatestFirst)),
-            Self::MinHeap => Index::Ordered(Ordered::new(Order::LeastFirst)),
+            Self::Fifo => Index::Ordered(Ordered::new(Order::Oldest)),
+            Self::Lifo => Index::Ordered(Ordered::new(Order::Newest)),
+            Self::MaxHeap => Index::Ordered(Ordered::new(Order::Greatest)),
+            Self::MinHeap => Index::Ordered(Ordered::new(Order::Least)),
         }
     }
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+/// Which slot comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    OldestFirst,
-    NewestFirst,
-    GreatestFirst,
-    LeastFirst,
+    Oldest,
+    Newest,
+    Greatest,
+    Least,
 }
 
 /// Place of a slot: what its order ranks by, then a number that grows with each insertion or change.
@@ -29,9 +30,9 @@ impl Ordered {
 
     pub(super) fn insert(&mut self, slot: u32, priority: f64) {
         let rank = match self.order {
-            Order::OldestFirst | Order::NewestFirst => 0,
-            Order::LeastFirst => rank(priority),
-            Order::GreatestFirst => !rank(priority),
+            Order::Oldest | Order::Newest => 0,
+            Order::Least => rank(priority),
+            Order::Greatest => !rank(priority),
         };
         let place = (rank, self.stamps);
         self.stamps += 1;
@@ -43,7 +44,7 @@ impl Ordered {
     }
 
     pub(super) fn update(&mut self, slot: u32, priority: f64) {
-        if matches!(self.order, Order::GreatestFirst | Order::LeastFirst) {
+        if matches!(self.order, Order::Greatest | Order::Least) {
             self.remove(slot);
             self.insert(slot, priority);
         }
@@ -55,8 +56,8 @@ impl Ordered {
 
     pub(super) fn first(&self) -> Option<u32> {
         let end = match self.order {
-            Order::NewestFirst => self.sorted.last_key_value(),
-            Order::OldestFirst | Order::GreatestFirst | Order::LeastFirst => self.sorted.first_key_value(),
+            Order::Newest => self.sorted.last_key_value(),
+            Order::Oldest | Order::Greatest | Order::Least => self.sorted.first_key_value(),
         };
         end.map(|(_, slot)| *slot)
     }

@@ -35,7 +35,10 @@ impl Naive {
 proptest! {
     #[test]
     fn selectors_do_what_naive_ones_do(
-        steps in prop::collection::vec((0_u8..4, 0_u32..24, prop::sample::select(vec![0.0, 0.5, 1.0, 3.0, 7.25])), 1..200),
+        steps in prop::collection::vec(
+            (0_u8..4, 0_u32..24, prop::sample::select(vec![0.0, 0.5, 1.0, 3.0, 7.25])),
+            1..200,
+        ),
         seed in any::<u64>(),
     ) {
         let selectors = [
