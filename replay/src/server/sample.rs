@@ -29,9 +29,12 @@ impl Shard {
     /// Draws one item, and as many more, up to `count`, as may be drawn without waiting and make one part.
     ///
     /// # Errors
-    /// Nothing could be drawn within `wait`.
+    /// `count` is 0, or nothing could be drawn within `wait`.
     pub async fn sample(&self, table: &str, count: usize, wait: Duration) -> Result<Part, ShardError> {
         let handle = self.handle(table)?;
+        if count == 0 {
+            return Err(ShardError::Batch { field: "count", len: 0, most: u32::MAX as usize });
+        }
         let began = Instant::now();
         let part = self.sample_part(handle, count, began + wait, wait).await;
         handle.sample.latency.record(began.elapsed());
