@@ -19,13 +19,13 @@ const BAD_OPTIONS: u8 = 2;
 #[derive(Parser)]
 #[command(version, about)]
 struct Cli {
-    /// Options in TOML, with the names below ([[table]] for tables); the command line goes before it
+    /// Options in TOML, with the names below; the command line goes before it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// IP:PORT or unix:PATH; any number [default: 127.0.0.1:7800]
     #[arg(long, value_name = "ADDRESS")]
     listen: Vec<String>,
-    /// name=NAME,capacity=ITEMS[,kind=queue|stack][,sampler=SELECTOR][,...]; any number
+    /// name=NAME,capacity=ITEMS and more words of docs/replay.md, with commas between them; any number
     #[arg(long = "table", value_name = "WORDS")]
     tables: Vec<String>,
     /// All that items, requests and answers may take [default: 1GiB]
