@@ -1,0 +1,73 @@
+//! Why a client cannot do what it was asked.
+
+use tonic::Code;
+
+/// A failure of a call.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ClientError {
+    /// A shard has answered, and the same request would be answered the same way, or the client's time was over.
+    #[error("shard {shard}: {text}")]
+    Refused {
+        /// Address of the shard.
+        shard: String,
+        /// gRPC status code.
+        code: Code,
+        /// What the shard says.
+        text: String,
+    },
+    /// No shard has answered for as long as the client waits.
+    #[error("no shard has answered within {patience_ms} ms; the last failure was of {shard}: {text}")]
+    Unreachable {
+        /// How long it was tried.
+        patience_ms: u64,
+        /// Address of the shard that was tried last.
+        shard: String,
+        /// Why it failed.
+        text: String,
+    },
+    /// An address that is none.
+    #[error("shard is {address:?}, expected http://HOST:PORT or unix:PATH")]
+    Address {
+        /// As it was given.
+        address: String,
+    },
+    /// A client needs a shard.
+    #[error("shards is empty, expected at least one address")]
+    NoShard,
+    /// A field of an option.
+    #[error("{field} is {value}, expected {expected}")]
+    Option {
+        /// Name of the field.
+        field: &'static str,
+        /// What it was.
+        value: String,
+        /// What it may be.
+        expected: &'static str,
+    },
+    /// A shard has answered what it should not.
+    #[error("shard {shard} has answered {found}, expected {expected}")]
+    Answer {
+        /// Address of the shard.
+        shard: String,
+        /// What it said.
+        found: String,
+        /// What it should have said.
+        expected: String,
+    },
+    /// The runtime of the blocking client could not be started.
+    #[error("cannot start the client's runtime: {0}")]
+    Runtime(String),
+}
+
+impl ClientError {
+    pub(super) fn refused(shard: &str, status: &tonic::Status) -> Self {
+        Self::Refused { shard: shard.to_owned(), code: status.code(), text: status.message().to_owned() }
+    }
+}
+
+/// Whether the shard, not the request, has failed: another attempt may succeed.
+pub(super) fn is_failure_of_shard(status: &tonic::Status) -> bool {
+    // What tonic makes of a connection that breaks; a shard answers neither Unknown nor Cancelled, and Internal only of
+    // its disk.
+    matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Internal)
+}

@@ -1,0 +1,199 @@
+//! What actors and learners link: one client over all shards.
+//!
+//! An actor writes to the shard that is its own by rendezvous hashing and, while that one is down, to the next; a
+//! learner draws from all, from each as much as belongs to it. What fails is tried again after growing random pauses.
+//! The calls are asynchronous; [`blocking`] is for plain threads.
+
+mod affinity;
+pub mod blocking;
+mod config;
+mod error;
+mod flight;
+mod sample;
+mod shard;
+mod writer;
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use tonic::Status;
+
+pub use self::config::ClientConfig;
+pub use self::error::ClientError;
+pub use self::sample::Drawn;
+pub use self::writer::{Ticket, Writer};
+
+use self::shard::Shard;
+use crate::lock;
+use crate::proto::{
+    DeleteRequest, DescribeRequest, DescribeResponse, PriorityUpdate, ResetRequest, SnapshotRequest,
+    SnapshotResponse, UpdatePrioritiesRequest,
+};
+
+/// A client of all shards. Clones share their connections.
+#[derive(Clone)]
+pub struct ReplayClient {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    config: ClientConfig,
+    shards: Vec<Shard>,
+    rng: Mutex<ChaCha8Rng>,
+    retries: AtomicU64,
+    failovers: AtomicU64,
+    possible_duplicates: AtomicU64,
+}
+
+/// What a client had to do beyond one attempt for each call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClientStats {
+    /// Attempts after the first.
+    pub retries: u64,
+    /// Inserts that went to a shard that is not the actor's first.
+    pub failovers: u64,
+    /// Of those, inserts that may be at an earlier shard as well: it had received them, and did not answer.
+    pub possible_duplicates: u64,
+}
+
+/// An item of a shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ItemKey {
+    /// Place of the shard in [`ClientConfig::shards`].
+    pub shard: usize,
+    /// The shard's name for the item.
+    pub key: u64,
+}
+
+impl ReplayClient {
+    /// A client; connections are made when they are needed. Must be called in a tokio runtime.
+    ///
+    /// # Errors
+    /// Options out of their ranges.
+    pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
+        config.check()?;
+        let shards = config.shards.iter().map(|address| Shard::new(address)).collect::<Result<_, _>>()?;
+        let rng = Mutex::new(ChaCha8Rng::seed_from_u64(config.seed));
+        let counters = || AtomicU64::new(0);
+        let inner = Inner {
+            config,
+            shards,
+            rng,
+            retries: counters(),
+            failovers: counters(),
+            possible_duplicates: counters(),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// What it had to do beyond one attempt for each call.
+    pub fn stats(&self) -> ClientStats {
+        ClientStats {
+            retries: self.inner.retries.load(Relaxed),
+            failovers: self.inner.failovers.load(Relaxed),
+            possible_duplicates: self.inner.possible_duplicates.load(Relaxed),
+        }
+    }
+
+    /// Changes priorities; how many of the items were still there. Each shard is asked once: what a dead one had is
+    /// gone, or comes back with the priority that it had.
+    ///
+    /// # Errors
+    /// What the first shard that fails says; others may have done their part.
+    pub async fn update_priorities(
+        &self,
+        table: &str,
+        updates: &[(ItemKey, f64)],
+    ) -> Result<u64, ClientError> {
+        let mut updated = 0;
+        for (at, shard) in self.inner.shards.iter().enumerate() {
+            let own = updates.iter().filter(|(item, _)| item.shard == at);
+            let updates: Vec<_> =
+                own.map(|(item, priority)| PriorityUpdate { key: item.key, priority: *priority }).collect();
+            if !updates.is_empty() {
+                let request = UpdatePrioritiesRequest { table: table.to_owned(), updates };
+                updated += self.inner.heard(shard, shard.stub().update_priorities(request).await)?.updated;
+            }
+        }
+        Ok(updated)
+    }
+
+    /// Removes items; how many were still there.
+    ///
+    /// # Errors
+    /// As those of [`Self::update_priorities`].
+    pub async fn delete(&self, table: &str, items: &[ItemKey]) -> Result<u64, ClientError> {
+        let mut deleted = 0;
+        for (at, shard) in self.inner.shards.iter().enumerate() {
+            let keys: Vec<u64> = items.iter().filter(|item| item.shard == at).map(|item| item.key).collect();
+            if !keys.is_empty() {
+                let request = DeleteRequest { table: table.to_owned(), keys };
+                deleted += self.inner.heard(shard, shard.stub().delete(request).await)?.deleted;
+            }
+        }
+        Ok(deleted)
+    }
+
+    /// What each shard says of itself.
+    pub async fn describe(&self) -> Vec<Result<DescribeResponse, ClientError>> {
+        let mut all = Vec::new();
+        for shard in &self.inner.shards {
+            all.push(self.inner.heard(shard, shard.stub().describe(DescribeRequest {}).await));
+        }
+        all
+    }
+
+    /// Lets each shard write a snapshot.
+    pub async fn snapshot(&self) -> Vec<Result<SnapshotResponse, ClientError>> {
+        let mut all = Vec::new();
+        for shard in &self.inner.shards {
+            all.push(self.inner.heard(shard, shard.stub().snapshot(SnapshotRequest {}).await));
+        }
+        all
+    }
+
+    /// Empties a table of all shards; how many items there were.
+    ///
+    /// # Errors
+    /// What the first shard that fails says; others may have done it.
+    pub async fn reset(&self, table: &str) -> Result<u64, ClientError> {
+        let mut deleted = 0;
+        for shard in &self.inner.shards {
+            let request = ResetRequest { table: table.to_owned() };
+            deleted += self.inner.heard(shard, shard.stub().reset(request).await)?.deleted;
+        }
+        Ok(deleted)
+    }
+}
+
+impl Inner {
+    /// Takes note of whether the shard lives.
+    fn heard<T>(&self, shard: &Shard, answer: Result<tonic::Response<T>, Status>) -> Result<T, ClientError> {
+        match answer {
+            Ok(answer) => {
+                shard.succeeded();
+                Ok(answer.into_inner())
+            }
+            Err(status) => {
+                if error::is_failure_of_shard(&status) {
+                    shard.failed(|failures| self.backoff(failures));
+                }
+                Err(ClientError::refused(&shard.address, &status))
+            }
+        }
+    }
+
+    /// A pause after so many failures: exponential, of which a random half to whole.
+    fn backoff(&self, failures: u32) -> Duration {
+        let longest =
+            self.config.backoff_min.saturating_mul(1 << failures.min(20)).min(self.config.backoff_max);
+        longest.mul_f64(lock(&self.rng).random_range(0.5..=1.0))
+    }
+
+    fn wait_ms(&self) -> u64 {
+        u64::try_from(self.config.wait.as_millis()).unwrap_or(u64::MAX)
+    }
+}

@@ -1,0 +1,247 @@
+//! Draws from all shards as from one table.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use rand::RngExt as _;
+use tokio::task::JoinSet;
+use tonic::{Code, Status};
+
+use super::error::{ClientError, is_failure_of_shard};
+use super::{Inner, ItemKey, ReplayClient};
+use crate::lock;
+use crate::proto::{DescribeRequest, Extent, Item, SampleRequest};
+
+/// How long one of several shards may hold a draw back before it is asked of what the shards then have.
+const ROUND: Duration = Duration::from_millis(100);
+
+/// An item that was drawn from all shards.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawn {
+    /// For changes of its priority.
+    pub key: ItemKey,
+    /// At this draw.
+    pub priority: f64,
+    /// This draw included.
+    pub times_sampled: u32,
+    /// Of the policy that made the item.
+    pub version: u64,
+    /// Who inserted it.
+    pub actor: u64,
+    /// As which of theirs.
+    pub seq: u64,
+    /// When, in milliseconds since 1970 by the shard's clock.
+    pub inserted_ms: u64,
+    /// What the actor handed in.
+    pub payload: Bytes,
+    /// Of this draw among the items of all shards, as far as their sizes were known.
+    pub probability: f64,
+    /// Items of all shards, as far as known.
+    pub table_size: u64,
+}
+
+/// What the shards have, by their places.
+struct Union {
+    extents: Vec<Option<Extent>>,
+    weights: Vec<f64>,
+    total: f64,
+    size: u64,
+}
+
+/// What one shard gave.
+struct Answer {
+    place: usize,
+    items: Vec<Item>,
+    failure: Option<Status>,
+}
+
+impl ReplayClient {
+    /// Draws `count` items, from each shard as many as belong to it: by the sums of priorities where the sampler goes
+    /// by them, else by sizes. Fewer, but at least one, if rate limiters hold the others back for
+    /// [`super::ClientConfig::wait`].
+    ///
+    /// # Errors
+    /// None could be drawn; see [`ClientError`].
+    pub async fn sample(&self, table: &str, count: usize) -> Result<Vec<Drawn>, ClientError> {
+        let began = Instant::now();
+        let mut drawn = Vec::with_capacity(count);
+        let mut failures = 0;
+        while drawn.len() < count {
+            let union = self.inner.union(table).await;
+            let wait = self.inner.config.wait.saturating_sub(began.elapsed());
+            let answers = if union.total > 0.0 {
+                let counts = self.inner.split(&union, count - drawn.len());
+                self.inner.ask(table, &counts, wait).await
+            } else {
+                self.inner.ask_one(table, wait).await
+            };
+            let before = drawn.len();
+            let mut last = None;
+            for Answer { place, items, failure } in answers {
+                drawn.extend(items.into_iter().map(|item| union.drawn(place, item)));
+                last = failure.map(|status| (place, status)).or(last);
+            }
+            let Some((place, status)) = last else { continue };
+            if let Some(error) = self.inner.give_up(place, &status, began.elapsed()) {
+                return if drawn.is_empty() { Err(error) } else { Ok(drawn) };
+            }
+            failures = if drawn.len() > before { 0 } else { failures + 1 };
+            tokio::time::sleep(self.inner.backoff(failures)).await;
+        }
+        Ok(drawn)
+    }
+}
+
+impl Inner {
+    /// What the shards have: as they said lately, or as they say when they are asked.
+    async fn union(self: &Arc<Self>, table: &str) -> Union {
+        let mut asking = JoinSet::new();
+        for (place, shard) in self.shards.iter().enumerate() {
+            if shard.extent(table, self.config.refresh).is_none() && !shard.is_down() {
+                let inner = Arc::clone(self);
+                asking.spawn(async move { inner.refresh(place).await });
+            }
+        }
+        while asking.join_next().await.is_some() {}
+        let known =
+            self.shards.iter().map(|shard| shard.extent(table, Duration::MAX).filter(|_| !shard.is_down()));
+        Union::new(known.collect())
+    }
+
+    async fn refresh(&self, place: usize) {
+        let shard = &self.shards[place];
+        let Ok(answer) = self.heard(shard, shard.stub().describe(DescribeRequest {}).await) else { return };
+        answer.tables.into_iter().for_each(|table| shard.learn(&table.name, table.extent));
+    }
+
+    /// So many draws of shards with chances in proportion to their weights.
+    fn split(&self, union: &Union, count: usize) -> Vec<usize> {
+        let mut counts = vec![0; self.shards.len()];
+        let last = union.weights.iter().rposition(|weight| *weight > 0.0).unwrap_or(0);
+        let mut rng = lock(&self.rng);
+        for _ in 0..count {
+            let mut point = rng.random_range(0.0..union.total);
+            let place = union.weights.iter().position(|weight| {
+                point -= weight;
+                point < 0.0
+            });
+            // Rounding may leave a little.
+            counts[place.unwrap_or(last)] += 1;
+        }
+        counts
+    }
+
+    async fn ask(self: &Arc<Self>, table: &str, counts: &[usize], wait: Duration) -> Vec<Answer> {
+        let asked = counts.iter().filter(|count| **count > 0).count();
+        let wait = if self.shards.len() > 1 { wait.min(ROUND) } else { wait };
+        let mut asking = JoinSet::new();
+        let mut answers = Vec::with_capacity(asked);
+        for (place, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let (inner, table, count) = (Arc::clone(self), table.to_owned(), *count);
+            asking.spawn(async move { inner.ask_shard(place, &table, count, wait).await });
+        }
+        while let Some(answer) = asking.join_next().await {
+            answers.extend(answer.ok());
+        }
+        answers
+    }
+
+    /// Where nothing is known to be: any shard that is up says what it waits for.
+    async fn ask_one(self: &Arc<Self>, table: &str, wait: Duration) -> Vec<Answer> {
+        let up: Vec<usize> = (0..self.shards.len()).filter(|place| !self.shards[*place].is_down()).collect();
+        let place = match up.len() {
+            0 => lock(&self.rng).random_range(0..self.shards.len()),
+            some => up[lock(&self.rng).random_range(0..some)],
+        };
+        let mut counts = vec![0; self.shards.len()];
+        counts[place] = 1;
+        self.ask(table, &counts, wait).await
+    }
+
+    async fn ask_shard(&self, place: usize, table: &str, count: usize, wait: Duration) -> Answer {
+        let shard = &self.shards[place];
+        let mut answer = Answer { place, items: Vec::with_capacity(count), failure: None };
+        let request = SampleRequest {
+            table: table.to_owned(),
+            count: count as u32,
+            wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+        };
+        answer.failure = self.collect(place, request, &mut answer.items).await.err();
+        match &answer.failure {
+            None => shard.succeeded(),
+            Some(status) if is_failure_of_shard(status) => shard.failed(|failures| self.backoff(failures)),
+            // Held back: what was known of it is not so.
+            Some(_) => self.refresh(place).await,
+        }
+        answer
+    }
+
+    async fn collect(
+        &self,
+        place: usize,
+        request: SampleRequest,
+        items: &mut Vec<Item>,
+    ) -> Result<(), Status> {
+        let shard = &self.shards[place];
+        let (table, count) = (request.table.clone(), request.count as usize);
+        let mut parts = shard.stub().sample(request).await?.into_inner();
+        while let Some(part) = parts.message().await? {
+            shard.learn(&table, part.extent);
+            items.extend(part.items);
+        }
+        if items.len() > count {
+            return Err(Status::data_loss(format!("{} items, expected at most {count}", items.len())));
+        }
+        Ok(())
+    }
+
+    /// The error, if another attempt would not help or there is no time for it.
+    fn give_up(&self, place: usize, status: &Status, spent: Duration) -> Option<ClientError> {
+        let shard = &self.shards[place].address;
+        if is_failure_of_shard(status) {
+            if spent < self.config.patience {
+                self.retries.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                return None;
+            }
+            let patience_ms = self.config.patience.as_millis() as u64;
+            let text = status.message().to_owned();
+            return Some(ClientError::Unreachable { patience_ms, shard: shard.clone(), text });
+        }
+        let is_held = matches!(status.code(), Code::DeadlineExceeded | Code::ResourceExhausted);
+        if is_held && spent < self.config.wait {
+            return None;
+        }
+        Some(ClientError::refused(shard, status))
+    }
+}
+
+impl Union {
+    fn new(extents: Vec<Option<Extent>>) -> Self {
+        let sum = |of: fn(&Extent) -> f64| extents.iter().flatten().map(of).sum::<f64>();
+        let by_mass = sum(|extent| extent.mass) > 0.0;
+        let weight = |extent: &Extent| if by_mass { extent.mass } else { extent.size as f64 };
+        let weights: Vec<f64> = extents.iter().map(|extent| extent.as_ref().map_or(0.0, weight)).collect();
+        let total = weights.iter().sum();
+        let size = extents.iter().flatten().map(|extent| extent.size).sum();
+        Self { extents, weights, total, size }
+    }
+
+    fn drawn(&self, place: usize, item: Item) -> Drawn {
+        // Its chance within the shard times that of the shard.
+        let share = if self.total > 0.0 { self.weights[place] / self.total } else { 1.0 };
+        let own = self.extents[place].as_ref().map_or(0, |extent| extent.size);
+        Drawn {
+            key: ItemKey { shard: place, key: item.key },
+            priority: item.priority,
+            times_sampled: item.times_sampled,
+            version: item.version,
+            actor: item.actor,
+            seq: item.seq,
+            inserted_ms: item.inserted_ms,
+            payload: item.payload,
+            probability: item.probability * share,
+            table_size: self.size.saturating_sub(own) + item.table_size,
+        }
+    }
+}

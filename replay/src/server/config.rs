@@ -1,0 +1,201 @@
+//! What a shard is made from.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::limits::{
+    BACKLOG_BYTES, ITEM_BYTES_MAX, ITEM_OVERHEAD_BYTES, REQUEST_SLACK_BYTES, SAMPLE_PART_BYTES, TABLES_MAX,
+};
+use crate::store::Durability;
+use crate::table::{ConfigError, TableConfig};
+
+/// Options of a shard.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShardConfig {
+    /// Tables. One whose `capacity_bytes` is `u64::MAX` gets an equal share of what the others leave.
+    pub tables: Vec<TableConfig>,
+    /// All that tables, requests and answers may take, in bytes.
+    pub memory_max_bytes: u64,
+    /// Longest payload, in bytes; at most 1 GiB.
+    pub item_max_bytes: u64,
+    /// Connections at a time.
+    pub connections_max: usize,
+    /// Where journal and snapshots are.
+    pub data_dir: Option<PathBuf>,
+    /// What acknowledged inserts survive.
+    pub durability: Durability,
+    /// Snapshots are written this often, besides those that keep the journal short.
+    pub snapshot_every: Option<Duration>,
+    /// Choices of the selectors follow from it.
+    pub seed: u64,
+}
+
+/// A shard that cannot be.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ShardConfigError {
+    /// One of its tables.
+    #[error(transparent)]
+    Table(#[from] ConfigError),
+    /// Two of its tables.
+    #[error("two tables are named {0:?}, expected different names")]
+    SameName(String),
+    /// A field.
+    #[error("{field} is {value}, expected {expected}")]
+    Field {
+        /// Name of the field.
+        field: &'static str,
+        /// What it was.
+        value: String,
+        /// What it may be.
+        expected: String,
+    },
+}
+
+/// How the memory of a shard is divided, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryPlan {
+    /// Requests that are being received.
+    pub receiving: u64,
+    /// Answers that are on their way.
+    pub sending: u64,
+    /// Journal records that are to be written.
+    pub backlog: u64,
+    /// Items.
+    pub tables: u64,
+}
+
+impl Default for ShardConfig {
+    fn default() -> Self {
+        Self {
+            tables: Vec::new(),
+            memory_max_bytes: 1 << 30,
+            item_max_bytes: 16 << 20,
+            connections_max: 4096,
+            data_dir: None,
+            durability: Durability::None,
+            snapshot_every: None,
+            seed: 0,
+        }
+    }
+}
+
+impl ShardConfig {
+    /// An eighth of the memory for requests and another one for answers, but enough for one item of the greatest
+    /// length; the rest for items.
+    pub fn memory_plan(&self) -> MemoryPlan {
+        let eighth = self.memory_max_bytes / 8;
+        let receiving = eighth.max(self.item_max_bytes + REQUEST_SLACK_BYTES);
+        let sending = eighth.max(self.item_max_bytes + SAMPLE_PART_BYTES);
+        let backlog =
+            if self.durability == Durability::None { 0 } else { BACKLOG_BYTES + self.item_max_bytes };
+        let tables = self.memory_max_bytes.saturating_sub(receiving + sending + backlog);
+        MemoryPlan { receiving, sending, backlog, tables }
+    }
+
+    /// Checks all fields, and shares out what tables leave open.
+    ///
+    /// # Errors
+    /// Names the first field that is out of its range.
+    pub fn resolve(mut self) -> Result<Self, ShardConfigError> {
+        let refuse =
+            |field, value: String, expected: String| Err(ShardConfigError::Field { field, value, expected });
+        if !(1..=TABLES_MAX).contains(&self.tables.len()) {
+            return refuse("tables", self.tables.len().to_string(), format!("1 to {TABLES_MAX} tables"));
+        }
+        if !(1..=ITEM_BYTES_MAX).contains(&self.item_max_bytes) {
+            return refuse(
+                "item_max",
+                self.item_max_bytes.to_string(),
+                format!("1 to {ITEM_BYTES_MAX} bytes"),
+            );
+        }
+        if self.connections_max == 0 {
+            return refuse("connections_max", "0".to_owned(), "at least 1".to_owned());
+        }
+        if self.durability != Durability::None && self.data_dir.is_none() {
+            return refuse(
+                "durability",
+                self.durability.name().to_owned(),
+                "none without a data directory".to_owned(),
+            );
+        }
+        if self.snapshot_every.is_some_and(|every| every.is_zero() || self.data_dir.is_none()) {
+            return refuse(
+                "snapshot_every",
+                format!("{:?}", self.snapshot_every),
+                "more than 0, with a data directory".to_owned(),
+            );
+        }
+        self.share_memory()?;
+        for (at, table) in self.tables.iter().enumerate() {
+            table.check()?;
+            if self.tables[..at].iter().any(|other| other.name == table.name) {
+                return Err(ShardConfigError::SameName(table.name.clone()));
+            }
+        }
+        Ok(self)
+    }
+
+    fn share_memory(&mut self) -> Result<(), ShardConfigError> {
+        let plan = self.memory_plan();
+        let given = self.tables.iter().map(|table| table.capacity_bytes).filter(|bytes| *bytes != u64::MAX);
+        let given = given.fold(0, u64::saturating_add);
+        let open = self.tables.iter().filter(|table| table.capacity_bytes == u64::MAX).count() as u64;
+        let share = plan.tables.saturating_sub(given).checked_div(open).unwrap_or(u64::MAX);
+        let least = self.item_max_bytes + ITEM_OVERHEAD_BYTES;
+        if given > plan.tables || share < least {
+            let expected = format!(
+                "{} bytes for requests, {} for answers, {} for the journal, and for tables {given} and room for an \
+                 item of {least} in each of {open} others",
+                plan.receiving, plan.sending, plan.backlog
+            );
+            let value = self.memory_max_bytes.to_string();
+            return Err(ShardConfigError::Field { field: "memory_max", value, expected });
+        }
+        for table in &mut self.tables {
+            if table.capacity_bytes == u64::MAX {
+                table.capacity_bytes = share;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(capacities: &[u64]) -> ShardConfig {
+        let table = |(at, bytes): (usize, &u64)| TableConfig::uniform(&format!("t{at}"), 10, *bytes);
+        ShardConfig { tables: capacities.iter().enumerate().map(table).collect(), ..ShardConfig::default() }
+    }
+
+    #[test]
+    fn memory_is_shared_out() {
+        let config = config(&[100 << 20, u64::MAX, u64::MAX]).resolve().unwrap();
+        let plan = config.memory_plan();
+        let tables: u64 = config.tables.iter().map(|table| table.capacity_bytes).sum();
+        assert!(tables <= plan.tables && tables > plan.tables - 2);
+        assert_eq!(plan.tables + plan.receiving + plan.sending + plan.backlog, 1 << 30);
+        assert_eq!(config.tables[1].capacity_bytes, config.tables[2].capacity_bytes);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_by_name() {
+        let error = config(&[1 << 30]).resolve().unwrap_err().to_string();
+        assert!(
+            error.starts_with("memory_max is 1073741824, expected 134217728 bytes for requests"),
+            "{error}"
+        );
+        let error = ShardConfig { memory_max_bytes: 1000, ..config(&[u64::MAX]) }.resolve().unwrap_err();
+        assert!(error.to_string().starts_with("memory_max is 1000, expected"), "{error}");
+        let error = config(&[]).resolve().unwrap_err().to_string();
+        assert_eq!(error, "tables is 0, expected 1 to 1024 tables");
+        let error =
+            ShardConfig { durability: Durability::Sync, ..config(&[1]) }.resolve().unwrap_err().to_string();
+        assert_eq!(error, "durability is sync, expected none without a data directory");
+        let mut twice = config(&[5, 5]);
+        twice.tables[1].name = "t0".to_owned();
+        assert_eq!(twice.resolve(), Err(ShardConfigError::SameName("t0".to_owned())));
+    }
+}

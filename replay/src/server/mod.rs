@@ -1,0 +1,27 @@
+//! One shard: tables behind a gRPC service.
+//!
+//! Who has to wait waits in turns and with a deadline of the client's; nothing is dropped to make room that the table's
+//! remover would not pick. Memory is divided at the start ([`ShardConfig::memory_plan`]): requests take their share
+//! before they are received, answers before they are drawn.
+
+mod admission;
+mod change;
+mod config;
+mod describe;
+mod error;
+mod histogram;
+mod insert;
+mod sample;
+mod serve;
+mod service;
+mod shard;
+
+pub use self::config::{MemoryPlan, ShardConfig, ShardConfigError};
+pub use self::error::ShardError;
+pub use self::insert::{Batch, Inserted};
+pub use self::sample::Part;
+pub use self::serve::{Address, Listener, serve};
+pub use self::shard::{Shard, StartError};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,257 @@
+//! Tables that many clients use at once, with their journal.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use tokio::sync::{Notify, Semaphore, watch};
+use tokio::time::timeout;
+
+use super::config::{MemoryPlan, ShardConfig, ShardConfigError};
+use super::error::ShardError;
+use super::histogram::Histogram;
+use crate::limits::WAIT_MS_MAX;
+use crate::lock;
+use crate::store::{Directory, Durability, Journal, Restored, Snapshot, StoreError, restore, write_snapshot};
+use crate::table::Table;
+
+/// A shard: what one process serves.
+pub struct Shard {
+    pub(super) config: ShardConfig,
+    pub(super) plan: MemoryPlan,
+    tables: BTreeMap<String, Arc<Handle>>,
+    pub(super) journal: Option<Journal>,
+    pub(super) store: Option<Store>,
+    pub(super) receiving: Arc<Semaphore>,
+    pub(super) sending: Arc<Semaphore>,
+    pub(super) next_key: AtomicU64,
+    pub(super) started: Instant,
+    stopping: watch::Sender<bool>,
+}
+
+/// The directory and what was done with it.
+pub(super) struct Store {
+    pub(super) directory: Arc<Directory>,
+    pub(super) restored: Restored,
+    pub(super) restore_time: Duration,
+    pub(super) snapshots: AtomicU64,
+    /// One at a time; the number of the next one where there is no journal to give it.
+    turn: tokio::sync::Mutex<u64>,
+    /// What had been appended when the last snapshot began.
+    covered: AtomicU64,
+}
+
+/// A table and who waits for it. Waiting is in turns: the first of each kind waits for the table, the others for it.
+pub(super) struct Handle {
+    pub(super) name: String,
+    pub(super) number: u16,
+    pub(super) table: Arc<Mutex<Table>>,
+    pub(super) insert: Side,
+    pub(super) sample: Side,
+    pub(super) duplicates: AtomicU64,
+    pub(super) refused: AtomicU64,
+}
+
+/// Inserts or samples.
+#[derive(Default)]
+pub(super) struct Side {
+    pub(super) turn: tokio::sync::Mutex<()>,
+    /// Something that the first one may wait for has happened.
+    pub(super) changed: Notify,
+    pub(super) waiting: AtomicU64,
+    pub(super) latency: Histogram,
+}
+
+/// A shard that cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Its options.
+    #[error(transparent)]
+    Config(#[from] ShardConfigError),
+    /// Its directory.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// How a wait ended.
+pub(super) enum Waited<T> {
+    Done(T),
+    TimedOut,
+    Stopping,
+}
+
+impl Shard {
+    /// Restores what the directory has. Blocks as long as that takes.
+    ///
+    /// # Errors
+    /// Options out of their ranges, or a directory that cannot be used.
+    pub fn open(config: ShardConfig) -> Result<Self, StartError> {
+        let config = config.resolve()?;
+        let mut tables = Vec::new();
+        for (at, table) in config.tables.iter().enumerate() {
+            tables.push(
+                Table::new(table.clone(), config.seed.wrapping_add(at as u64))
+                    .map_err(ShardConfigError::Table)?,
+            );
+        }
+        let began = Instant::now();
+        let directory = config.data_dir.as_deref().map(Directory::open).transpose()?.map(Arc::new);
+        let restored = match &directory {
+            Some(directory) => restore(directory, &mut tables.iter_mut().collect::<Vec<_>>())?,
+            None => Restored::default(),
+        };
+        let names = config.tables.iter().map(|table| table.name.clone()).collect();
+        let journal = match &directory {
+            Some(directory) if config.durability != Durability::None => {
+                Some(Journal::open(Arc::clone(directory), restored.next_number, config.durability, names)?)
+            }
+            _ => None,
+        };
+        let handles = tables.into_iter().enumerate().map(|(at, table)| {
+            let handle = Handle::new(at as u16, table);
+            (handle.name.clone(), Arc::new(handle))
+        });
+        let plan = config.memory_plan();
+        Ok(Self {
+            plan,
+            tables: handles.collect(),
+            journal,
+            store: directory.map(|directory| Store::new(directory, restored, began.elapsed())),
+            receiving: Arc::new(Semaphore::new(plan.receiving as usize)),
+            sending: Arc::new(Semaphore::new(plan.sending as usize)),
+            // A shard that remembers nothing must not use the keys of its earlier run again.
+            next_key: AtomicU64::new(nanoseconds().max(restored.next_key)),
+            started: Instant::now(),
+            stopping: watch::channel(false).0,
+            config,
+        })
+    }
+
+    pub(super) fn handle(&self, table: &str) -> Result<&Arc<Handle>, ShardError> {
+        self.tables.get(table).ok_or_else(|| ShardError::UnknownTable {
+            table: table.to_owned(),
+            known: self.tables.keys().cloned().collect(),
+        })
+    }
+
+    pub(super) fn handles(&self) -> impl Iterator<Item = &Arc<Handle>> {
+        self.tables.values()
+    }
+
+    /// Ends all waiting: what waits is answered that the shard is stopping.
+    pub fn stop(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    /// Waits for `future`, but not longer than `wait`, and not when the shard is stopping.
+    pub(super) async fn wait<T>(&self, wait: Duration, future: impl Future<Output = T>) -> Waited<T> {
+        let mut stopping = self.stopping.subscribe();
+        tokio::select! {
+            biased;
+            done = timeout(wait, future) => done.map_or(Waited::TimedOut, Waited::Done),
+            _ = stopping.wait_for(|stopping| *stopping) => Waited::Stopping,
+        }
+    }
+
+    /// Writes a snapshot of all tables, which replaces the journal so far.
+    ///
+    /// # Errors
+    /// There is no directory, or it cannot be written.
+    pub(super) async fn snapshot(&self) -> Result<Snapshot, ShardError> {
+        let store = self.store.as_ref().ok_or(ShardError::NoDirectory)?;
+        let mut turn = store.turn.lock().await;
+        let number = match &self.journal {
+            Some(journal) => {
+                store.covered.store(journal.appended(), Relaxed);
+                journal.rotate()
+            }
+            None => *turn,
+        };
+        *turn = number + 1;
+        let directory = Arc::clone(&store.directory);
+        let mut tables: Vec<_> =
+            self.tables.values().map(|handle| (handle.number, Arc::clone(&handle.table))).collect();
+        tables.sort_by_key(|(number, _)| *number);
+        let tables: Vec<_> = tables.into_iter().map(|(_, table)| table).collect();
+        let written = tokio::task::spawn_blocking(move || write_snapshot(&directory, number, &tables)).await;
+        let snapshot = written.map_err(|_| ShardError::Stopping)??;
+        store.snapshots.fetch_add(1, Relaxed);
+        Ok(snapshot)
+    }
+
+    /// Whether the journal since the last snapshot is longer than a snapshot would be, and than `least`.
+    pub(super) fn is_journal_long(&self, least: u64) -> bool {
+        let (Some(store), Some(journal)) = (&self.store, &self.journal) else { return false };
+        let mut since = journal.appended().saturating_sub(store.covered.load(Relaxed));
+        if store.snapshots.load(Relaxed) == 0 {
+            since += store.restored.journal_bytes;
+        }
+        since > least.max(self.table_bytes()) && journal.failure().is_none()
+    }
+
+    pub(super) fn table_bytes(&self) -> u64 {
+        self.tables.values().map(|handle| lock(&handle.table).bytes()).sum()
+    }
+
+    /// What was restored at the start: items, and bytes that were damaged.
+    pub fn restored(&self) -> (u64, u64) {
+        self.store.as_ref().map_or((0, 0), |store| (store.restored.items, store.restored.damaged_bytes))
+    }
+}
+
+impl Handle {
+    fn new(number: u16, table: Table) -> Self {
+        Self {
+            name: table.config().name.clone(),
+            number,
+            table: Arc::new(Mutex::new(table)),
+            insert: Side::default(),
+            sample: Side::default(),
+            duplicates: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Side {
+    /// Counts as waiting until the guard is dropped.
+    pub(super) fn enter(&self) -> impl Drop + use<'_> {
+        struct Left<'a>(&'a AtomicU64);
+        impl Drop for Left<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Relaxed);
+            }
+        }
+        self.waiting.fetch_add(1, Relaxed);
+        Left(&self.waiting)
+    }
+}
+
+impl Store {
+    fn new(directory: Arc<Directory>, restored: Restored, restore_time: Duration) -> Self {
+        Self {
+            directory,
+            restored,
+            restore_time,
+            snapshots: AtomicU64::new(0),
+            turn: tokio::sync::Mutex::new(restored.next_number),
+            covered: AtomicU64::new(0),
+        }
+    }
+}
+
+/// A client's deadline, from now on.
+pub(super) fn wait_time(wait_ms: u64) -> Duration {
+    Duration::from_millis(wait_ms.min(WAIT_MS_MAX))
+}
+
+pub(super) fn milliseconds() -> u64 {
+    nanoseconds() / 1_000_000
+}
+
+fn nanoseconds() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}

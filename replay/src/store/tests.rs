@@ -1,0 +1,284 @@
+use super::*;
+use bytes::Bytes;
+use proptest::prelude::*;
+use std::sync::{Arc, Mutex};
+
+use crate::table::{Counts, Item, Origin, Table, TableConfig, Window};
+
+fn item(key: u64) -> Item {
+    // Payloads that are copied behind their record, and some that are not.
+    let len = if key.is_multiple_of(4) { 5000 } else { 20 };
+    Item {
+        key,
+        priority: key as f64 / 3.0,
+        times_sampled: 2,
+        version: 7 * key,
+        origin: Origin { actor: key % 3, session: 9, seq: key / 3 },
+        inserted_ms: 1000 + key,
+        payload: Bytes::from(vec![key as u8; len]),
+    }
+}
+
+fn table() -> Table {
+    Table::new(TableConfig::uniform("t", 1000, 1 << 30), 1).unwrap()
+}
+
+fn item_record(key: u64) -> Record {
+    Record::Item {
+        table: 0,
+        counts: Counts { inserts: key, samples: 3, deletes: 0 },
+        item: Box::new(item(key)),
+    }
+}
+
+fn open(directory: &Arc<Directory>, number: u64) -> Journal {
+    Journal::open(Arc::clone(directory), number, Durability::Sync, vec!["t".to_owned()]).unwrap()
+}
+
+fn append_items(journal: &Journal, keys: std::ops::RangeInclusive<u64>) -> Vec<Lsn> {
+    let append = |key| journal.append(&item_record(key), Some(&Payload::new(item(key).payload)));
+    keys.map(append).collect()
+}
+
+fn restored(directory: &Directory) -> (Table, Restored) {
+    let mut table = table();
+    let restored = restore(directory, &mut [&mut table]).unwrap();
+    (table, restored)
+}
+
+fn keys(table: &Table) -> Vec<u64> {
+    let mut keys: Vec<u64> = table.part(0, usize::MAX, u64::MAX).0.iter().map(|item| item.key).collect();
+    keys.sort_unstable();
+    keys
+}
+
+/// A directory with one segment of ten items, and the bytes of the segment.
+fn small_journal() -> (tempfile::TempDir, Arc<Directory>, Vec<u8>) {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = Arc::new(Directory::open(folder.path()).unwrap());
+    append_items(&open(&directory, 0), 1..=10);
+    let bytes = std::fs::read(directory.journal(0)).unwrap();
+    (folder, directory, bytes)
+}
+
+/// Behind the beginning of a record by no more than a short one is long.
+fn is_near_a_frame(bytes: &[u8], at: usize) -> bool {
+    bytes[at.saturating_sub(130)..(at + 2).min(bytes.len())]
+        .windows(4)
+        .any(|window| window == format::RECORD_MAGIC)
+}
+
+#[test]
+fn what_was_appended_is_restored() {
+    let (_folder, directory, bytes) = small_journal();
+    let (table, restored) = restored(&directory);
+    assert_eq!(keys(&table), (1..=10).collect::<Vec<_>>());
+    (1..=10).for_each(|key| assert_eq!(table.get(key), Some(&item(key))));
+    assert_eq!((restored.items, restored.damaged_bytes, restored.next_number), (10, 0, 1));
+    assert_eq!((restored.journal_bytes, restored.next_key), (bytes.len() as u64, 11));
+    assert_eq!(table.counts(), Counts { inserts: 10, samples: 3, deletes: 0 });
+    assert_eq!(table.writers.has(Origin { actor: 1, session: 9, seq: 3 }), Ok(true));
+    assert_eq!(table.writers.has(Origin { actor: 1, session: 9, seq: 4 }), Ok(false));
+}
+
+#[test]
+fn changes_are_restored() {
+    let (_folder, directory, _) = small_journal();
+    let counts = Counts { inserts: 10, samples: 8, deletes: 2 };
+    {
+        let journal = open(&directory, 1);
+        journal.append(&Record::Sampled { table: 0, counts, times: vec![(1, 5), (2, 6)] }, None);
+        journal.append(&Record::Priorities { table: 0, counts, priorities: vec![(2, 0.5), (99, 1.0)] }, None);
+        journal.append(&Record::Removed { table: 0, counts, keys: vec![3, 9] }, None);
+    }
+    let (table, _) = restored(&directory);
+    assert_eq!(keys(&table), [1, 2, 4, 5, 6, 7, 8, 10]);
+    assert_eq!(table.counts(), counts);
+    let item = table.get(2).unwrap();
+    assert_eq!((item.times_sampled, item.priority), (6, 0.5));
+    {
+        let journal = open(&directory, 2);
+        journal.append(&Record::Reset { table: 0 }, None);
+        append_items(&journal, 20..=20);
+    }
+    assert_eq!(keys(&restored(&directory).0), [20]);
+}
+
+#[test]
+fn a_journal_that_ends_anywhere_gives_what_was_whole() {
+    let (_folder, directory, bytes) = small_journal();
+    let path = directory.journal(0);
+    let mut most = 0;
+    // Each byte of the frames and the short payloads, some of the long ones.
+    for len in (0..bytes.len()).filter(|len| is_near_a_frame(&bytes, *len) || len % 61 == 0) {
+        std::fs::write(&path, &bytes[..len]).unwrap();
+        let (table, first) = restored(&directory);
+        let found = keys(&table);
+        assert_eq!(found, (1..=found.len() as u64).collect::<Vec<_>>(), "cut at {len}");
+        assert!(found.len() >= most, "cut at {len}");
+        most = found.len();
+        found.iter().for_each(|key| assert_eq!(table.get(*key), Some(&item(*key))));
+        // The torn end is gone.
+        let (_, second) = restored(&directory);
+        assert_eq!(second.items, first.items);
+        assert!(second.damaged_bytes == 0 || len < format::HEADER_BYTES, "cut at {len}");
+    }
+    assert_eq!(most, 9);
+}
+
+#[test]
+fn a_damaged_byte_costs_one_record_and_is_reported() {
+    let (_folder, directory, bytes) = small_journal();
+    let path = directory.journal(0);
+    for at in (0..bytes.len()).filter(|at| is_near_a_frame(&bytes, *at) || at % 61 == 0) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1 << (at % 8);
+        std::fs::write(&path, &damaged).unwrap();
+        let (table, restored) = restored(&directory);
+        let found = keys(&table);
+        found.iter().for_each(|key| assert_eq!(table.get(*key), Some(&item(*key)), "flipped at {at}"));
+        let is_header = at < format::HEADER_BYTES;
+        let is_name = (format::HEADER_BYTES..format::HEADER_BYTES + format::FRAME_BYTES + 4).contains(&at);
+        if is_header {
+            assert_eq!((found.len(), restored.damaged_bytes), (10, 0), "one of two copies, flipped at {at}");
+        } else {
+            assert!(restored.damaged_bytes > 0, "flipped at {at}");
+            assert_eq!(found.len(), if is_name { 0 } else { 9 }, "flipped at {at}");
+        }
+    }
+}
+
+#[test]
+fn a_record_inside_a_payload_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = Arc::new(Directory::open(folder.path()).unwrap());
+    append_items(&open(&directory, 0), 1..=4);
+    let image = std::fs::read(directory.journal(0)).unwrap();
+    {
+        let journal = open(&directory, 1);
+        let mut evil = item(50);
+        evil.payload = Bytes::from(image);
+        let payload = Payload::new(evil.payload.clone());
+        journal.append(
+            &Record::Item { table: 0, counts: Counts::default(), item: Box::new(evil) },
+            Some(&payload),
+        );
+    }
+    std::fs::remove_file(directory.journal(0)).unwrap();
+    let path = directory.journal(1);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    assert_eq!(keys(&restored(&directory).0), [] as [u64; 0]);
+}
+
+#[test]
+fn a_snapshot_replaces_the_journal_before_it() {
+    let (_folder, directory, _) = small_journal();
+    let (table, first) = restored(&directory);
+    let table = Arc::new(Mutex::new(table));
+    let journal = open(&directory, first.next_number);
+    append_items(&journal, 11..=12);
+    (11..=12).for_each(|key| assert_eq!(table.lock().unwrap().insert(item(key)), []));
+    let number = journal.rotate();
+    // After the rotation and before the snapshot: in both.
+    append_items(&journal, 13..=13);
+    table.lock().unwrap().insert(item(13));
+    let snapshot = write_snapshot(&directory, number, std::slice::from_ref(&table)).unwrap();
+    assert_eq!(snapshot.items, 13);
+    append_items(&journal, 14..=14);
+    let counts = Counts { inserts: 14, samples: 3, deletes: 1 };
+    journal.append(&Record::Removed { table: 0, counts, keys: vec![5] }, None);
+    drop(journal);
+    assert_eq!(directory.numbers("snapshot").unwrap(), [number]);
+    assert_eq!(directory.numbers("journal").unwrap(), [number]);
+    let (again, restored) = restored(&directory);
+    assert_eq!(keys(&again), [1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
+    assert_eq!((again.counts(), restored.damaged_bytes), (counts, 0));
+    assert_eq!(again.writers.has(item(5).origin), Ok(true));
+}
+
+#[test]
+fn an_unfinished_snapshot_is_not_used() {
+    let (_folder, directory, _) = small_journal();
+    std::fs::write(directory.snapshot(1).with_extension("unfinished"), b"anything").unwrap();
+    assert_eq!(restored(&directory).0.len(), 10);
+}
+
+#[test]
+fn items_of_a_table_that_is_not_configured_are_not_lost_silently() {
+    let (_folder, directory, _) = small_journal();
+    let mut other = Table::new(TableConfig::uniform("other", 10, 1 << 20), 1).unwrap();
+    let error = restore(&directory, &mut [&mut other]).unwrap_err().to_string();
+    assert!(error.ends_with("has items of a table \"t\" that is not configured"), "{error}");
+}
+
+#[test]
+fn a_directory_has_one_owner() {
+    let folder = tempfile::tempdir().unwrap();
+    let _first = Directory::open(folder.path()).unwrap();
+    assert!(matches!(Directory::open(folder.path()), Err(StoreError::InUse { .. })));
+}
+
+#[test]
+fn a_smaller_table_keeps_what_its_remover_would() {
+    let (_folder, directory, _) = small_journal();
+    let mut table = Table::new(TableConfig::uniform("t", 4, 1 << 20), 1).unwrap();
+    restore(&directory, &mut [&mut table]).unwrap();
+    assert_eq!(keys(&table), [7, 8, 9, 10]);
+    assert_eq!(table.counts().size(), 4);
+}
+
+#[tokio::test]
+async fn what_cannot_be_written_is_not_durable() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = Arc::new(Directory::open(folder.path()).unwrap());
+    let journal = open(&directory, 0);
+    journal.durable(append_items(&journal, 1..=1)[0]).await.unwrap();
+    // The next segment exists already: it cannot be begun.
+    std::fs::write(directory.journal(1), b"").unwrap();
+    journal.rotate();
+    let failure = journal.durable(append_items(&journal, 2..=2)[0]).await.unwrap_err();
+    assert!(failure.to_string().contains("cannot begin"), "{failure}");
+    assert_eq!(journal.room().await, Err(failure));
+}
+
+fn records() -> impl Strategy<Value = Record> {
+    let counts = (any::<u64>(), any::<u64>(), any::<u64>()).prop_map(|(inserts, samples, deletes)| Counts {
+        inserts,
+        samples,
+        deletes,
+    });
+    let table = any::<u16>();
+    prop_oneof![
+        (table, "[a-z]{1,20}").prop_map(|(table, name)| Record::Table { table, name }),
+        (table, counts.clone(), 0_u64..1 << 40).prop_map(|(table, counts, key)| {
+            Record::Item { table, counts, item: Box::new(Item { payload: Bytes::new(), ..item(key) }) }
+        }),
+        (table, counts.clone(), prop::collection::vec(any::<u64>(), 0..9))
+            .prop_map(|(table, counts, keys)| Record::Removed { table, counts, keys }),
+        (table, counts.clone(), prop::collection::vec(any::<(u64, u32)>(), 0..9))
+            .prop_map(|(table, counts, times)| Record::Sampled { table, counts, times }),
+        (table, counts.clone(), prop::collection::vec((any::<u64>(), -1e9..1e9), 0..9))
+            .prop_map(|(table, counts, priorities)| Record::Priorities { table, counts, priorities }),
+        table.prop_map(|table| Record::Reset { table }),
+        (table, any::<u64>(), any::<[u64; 16]>()).prop_map(|(table, actor, inserted)| {
+            Record::Writer { table, actor, window: Box::new(Window { session: 3, newest: 77, inserted }) }
+        }),
+        (table, counts).prop_map(|(table, counts)| Record::Counts { table, counts }),
+        any::<u64>().prop_map(|items| Record::End { items }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn records_are_read_back(record in records()) {
+        prop_assert_eq!(Record::parse(&record.emit()), Some(record));
+    }
+
+    #[test]
+    fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = Record::parse(&bytes);
+    }
+}

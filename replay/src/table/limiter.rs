@@ -1,0 +1,149 @@
+//! How far sampling may run ahead of inserting, and the other way round. The rules and their names are Reverb's
+//! (Cassirer et al., "Reverb: a framework for experience replay", 2021, and its `rate_limiter.cc`).
+
+use serde::{Deserialize, Serialize};
+
+/// What a limiter allows.
+///
+/// With i inserts, s samples and d removals so far, and `difference` = i x `samples_per_insert` - s:
+/// - an insert is allowed while the table then has at most `min_size_to_sample` items (i + 1 - d), or the difference
+///   after it is at most `max_diff`;
+/// - a sample is allowed if the table has at least `min_size_to_sample` items and the difference after it is at least
+///   `min_diff`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RateLimiter {
+    /// Samples that each insert entitles to; above 0.
+    pub samples_per_insert: f64,
+    /// Items without which nothing is sampled; at least 1.
+    pub min_size_to_sample: u64,
+    /// Least difference.
+    pub min_diff: f64,
+    /// Greatest difference.
+    pub max_diff: f64,
+}
+
+/// The margin of [`RateLimiter::sample_to_insert_ratio`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ErrorBuffer {
+    /// So far below and above `samples_per_insert` x `min_size_to_sample`.
+    Margin(f64),
+    /// The least and the greatest difference themselves.
+    Range(f64, f64),
+}
+
+/// A limiter that would block for ever, or means nothing.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{field} of the rate limiter is {value}, expected {expected}")]
+pub struct LimiterError {
+    /// Name of the field.
+    pub field: &'static str,
+    /// What it was.
+    pub value: String,
+    /// What it may be.
+    pub expected: String,
+}
+
+impl RateLimiter {
+    /// Samples wait for `min_size_to_sample` items; nothing else waits.
+    pub fn min_size(min_size_to_sample: u64) -> Self {
+        Self { samples_per_insert: 1.0, min_size_to_sample, min_diff: -f64::MAX, max_diff: f64::MAX }
+    }
+
+    /// Each item is sampled `samples_per_insert` times on average, once there are `min_size_to_sample`.
+    ///
+    /// # Errors
+    /// A margin that could hold back inserts and samples at the same time.
+    pub fn sample_to_insert_ratio(
+        samples_per_insert: f64,
+        min_size_to_sample: u64,
+        error_buffer: ErrorBuffer,
+    ) -> Result<Self, LimiterError> {
+        let offset = samples_per_insert * min_size_to_sample as f64;
+        let (min_diff, max_diff) = match error_buffer {
+            ErrorBuffer::Margin(margin) => (offset - margin, offset + margin),
+            ErrorBuffer::Range(least, greatest) => (least, greatest),
+        };
+        let least_width = 2.0 * samples_per_insert.max(1.0);
+        if max_diff - min_diff < least_width {
+            let value = format!("{} wide", max_diff - min_diff);
+            let expected = format!("at least {least_width}, twice the larger of 1 and samples_per_insert");
+            return Err(LimiterError { field: "error_buffer", value, expected });
+        }
+        if min_diff > offset {
+            let value = format!("{min_diff} to {max_diff}");
+            let expected =
+                format!("no more than samples_per_insert x min_size_to_sample, {offset}, at its lower end");
+            return Err(LimiterError { field: "error_buffer", value, expected });
+        }
+        Self { samples_per_insert, min_size_to_sample, min_diff, max_diff }.checked()
+    }
+
+    /// Each item is sampled once, and `size` may wait for it. For a table with a sampler and remover in the order of
+    /// insertion, and `max_times_sampled` 1.
+    pub fn queue(size: u64) -> Self {
+        Self { samples_per_insert: 1.0, min_size_to_sample: 1, min_diff: 0.0, max_diff: size as f64 }
+    }
+
+    /// As [`Self::queue`], the newest first.
+    pub fn stack(size: u64) -> Self {
+        Self::queue(size)
+    }
+
+    /// # Errors
+    /// A field that is out of its range.
+    pub fn checked(self) -> Result<Self, LimiterError> {
+        let refuse = |field, value: String, expected: &str| {
+            Err(LimiterError { field, value, expected: expected.to_owned() })
+        };
+        if !(self.samples_per_insert > 0.0 && self.samples_per_insert.is_finite()) {
+            return refuse("samples_per_insert", self.samples_per_insert.to_string(), "a number above 0");
+        }
+        if self.min_size_to_sample < 1 {
+            return refuse("min_size_to_sample", self.min_size_to_sample.to_string(), "at least 1");
+        }
+        if self.min_diff.is_nan() || self.max_diff.is_nan() || self.min_diff > self.max_diff {
+            return refuse("min_diff", self.min_diff.to_string(), "at most max_diff");
+        }
+        Ok(self)
+    }
+
+    /// Whether one more insert is allowed.
+    pub fn can_insert(&self, counts: &Counts) -> bool {
+        if counts.inserts < self.min_size_to_sample.saturating_add(counts.deletes) {
+            return true;
+        }
+        (counts.inserts + 1) as f64 * self.samples_per_insert - counts.samples as f64 <= self.max_diff
+    }
+
+    /// Whether one more sample is allowed.
+    pub fn can_sample(&self, counts: &Counts) -> bool {
+        counts.size() >= self.min_size_to_sample && self.difference(counts) - 1.0 >= self.min_diff
+    }
+
+    /// Samples that inserts entitle to and that were not made.
+    pub fn difference(&self, counts: &Counts) -> f64 {
+        counts.inserts as f64 * self.samples_per_insert - counts.samples as f64
+    }
+}
+
+/// What a table has done since it was made or reset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Items that were inserted.
+    pub inserts: u64,
+    /// Items that were sampled, each as often as it was.
+    pub samples: u64,
+    /// Items that were removed for any reason.
+    pub deletes: u64,
+}
+
+impl Counts {
+    /// Items in the table.
+    pub fn size(&self) -> u64 {
+        self.inserts.saturating_sub(self.deletes)
+    }
+}
+
+#[cfg(test)]
+mod tests;

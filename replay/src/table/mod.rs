@@ -1,0 +1,294 @@
+//! A table of experience: which items there are, which comes next, and who has to wait.
+//!
+//! No I/O, no clock, no threads: the same calls with the same seed give the same items. The words are Reverb's
+//! (Cassirer et al., "Reverb: a framework for experience replay", 2021): a [`Sampler`] picks the item to draw, a
+//! [`Remover`] the one that gives way when the table is full, a [`RateLimiter`] holds back whoever is too far ahead.
+
+mod config;
+mod error;
+mod item;
+mod limiter;
+mod selector;
+mod writers;
+
+use std::collections::HashMap;
+
+use rand::SeedableRng as _;
+use rand_chacha::ChaCha8Rng;
+
+pub use self::config::{ConfigError, TableConfig, WhenFull};
+pub use self::error::{Held, Refusal};
+pub use self::item::{Item, NewItem, Origin, Sampled};
+pub use self::limiter::{Counts, ErrorBuffer, LimiterError, RateLimiter};
+pub use self::selector::{Remover, Sampler, Selector};
+pub(crate) use self::writers::{OriginError, Window, Writers};
+
+use self::selector::Index;
+use crate::limits::ITEM_OVERHEAD_BYTES;
+
+/// What a payload of that length takes from a table's bytes.
+pub fn cost_bytes(payload_len: usize) -> u64 {
+    payload_len as u64 + ITEM_OVERHEAD_BYTES
+}
+
+/// A table.
+#[derive(Clone, Debug)]
+pub struct Table {
+    config: TableConfig,
+    counts: Counts,
+    bytes: u64,
+    slots: Vec<Option<Item>>,
+    free: Vec<u32>,
+    by_key: HashMap<u64, u32>,
+    sampler: Index,
+    remover: Index,
+    rng: ChaCha8Rng,
+    pub(crate) writers: Writers,
+}
+
+impl Table {
+    /// An empty table, whose choices follow from `seed`.
+    ///
+    /// # Errors
+    /// Those of [`TableConfig::check`].
+    pub fn new(config: TableConfig, seed: u64) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            sampler: config.sampler.index(),
+            remover: config.remover.index(),
+            config,
+            counts: Counts::default(),
+            bytes: 0,
+            slots: Vec::new(),
+            free: Vec::new(),
+            by_key: HashMap::new(),
+            rng: ChaCha8Rng::seed_from_u64(seed),
+            writers: Writers::default(),
+        })
+    }
+
+    /// What it was made from.
+    pub fn config(&self) -> &TableConfig {
+        &self.config
+    }
+
+    /// Items.
+    pub fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.by_key.is_empty()
+    }
+
+    /// What the items take, payloads and overhead.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Inserts, samples, deletes.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Sum of the weights that the sampler draws by: priorities to the power of its exponent, or 1 for each item.
+    pub fn mass(&self) -> f64 {
+        self.sampler.mass(self.len())
+    }
+
+    /// The item of that key.
+    pub fn get(&self, key: u64) -> Option<&Item> {
+        self.slots[*self.by_key.get(&key)? as usize].as_ref()
+    }
+
+    /// Whether an item could ever be inserted.
+    ///
+    /// # Errors
+    /// A priority that the selectors cannot order, or a payload for which an empty table has no room.
+    pub fn check(&self, item: &NewItem) -> Result<(), Refusal> {
+        self.check_priority(item.priority)?;
+        if cost_bytes(item.payload.len()) > self.config.capacity_bytes {
+            let most = self.config.capacity_bytes.saturating_sub(ITEM_OVERHEAD_BYTES);
+            return Err(Refusal::PayloadTooLong { len: item.payload.len() as u64, most });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn check_priority(&self, priority: f64) -> Result<(), Refusal> {
+        for selector in [self.config.sampler, self.config.remover] {
+            let Selector::Prioritized { exponent } = selector else { continue };
+            if !(priority >= 0.0 && priority.powf(exponent) <= selector::WEIGHT_MAX) {
+                return Err(Refusal::PriorityOutOfRange { priority, selector });
+            }
+        }
+        if priority.is_finite() { Ok(()) } else { Err(Refusal::PriorityNotFinite { priority }) }
+    }
+
+    /// Whether an item with a payload of that length may be inserted now.
+    ///
+    /// # Errors
+    /// What it has to wait for.
+    pub fn can_insert(&self, payload_len: usize) -> Result<(), Held> {
+        if !self.config.limiter.can_insert(&self.counts) {
+            return Err(Held::Inserts { counts: self.counts, limiter: self.config.limiter });
+        }
+        let is_full = self.len() as u64 >= self.config.capacity_items
+            || self.bytes + cost_bytes(payload_len) > self.config.capacity_bytes;
+        if is_full && self.config.when_full == WhenFull::Wait {
+            return Err(Held::Full { items: self.len() as u64, bytes: self.bytes });
+        }
+        Ok(())
+    }
+
+    /// Inserts an item that [`Self::check`] and [`Self::can_insert`] allow; its key must be greater than all before it.
+    /// Gives the keys of the items that were removed for it, which may be its own: as in Reverb, the remover of a full
+    /// table picks among all items.
+    pub fn insert(&mut self, item: Item) -> Vec<u64> {
+        self.writers.mark(item.origin);
+        self.put(item);
+        self.counts.inserts += 1;
+        let removed = self.shrink();
+        self.counts.deletes += removed.len() as u64;
+        removed
+    }
+
+    /// Removes what is too much.
+    fn shrink(&mut self) -> Vec<u64> {
+        let mut removed = Vec::new();
+        while self.len() as u64 > self.config.capacity_items || self.bytes > self.config.capacity_bytes {
+            let Some((slot, _)) = self.remover.pick(&mut self.rng) else { break };
+            removed.extend(self.take(slot).map(|item| item.key));
+        }
+        removed
+    }
+
+    fn put(&mut self, item: Item) {
+        let slot = self.free.pop().unwrap_or(self.slots.len() as u32);
+        if slot as usize == self.slots.len() {
+            self.slots.push(None);
+        }
+        self.by_key.insert(item.key, slot);
+        self.bytes += cost_bytes(item.payload.len());
+        self.sampler.insert(slot, item.priority);
+        self.remover.insert(slot, item.priority);
+        self.slots[slot as usize] = Some(item);
+    }
+
+    fn take(&mut self, slot: u32) -> Option<Item> {
+        let item = self.slots[slot as usize].take()?;
+        self.by_key.remove(&item.key);
+        self.bytes -= cost_bytes(item.payload.len());
+        self.sampler.remove(slot);
+        self.remover.remove(slot);
+        self.free.push(slot);
+        Some(item)
+    }
+
+    /// Whether an item may be drawn now.
+    ///
+    /// # Errors
+    /// What the rate limiter waits for.
+    pub fn can_sample(&self) -> Result<(), Held> {
+        if self.config.limiter.can_sample(&self.counts) && !self.is_empty() {
+            return Ok(());
+        }
+        Err(Held::Samples { counts: self.counts, limiter: self.config.limiter })
+    }
+
+    /// Draws an item.
+    ///
+    /// # Errors
+    /// What the rate limiter waits for.
+    pub fn sample(&mut self) -> Result<Sampled, Held> {
+        self.can_sample()?;
+        let held = Held::Samples { counts: self.counts, limiter: self.config.limiter };
+        let table_size = self.len() as u64;
+        let (slot, probability) = self.sampler.pick(&mut self.rng).ok_or(held.clone())?;
+        let item = self.slots[slot as usize].as_mut().ok_or(held)?;
+        item.times_sampled = item.times_sampled.saturating_add(1);
+        let item = item.clone();
+        self.counts.samples += 1;
+        let most = self.config.max_times_sampled;
+        let is_removed = most > 0 && item.times_sampled >= most;
+        if is_removed {
+            self.take(slot);
+            self.counts.deletes += 1;
+        }
+        Ok(Sampled { item, probability, table_size, is_removed })
+    }
+
+    /// Changes the priority of an item; whether it is still there.
+    ///
+    /// # Errors
+    /// A priority that the selectors cannot order.
+    pub fn set_priority(&mut self, key: u64, priority: f64) -> Result<bool, Refusal> {
+        self.check_priority(priority)?;
+        let Some(slot) = self.by_key.get(&key).copied() else { return Ok(false) };
+        if let Some(item) = self.slots[slot as usize].as_mut() {
+            item.priority = priority;
+        }
+        self.sampler.update(slot, priority);
+        self.remover.update(slot, priority);
+        Ok(true)
+    }
+
+    /// Removes an item; whether it was there.
+    pub fn delete(&mut self, key: u64) -> bool {
+        let Some(slot) = self.by_key.get(&key).copied() else { return false };
+        self.take(slot);
+        self.counts.deletes += 1;
+        true
+    }
+
+    /// Removes all items and sets the rate limiter to zero; how many items there were. Which items of which actor were
+    /// inserted is still known: a request from before is not inserted into the empty table.
+    pub fn reset(&mut self) -> u64 {
+        let deleted = self.len() as u64;
+        (self.slots, self.free, self.bytes) = (Vec::new(), Vec::new(), 0);
+        self.by_key.clear();
+        self.sampler = self.config.sampler.index();
+        self.remover = self.config.remover.index();
+        self.counts = Counts::default();
+        deleted
+    }
+
+    /// Takes in what was saved: items in the order of their keys, and the counts that they ended with. Items for which
+    /// a smaller table than before has no room are removed as by inserts; how many.
+    pub(crate) fn restore(&mut self, items: impl Iterator<Item = Item>, counts: Counts) -> u64 {
+        self.reset();
+        let mut removed = 0;
+        for item in items {
+            self.put(item);
+            removed += self.shrink().len() as u64;
+        }
+        // What was damaged is missing: the size that the rate limiter reckons with is that of the table.
+        let inserts = counts.inserts.max(self.len() as u64);
+        self.counts = Counts { inserts, samples: counts.samples, deletes: inserts - self.len() as u64 };
+        removed
+    }
+
+    /// Items in the slots from `start` on, at most so many and about so many payload bytes, and where to go on.
+    pub(crate) fn part(&self, start: usize, items_max: usize, bytes_max: u64) -> (Vec<Item>, Option<usize>) {
+        let (mut items, mut bytes) = (Vec::new(), 0);
+        for (at, slot) in self.slots.iter().enumerate().skip(start) {
+            if items.len() >= items_max || bytes >= bytes_max {
+                return (items, Some(at));
+            }
+            if let Some(item) = slot {
+                bytes += item.payload.len() as u64;
+                items.push(item.clone());
+            }
+        }
+        (items, None)
+    }
+
+    /// When the oldest and the newest item were inserted, in milliseconds since 1970.
+    pub fn insertion_times_ms(&self) -> Option<(u64, u64)> {
+        let times = || self.slots.iter().flatten().map(|item| item.inserted_ms);
+        Some((times().min()?, times().max()?))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! Chances proportional to priorities.
+
+use rand::{Rng, RngExt};
+
+use super::sum_tree::SumTree;
+use super::uniform::Uniform;
+
+/// A weight of 1 as an integer: weights resolve 2^-40, and 2^28 of the greatest have a sum.
+const ONE: f64 = 1_099_511_627_776.0;
+/// The greatest priority to the power of the exponent.
+pub(crate) const WEIGHT_MAX: f64 = ONE;
+/// The greatest exponent.
+pub(crate) const EXPONENT_MAX: f64 = 16.0;
+
+/// Weights of slots, and all slots for the case that none has a weight.
+#[derive(Clone, Debug)]
+pub(in crate::table) struct Prioritized {
+    exponent: f64,
+    weights: SumTree,
+    members: Uniform,
+}
+
+impl Prioritized {
+    pub(super) fn new(exponent: f64) -> Self {
+        Self { exponent, weights: SumTree::new(), members: Uniform::default() }
+    }
+
+    pub(super) fn insert(&mut self, slot: u32, priority: f64) {
+        self.members.insert(slot);
+        self.update(slot, priority);
+    }
+
+    pub(super) fn update(&mut self, slot: u32, priority: f64) {
+        self.weights.set(slot, weight(priority, self.exponent));
+    }
+
+    pub(super) fn remove(&mut self, slot: u32) {
+        self.members.remove(slot);
+        self.weights.set(slot, 0);
+    }
+
+    pub(super) fn pick(&self, rng: &mut impl Rng) -> Option<(u32, f64)> {
+        let total = self.weights.total();
+        if total == 0 {
+            return self.members.pick(rng);
+        }
+        let slot = self.weights.find(rng.random_range(0..total));
+        Some((slot, self.weights.get(slot) as f64 / total as f64))
+    }
+
+    pub(super) fn mass(&self) -> f64 {
+        self.weights.total() as f64 / ONE
+    }
+}
+
+/// Priority 0 is weight 0, whatever the exponent, and every other one at least the least that there is.
+fn weight(priority: f64, exponent: f64) -> u128 {
+    if priority <= 0.0 {
+        return 0;
+    }
+    let weight = priority.powf(exponent).min(WEIGHT_MAX) * ONE;
+    (weight as u128).max(1)
+}

@@ -1,0 +1,38 @@
+//! Equal chances.
+
+use rand::{Rng, RngExt};
+
+/// Slots without gaps, and where each of them stands.
+#[derive(Clone, Debug, Default)]
+pub(in crate::table) struct Uniform {
+    members: Vec<u32>,
+    places: Vec<u32>,
+}
+
+impl Uniform {
+    pub(super) fn insert(&mut self, slot: u32) {
+        let at = slot as usize;
+        if self.places.len() <= at {
+            self.places.resize(at + 1, 0);
+        }
+        self.places[at] = self.members.len() as u32;
+        self.members.push(slot);
+    }
+
+    /// The last one takes the place.
+    pub(super) fn remove(&mut self, slot: u32) {
+        let place = self.places[slot as usize];
+        self.members.swap_remove(place as usize);
+        if let Some(moved) = self.members.get(place as usize) {
+            self.places[*moved as usize] = place;
+        }
+    }
+
+    pub(super) fn pick(&self, rng: &mut impl Rng) -> Option<(u32, f64)> {
+        if self.members.is_empty() {
+            return None;
+        }
+        let at = rng.random_range(0..self.members.len());
+        Some((self.members[at], 1.0 / self.members.len() as f64))
+    }
+}

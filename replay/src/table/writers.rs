@@ -1,0 +1,125 @@
+//! Which items of each actor were inserted, so that a request that is sent again inserts nothing twice. As in Kafka's
+//! idempotent producers, an actor counts its items, and a restarted one fences off what is left of its predecessor.
+
+use std::collections::HashMap;
+
+use super::item::Origin;
+use crate::limits::{SEQ_WINDOW, WRITERS_MAX};
+
+const WORDS: usize = (SEQ_WINDOW / 64) as usize;
+
+/// Why an item's number cannot be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OriginError {
+    /// A later session of the actor has inserted already.
+    Fenced { latest: u64 },
+    /// The number is so old that nobody knows whether it was inserted.
+    Forgotten { oldest: u64 },
+}
+
+/// The last numbers of one actor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    pub(crate) session: u64,
+    /// The greatest number so far.
+    pub(crate) newest: u64,
+    /// Bit `seq % SEQ_WINDOW` of the last `SEQ_WINDOW` numbers.
+    pub(crate) inserted: [u64; WORDS],
+}
+
+impl Window {
+    fn new(origin: Origin) -> Self {
+        Self { session: origin.session, newest: origin.seq, inserted: [0; WORDS] }
+    }
+
+    fn has(&self, seq: u64) -> bool {
+        self.inserted[word(seq)] & bit(seq) != 0
+    }
+
+    fn mark(&mut self, seq: u64) {
+        if seq > self.newest {
+            if seq - self.newest >= SEQ_WINDOW {
+                self.inserted = [0; WORDS];
+            } else {
+                (self.newest + 1..=seq).for_each(|passed| self.inserted[word(passed)] &= !bit(passed));
+            }
+            self.newest = seq;
+        }
+        self.inserted[word(seq)] |= bit(seq);
+    }
+
+    /// The least number that can be told from one that was never seen.
+    fn oldest(&self) -> u64 {
+        (self.newest + 1).saturating_sub(SEQ_WINDOW)
+    }
+}
+
+fn word(seq: u64) -> usize {
+    (seq % SEQ_WINDOW / 64) as usize
+}
+
+fn bit(seq: u64) -> u64 {
+    1 << (seq % 64)
+}
+
+/// The windows of all actors of a table.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Writers {
+    windows: HashMap<u64, (Window, u64)>,
+    /// Grows with each insert: what is least was silent for longest.
+    clock: u64,
+}
+
+impl Writers {
+    /// Whether the item was inserted already.
+    pub(crate) fn has(&self, origin: Origin) -> Result<bool, OriginError> {
+        let Some((window, _)) = self.windows.get(&origin.actor) else { return Ok(false) };
+        if origin.session < window.session {
+            return Err(OriginError::Fenced { latest: window.session });
+        }
+        if origin.session > window.session {
+            return Ok(false);
+        }
+        if origin.seq < window.oldest() {
+            return Err(OriginError::Forgotten { oldest: window.oldest() });
+        }
+        Ok(origin.seq <= window.newest && window.has(origin.seq))
+    }
+
+    /// Remembers that the item was inserted. What [`Self::has`] refuses is ignored.
+    pub(crate) fn mark(&mut self, origin: Origin) {
+        if self.windows.len() >= WRITERS_MAX && !self.windows.contains_key(&origin.actor) {
+            self.forget_some();
+        }
+        self.clock += 1;
+        let (window, used) = self.windows.entry(origin.actor).or_insert((Window::new(origin), 0));
+        *used = self.clock;
+        if origin.session > window.session {
+            *window = Window::new(origin);
+        }
+        if origin.session == window.session && origin.seq >= window.oldest() {
+            window.mark(origin.seq);
+        }
+    }
+
+    /// Takes in what a snapshot says of an actor.
+    pub(crate) fn restore(&mut self, actor: u64, window: Window) {
+        self.clock += 1;
+        self.windows.insert(actor, (window, self.clock));
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &Window)> {
+        self.windows.iter().map(|(actor, (window, _))| (*actor, window))
+    }
+
+    /// An eighth at a time, so that not every insert has to look for the oldest.
+    fn forget_some(&mut self) {
+        let mut used: Vec<u64> = self.windows.values().map(|(_, used)| *used).collect();
+        let (_, limit, _) = used.select_nth_unstable(WRITERS_MAX / 8);
+        let limit = *limit;
+        self.windows.retain(|_, (_, used)| *used > limit);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+//! Shards that are killed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+
+use iswitch_replay::client::{ClientConfig, ReplayClient};
+
+use crate::support::{ONCE, Process, client, config, drain, item, payload};
+
+/// Inserts of several actors until they are told to stop; which of each were acknowledged.
+fn actors(
+    client: &ReplayClient,
+    count: u64,
+    stop: &Arc<AtomicBool>,
+    acknowledged: &Arc<AtomicUsize>,
+) -> Vec<tokio::task::JoinHandle<(u64, Vec<u64>)>> {
+    let actor = |actor| {
+        let (writer, stop, total) = (client.writer("t", actor), Arc::clone(stop), Arc::clone(acknowledged));
+        tokio::spawn(async move {
+            let mut seqs = Vec::new();
+            for seq in 0.. {
+                if stop.load(SeqCst) {
+                    break;
+                }
+                if writer.insert(item(actor, seq)).await.is_ok() {
+                    seqs.push(seq);
+                    total.fetch_add(1, SeqCst);
+                }
+            }
+            (actor, seqs)
+        })
+    };
+    (0..count).map(actor).collect()
+}
+
+async fn reached(counter: &AtomicUsize, count: usize) {
+    while counter.load(SeqCst) < count {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Kills and starts a shard again and again while actors write to it. Whatever was acknowledged is there once, and
+/// whole.
+async fn kill_and_restart(durability: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("socket");
+    let data = folder.path().join("data");
+    let arguments = [
+        "--table",
+        ONCE,
+        "--data-dir",
+        data.to_str().unwrap(),
+        "--durability",
+        durability,
+        "--snapshot-every",
+        "1",
+    ];
+    let mut shard = Process::start(&socket, &arguments);
+    let client = client(std::slice::from_ref(&socket));
+    let (stop, acknowledged) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let actors = actors(&client, 6, &stop, &acknowledged);
+    for round in 1..=4 {
+        reached(&acknowledged, 150 * round).await;
+        shard.kill();
+        shard = Process::start(&socket, &arguments);
+        assert!(shard.ready["restored_items"].as_u64().unwrap() >= 150 * round as u64 - 6);
+    }
+    reached(&acknowledged, 750).await;
+    shard.kill();
+    stop.store(true, SeqCst);
+    let shard = Process::start(&socket, &arguments);
+    let mut expected = BTreeMap::new();
+    for actor in actors {
+        let (actor, seqs) = actor.await.unwrap();
+        expected.insert(actor, seqs);
+    }
+    let mut found: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for drawn in drain(&client).await {
+        assert_eq!(drawn.payload, payload(drawn.actor, drawn.seq));
+        found.entry(drawn.actor).or_default().push(drawn.seq);
+    }
+    for (actor, seqs) in expected {
+        let stored = &found[&actor];
+        let unique: BTreeSet<u64> = stored.iter().copied().collect();
+        assert_eq!(unique.len(), stored.len(), "actor {actor}: an item is there twice");
+        let missing: Vec<u64> = seqs.into_iter().filter(|seq| !unique.contains(seq)).collect();
+        assert!(missing.is_empty(), "actor {actor}: {missing:?} of the acknowledged items are missing");
+    }
+    shard.kill();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn acknowledged_items_survive_kill_with_write() {
+    kill_and_restart("write").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn acknowledged_items_survive_kill_with_sync() {
+    kill_and_restart("sync").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shard_that_is_terminated_says_what_it_had_and_has_it_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (socket, data) = (folder.path().join("socket"), folder.path().join("data"));
+    // Without a journal: the snapshot at the end is all there is.
+    let arguments = ["--table", ONCE, "--data-dir", data.to_str().unwrap(), "--durability", "none"];
+    let shard = Process::start(&socket, &arguments);
+    let client = client(std::slice::from_ref(&socket));
+    let writer = client.writer("t", 3);
+    for seq in 0..50 {
+        writer.insert(item(3, seq)).await.unwrap();
+    }
+    assert_eq!(client.sample("t", 10).await.unwrap().len(), 10);
+    let described = shard.terminate();
+    let table = &described["tables"][0];
+    assert_eq!(
+        (&table["inserts"], &table["samples"], &table["deletes"]),
+        (&50.into(), &10.into(), &10.into())
+    );
+    assert!(!socket.exists());
+    let again = Process::start(&socket, &arguments);
+    assert_eq!(again.ready["restored_items"], 40);
+    let seqs: Vec<u64> = drain(&client).await.into_iter().map(|drawn| drawn.seq).collect();
+    assert_eq!(seqs, (10..50).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn inserts_go_on_at_the_other_shards() {
+    let folder = tempfile::tempdir().unwrap();
+    let sockets: Vec<_> = (0..3).map(|shard| folder.path().join(format!("socket-{shard}"))).collect();
+    let mut shards: Vec<_> =
+        sockets.iter().map(|socket| Process::start(socket, &["--table", ONCE])).collect();
+    let config = ClientConfig { failover_after: Duration::from_millis(100), ..config(&sockets) };
+    let client = ReplayClient::new(config).unwrap();
+    let (stop, acknowledged) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let actors = actors(&client, 12, &stop, &acknowledged);
+    reached(&acknowledged, 120).await;
+    let sizes = |described: Vec<Result<iswitch_replay::proto::DescribeResponse, _>>| -> Vec<u64> {
+        let size = |shard: Result<
+            iswitch_replay::proto::DescribeResponse,
+            iswitch_replay::client::ClientError,
+        >| { shard.map_or(0, |shard| shard.tables[0].inserts) };
+        described.into_iter().map(size).collect()
+    };
+    let before = sizes(client.describe().await);
+    assert!(before.iter().all(|inserts| *inserts > 0), "{before:?}");
+    shards.remove(0).kill();
+    let at_kill = acknowledged.load(SeqCst);
+    reached(&acknowledged, at_kill + 240).await;
+    let after = sizes(client.describe().await);
+    assert!(after[1] > before[1] && after[2] > before[2], "{before:?} {after:?}");
+    // Its own actors, too.
+    while client.stats().failovers == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    // It comes back empty, and its own actors come back to it.
+    let _again = Process::start(&sockets[0], &["--table", ONCE]);
+    while sizes(client.describe().await)[0] == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    stop.store(true, SeqCst);
+    for actor in actors {
+        actor.await.unwrap();
+    }
+}

@@ -1,0 +1,102 @@
+//! Memory stays bounded, whatever clients do.
+
+use bytes::Bytes;
+use iswitch_replay::proto::replay_client::ReplayClient as Stub;
+use iswitch_replay::proto::{DescribeRequest, InsertRequest, NewItem, SampleRequest};
+use tonic::Code;
+use tonic::transport::Channel;
+
+use crate::support::{Process, address, stub};
+
+const MIB: u64 = 1 << 20;
+const MEMORY: u64 = 64 * MIB;
+/// The program itself, its threads, what the allocator keeps, and the windows of the connections.
+const BESIDE: u64 = 96 * MIB;
+
+async fn insert(stub: &Stub<Channel>, actor: u64, seq: u64) -> Result<Vec<u64>, tonic::Status> {
+    let item = NewItem { priority: 1.0, version: 0, payload: Bytes::from(vec![1; MIB as usize]) };
+    let request = InsertRequest {
+        table: "t".to_owned(),
+        actor,
+        session: 1,
+        first_seq: seq,
+        items: vec![item],
+        wait_ms: 300,
+    };
+    Ok(stub.clone().insert(request).await?.into_inner().keys)
+}
+
+async fn sample_one(stub: &Stub<Channel>) -> Result<Bytes, tonic::Status> {
+    let request = SampleRequest { table: "t".to_owned(), count: 1, wait_ms: 300 };
+    let mut parts = stub.clone().sample(request).await?.into_inner();
+    let part = parts.message().await?.ok_or_else(|| tonic::Status::unknown("an answer without a part"))?;
+    Ok(part.items[0].payload.clone())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fills_and_slow_readers_are_refused_by_name_and_memory_is_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("socket");
+    let arguments =
+        ["--table", "name=t,capacity=1000,when_full=wait", "--memory-max", "64MiB", "--item-max", "1MiB"];
+    let shard = Process::start(&socket, &arguments);
+    let first = stub(address(&socket));
+
+    // Many actors that write more than there is room for.
+    let mut writers = tokio::task::JoinSet::new();
+    for actor in 0..120 {
+        let stub = stub(address(&socket));
+        writers.spawn(async move {
+            let mut stored = 0;
+            for seq in 0..2 {
+                match insert(&stub, actor, seq).await {
+                    Ok(keys) => stored += keys.len() as u64,
+                    Err(status) => {
+                        let code = status.code();
+                        assert!(
+                            matches!(code, Code::ResourceExhausted | Code::DeadlineExceeded),
+                            "{status:?}"
+                        );
+                        assert!(status.message().contains("within 300 ms"), "{status:?}");
+                    }
+                }
+            }
+            stored
+        });
+    }
+    let stored: u64 = writers.join_all().await.into_iter().sum();
+    let described = first.clone().describe(DescribeRequest {}).await.unwrap().into_inner();
+    assert_eq!(described.tables[0].extent.unwrap().size, stored);
+    assert!(stored >= 40, "{stored} items of a MiB in a table of 48 MiB");
+    assert!(described.memory.unwrap().used_bytes <= MEMORY);
+    assert!(shard.resident_bytes() < MEMORY + BESIDE, "{} bytes", shard.resident_bytes());
+
+    // Readers that ask for gigabytes and read nothing.
+    let mut readers = Vec::new();
+    for _ in 0..60 {
+        let mut stub = stub(address(&socket));
+        let request = SampleRequest { table: "t".to_owned(), count: 100_000, wait_ms: 300 };
+        readers.push(stub.sample(request).await.unwrap().into_inner());
+    }
+    // Who waits behind others of them is told that; the first one why.
+    loop {
+        let status = sample_one(&first).await.unwrap_err();
+        assert!(matches!(status.code(), Code::ResourceExhausted | Code::DeadlineExceeded), "{status:?}");
+        if status.message().contains("readers are slow") {
+            break;
+        }
+    }
+    let described = first.clone().describe(DescribeRequest {}).await.unwrap().into_inner();
+    let memory = described.memory.unwrap();
+    assert!(memory.used_bytes <= MEMORY && memory.sending_bytes <= memory.sending_max_bytes, "{memory:?}");
+    assert!(shard.resident_bytes() < MEMORY + BESIDE, "{} bytes", shard.resident_bytes());
+
+    // When they are gone, others get what they ask for.
+    drop(readers);
+    let payload = loop {
+        if let Ok(payload) = sample_one(&first).await {
+            break payload;
+        }
+    };
+    assert_eq!(payload.len() as u64, MIB);
+}
