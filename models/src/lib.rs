@@ -48,6 +48,7 @@ pub mod learner {
     pub use crate::server::learner::{LearnerOptions, PublishFrom, serve};
 }
 
+pub use bytes::Bytes;
 pub use client::blocking::BlockingModelClient;
 pub use client::{
     ClientOptions, ClientStats, Endpoint, Model, ModelClient, ModelError, Pointer, Sink, Times, publish,

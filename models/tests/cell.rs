@@ -40,7 +40,8 @@ async fn two_hundred_readers_at_once_are_one_fetch() {
     for cell in [&first, &second] {
         let stats = cell.stats();
         assert_eq!((stats.fetches, stats.fetched_bytes), (1, bytes.len() as u64));
-        assert!(stats.pointer_requests < 5, "{stats:?}");
+        // Again whenever it is no longer fresh.
+        assert!(stats.pointer_requests < READERS as u64 / 2, "{stats:?}");
     }
 }
 
@@ -140,6 +141,7 @@ async fn a_stale_pointer_is_served_up_to_its_bound_and_then_refused_by_name() {
     store.publish(&name(), 2, model(2, 1000)).unwrap();
     support::until(async || ask(&at, latest, &[]).await.json()["version"] == 2).await;
     assert!(cell.stats().stale_pointers_served > 0);
+    assert_eq!(ask(&at, "GET /models/ppo/2", &[]).await.status, 200);
 
     drop(first);
     let mut served = 0;

@@ -158,7 +158,6 @@ mod tests {
 
     /// Writes to a reader that takes `read_len` bytes each second, in virtual time.
     async fn write(len: usize, read_len: usize) -> io::Result<()> {
-        tokio::time::pause();
         let (writer, mut reader) = duplex(1024);
         let pace = Arc::new(Pace::new(Patience { stall: STALL, bytes_per_s_min: 1000 }));
         let mut writer = Paced::new(writer, Arc::clone(&pace), Arc::default());
@@ -176,12 +175,12 @@ mod tests {
         outcome
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_reader_at_the_least_rate_is_served() {
         write(100_000, 1000).await.unwrap();
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn readers_that_trickle_or_stand_still_are_cut_off() {
         for read_len in [0, 1, 500] {
             let error = write(100_000, read_len).await.unwrap_err();
