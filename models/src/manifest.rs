@@ -34,6 +34,12 @@ impl Manifest {
         }
     }
 
+    /// Whether it is of the same bytes, whenever they were published.
+    pub fn is_of_same_bytes(&self, other: &Self) -> bool {
+        let bytes = |it: &Self| (it.len_bytes, it.sha256, it.crc32c);
+        bytes(self) == bytes(other)
+    }
+
     /// The object's strong ETag, with its quotes.
     pub fn etag(&self) -> String {
         self.sha256.etag()

@@ -199,10 +199,8 @@ async fn an_interrupted_download_goes_on_elsewhere() {
     let broken = listener.local_addr().unwrap().to_string().parse().unwrap();
     let (store, learner) = learner(LearnerOptions::default()).await;
     let bytes = model(1, 400_000);
-    let mut manifest = store.publish(&name(), 1, bytes.clone()).unwrap();
+    let manifest = store.publish(&name(), 1, bytes.clone()).unwrap();
     let mut actor = client(&[broken, endpoint(&learner)]);
-    // The head above says nothing of the time.
-    manifest.published_unix_ms = 0;
     let mut sink = Collected::default();
     let (read, ()) = tokio::join!(actor.fetch(&manifest, &mut sink), async {
         let mut upstream = hesitant(&listener, &bytes).await;

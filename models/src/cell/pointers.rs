@@ -169,7 +169,8 @@ impl Pointers {
 
     /// Has upstream tell of new versions at once, as long as somebody waits for them.
     fn watch(&self, pointer: &Arc<Pointer>) {
-        if !pointer.is_watched.swap(true, Ordering::AcqRel) {
+        if !pointer.is_watched.load(Ordering::Acquire) {
+            // One that comes too late finds it watched, and ends.
             tokio::spawn(self.asker().watch(Arc::clone(pointer)));
         }
     }
@@ -208,16 +209,23 @@ impl Asker {
         };
         // Each answer renews the pointer: the bound on its age must not pass meanwhile.
         let wait = WATCH_WAIT_MAX.min(self.options.model_age_max / 3);
-        while is_wanted() {
-            let after = pointer.state.borrow().manifest.as_ref().map(|manifest| manifest.version);
-            // What is not known yet, or has been too long ago, is asked for without waiting.
-            let is_known = pointer.state.borrow().within(self.options.pointer_fresh + wait).is_some();
-            let wanted = Wanted { after, wait: is_known.then_some(wait) };
-            if !self.ask(&pointer, wanted).await {
-                sleep(WATCH_PAUSE).await;
+        // Who came while this ended has seen it watched: looked at once more after that.
+        while is_wanted() && !pointer.is_watched.swap(true, Ordering::AcqRel) {
+            while is_wanted() {
+                self.ask_in_turn(&pointer, wait).await;
             }
+            pointer.is_watched.store(false, Ordering::Release);
         }
-        pointer.is_watched.store(false, Ordering::Release);
+    }
+
+    /// Asks once, and waits for a newer version if there is one that is known well enough.
+    async fn ask_in_turn(&self, pointer: &Pointer, wait: Duration) {
+        let after = pointer.state.borrow().manifest.as_ref().map(|manifest| manifest.version);
+        // What is not known yet, or has been too long ago, is asked for without waiting.
+        let is_known = pointer.state.borrow().within(self.options.pointer_fresh + wait).is_some();
+        if !self.ask(pointer, Wanted { after, wait: is_known.then_some(wait) }).await {
+            sleep(WATCH_PAUSE).await;
+        }
     }
 
     /// Asks, and notes what upstream says. Whether it says anything of use.

@@ -180,7 +180,7 @@ async fn begin_at(
         content_length(&answer.headers).ok_or_else(|| bad("an object without a length".to_owned()))?;
     let found = object::manifest(&answer.headers, len_bytes)
         .map_err(|field| bad(format!("an object without {field}, or with one that means nothing")))?;
-    if found.version != version || wanted.is_some_and(|wanted| *wanted != found) {
+    if found.version != version || wanted.is_some_and(|wanted| !wanted.is_of_same_bytes(&found)) {
         return Err(bad(format!("{found:?} instead of version {version}, {wanted:?}")));
     }
     Ok((answer, found))
