@@ -99,6 +99,7 @@ async fn the_pointer_is_small_and_fresh() {
         assert_eq!(waited.headers["cache-control"], "no-store");
         let nothing = ask(at, "GET /models/ppo/latest?after=7&wait=1", &[]).await;
         assert_eq!((nothing.status, nothing.body.len()), (204, 0));
+        assert!(nothing.headers["x-model-held-ms"].parse::<u64>().unwrap() >= 1);
     }
 }
 

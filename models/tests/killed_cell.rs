@@ -25,6 +25,7 @@ impl Cell {
     fn start(listen: &str, upstream: &Endpoint) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_iswitch-models"));
         command.args(["cell", "--listen", listen, "--upstream", &upstream.to_string()]);
+        command.args(["--upstream-stall-ms", "120000"]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let lines: Vec<_> = lines.map(Result::unwrap).take_while(|line| line != "ready").collect();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use iswitch_models::learner::LearnerOptions;
 use iswitch_models::runtime::Background;
 use iswitch_models::{
-    BlockingModelClient, Bytes, ClientOptions, Endpoint, Listen, ModelName, ModelStore, StoreOptions,
+    BlockingModelClient, Bytes, ClientOptions, Endpoint, Listen, ModelName, ModelStore, StoreOptions, Times,
 };
 use iswitch_testbench::models::nginx::Nginx;
 use iswitch_testbench::models::{Contender, Load, Site, measure};
@@ -27,7 +27,9 @@ fn model(version: u64) -> Bytes {
 }
 
 fn client(endpoint: &Endpoint) -> BlockingModelClient {
-    BlockingModelClient::new(name(), std::slice::from_ref(endpoint), ClientOptions::default()).unwrap()
+    let options =
+        ClientOptions { times: Times { connect: PATIENCE, stall: PATIENCE }, ..ClientOptions::default() };
+    BlockingModelClient::new(name(), std::slice::from_ref(endpoint), options).unwrap()
 }
 
 /// A learner and an nginx, at Unix sockets.

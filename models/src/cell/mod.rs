@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::{Request, Response};
+use tokio::time::Instant;
 
 use crate::client::sources::Sources;
 use crate::client::{Endpoint, Times};
@@ -100,14 +101,16 @@ impl Handler for Cell {
                 object::answer(head.0, head.1, found.manifest(), content)
             }
             Route::Latest { name, query } => {
+                let came = Instant::now();
                 let Known { manifest, age } = match query.wait {
                     None => self.pointers.latest(&name).await?,
                     Some(wait) => self.pointers.newer(&name, query.after, wait).await?,
                 };
-                match manifest {
-                    Some(manifest) => pointer::answer(head, query, &manifest, age, self.freshness),
-                    None => Ok(pointer::nothing_newer(age, query, self.freshness)),
-                }
+                let answer = match manifest {
+                    Some(manifest) => pointer::answer(head, query, &manifest, age, self.freshness)?,
+                    None => pointer::nothing_newer(age, query, self.freshness),
+                };
+                Ok(pointer::held(answer, came.elapsed()))
             }
         }
     }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::ModelError;
 use super::sources::Sources;
-use crate::http::pointer::age;
+use crate::http::pointer::{age, held_for};
 use crate::manifest::millis;
 use crate::{Manifest, ModelName};
 
@@ -52,10 +52,12 @@ impl Sources {
             let after = wanted.after.map(|after| format!("after={after}&")).unwrap_or_default();
             path = format!("{path}?{after}wait={}", millis(wait));
         }
-        // Subtracted from before the question: the answer may have been long under way.
+        // Counted from before the question: the answer may have been long under way.
         let asked = Instant::now();
         let answer = self.ask(at, &path, &[], wanted.wait.unwrap_or_default()).await?;
-        let as_of = asked.checked_sub(age(&answer.headers)).unwrap_or(asked);
+        let told =
+            (asked + held_for(&answer.headers).min(wanted.wait.unwrap_or_default())).min(Instant::now());
+        let as_of = told.checked_sub(age(&answer.headers)).unwrap_or(asked);
         let status = answer.status;
         let text = self.read_small(answer).await?;
         if status == StatusCode::NO_CONTENT {

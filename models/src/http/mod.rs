@@ -18,3 +18,5 @@ pub(crate) const PUBLISHED_HEADER: &str = "x-model-published-unix-ms";
 pub(crate) const AGE_HEADER: &str = "x-model-age-ms";
 /// When the pointer was certainly the latest, in milliseconds since 1970: for caches that do not count the age.
 pub(crate) const AS_OF_HEADER: &str = "x-model-as-of-unix-ms";
+/// How long a request was held until there was something to say, in milliseconds.
+pub(crate) const HELD_HEADER: &str = "x-model-held-ms";

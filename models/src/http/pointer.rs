@@ -10,7 +10,7 @@ use super::body::Body;
 use super::conditional::{self, Verdict};
 use super::refusal::Refusal;
 use super::route::PointerQuery;
-use super::{AGE_HEADER, AS_OF_HEADER};
+use super::{AGE_HEADER, AS_OF_HEADER, HELD_HEADER};
 use crate::Manifest;
 use crate::manifest::{millis, unix_ms};
 
@@ -75,6 +75,18 @@ fn describe(headers: &mut HeaderMap, age: Duration, cache_control: HeaderValue) 
     headers.insert(AGE, HeaderValue::from(age.as_secs()));
     headers.insert(AGE_HEADER, HeaderValue::from(millis(age)));
     headers.insert(AS_OF_HEADER, HeaderValue::from(unix_ms().saturating_sub(millis(age))));
+}
+
+/// Adds how long the request was held: so much later than asked for is what the answer says.
+pub(crate) fn held(mut response: Response<Body>, time: Duration) -> Response<Body> {
+    response.headers_mut().insert(HELD_HEADER, HeaderValue::from(millis(time)));
+    response
+}
+
+/// How long the request was held.
+pub(crate) fn held_for(headers: &HeaderMap) -> Duration {
+    let text = headers.get(HELD_HEADER).and_then(|value| value.to_str().ok());
+    Duration::from_millis(text.and_then(|text| text.parse().ok()).unwrap_or_default())
 }
 
 /// How old a pointer is, from what [`answer`] says of it: by the clocks of machines only if no cache has counted.

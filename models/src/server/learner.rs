@@ -110,10 +110,13 @@ impl Handler for Learner {
                 Found::Nothing => Err(Refusal::UnknownModel(name)),
             },
             Route::Latest { name, query } => {
+                let came = Instant::now();
                 let Some(found) = self.latest(&name, query).await? else {
-                    return Ok(pointer::nothing_newer(Duration::ZERO, query, self.freshness));
+                    let answer = pointer::nothing_newer(Duration::ZERO, query, self.freshness);
+                    return Ok(pointer::held(answer, came.elapsed()));
                 };
-                pointer::answer(head, query, &found, Duration::ZERO, self.freshness)
+                let answer = pointer::answer(head, query, &found, Duration::ZERO, self.freshness)?;
+                Ok(pointer::held(answer, came.elapsed()))
             }
         }
     }

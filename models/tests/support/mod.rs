@@ -9,13 +9,16 @@ use bytes::Bytes;
 use iswitch_models::cell::{self, CellOptions};
 use iswitch_models::learner::{self, LearnerOptions};
 use iswitch_models::{
-    ClientOptions, Endpoint, Listen, ModelClient, ModelName, ModelStore, Server, StoreOptions,
+    ClientOptions, Endpoint, Listen, ModelClient, ModelName, ModelStore, Server, StoreOptions, Times,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 /// Longer than anything takes on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Who is alive is waited for; what is dead refuses at once.
+const PATIENT: Times = Times { connect: PATIENCE, stall: PATIENCE };
 
 pub(crate) fn name() -> ModelName {
     "ppo".parse().unwrap()
@@ -41,11 +44,12 @@ pub(crate) async fn learner(options: LearnerOptions) -> (Arc<ModelStore>, Server
 }
 
 pub(crate) async fn cell(upstream: &[Endpoint], options: CellOptions) -> Server {
-    cell::serve(upstream, &any_port(), options).await.unwrap()
+    cell::serve(upstream, &any_port(), CellOptions { times: PATIENT, ..options }).await.unwrap()
 }
 
 pub(crate) fn client(endpoints: &[Endpoint]) -> ModelClient {
-    ModelClient::new(name(), endpoints, ClientOptions::default()).unwrap()
+    let options = ClientOptions { times: PATIENT, ..ClientOptions::default() };
+    ModelClient::new(name(), endpoints, options).unwrap()
 }
 
 /// An answer, read to the end of its body.
