@@ -175,6 +175,8 @@ fn promises_are_tested() {
 fn has_test(text: &str, name: &str) -> bool {
     let signature = format!("fn {name}(");
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
-    let found = lines.iter().position(|line| line.starts_with(&signature));
-    found.is_some_and(|at| at > 0 && lines[at - 1] == "#[test]")
+    let bare = |line: &str| line.strip_prefix("async ").unwrap_or(line).starts_with(&signature);
+    let found = lines.iter().position(|line| bare(line));
+    let is_mark = |line: &str| line == "#[test]" || line.starts_with("#[tokio::test");
+    found.is_some_and(|at| at > 0 && is_mark(lines[at - 1]))
 }

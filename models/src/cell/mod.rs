@@ -1,0 +1,141 @@
+//! A cell's cache: between the learner and the actors near it.
+//!
+//! However many actors ask for a version, it comes from upstream once, and goes on to all of them while it arrives. The
+//! pointer to the latest version is served at once and asked for again beside that, up to a bound on its age.
+
+mod objects;
+mod pointers;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::{Request, Response};
+use tokio::time::Instant;
+
+use crate::client::sources::Sources;
+use crate::client::{Endpoint, Times};
+use crate::counters::Counters;
+use crate::http::body::Body;
+use crate::http::object::{self, Content};
+use crate::http::pointer::{self, Freshness};
+use crate::http::refusal::Refusal;
+use crate::http::route::{Route, check_method};
+use crate::limits::{
+    CELL_CAPACITY_BYTES, MODEL_AGE_MAX, NAMES_MAX, OBJECT_LEN_MAX_BYTES, POINTER_FRESH, WATCH_IDLE,
+};
+use crate::server::{Handler, Listen, Origin, Server, ServerOptions, metrics};
+use objects::Objects;
+use pointers::{Known, Pointers};
+
+/// What a cell does.
+#[derive(Clone, Copy, Debug)]
+pub struct CellOptions {
+    /// Connections of actors.
+    pub server: ServerOptions,
+    /// How long upstream is waited for.
+    pub times: Times,
+    /// Bytes of models that are kept; the least recently read go first.
+    pub capacity_bytes: u64,
+    /// Bytes of the largest model that is taken from upstream.
+    pub object_len_max_bytes: u64,
+    /// A pointer is served without asking upstream for so long.
+    pub pointer_fresh: Duration,
+    /// A pointer is served while upstream is asked, or cannot be, for so long. Then it is an error.
+    pub model_age_max: Duration,
+    /// Models, each with a name of its own.
+    pub names_max: usize,
+    /// A model that nobody asks for is watched for so long.
+    pub watch_idle: Duration,
+}
+
+impl Default for CellOptions {
+    fn default() -> Self {
+        Self {
+            server: ServerOptions::default(),
+            times: Times::default(),
+            capacity_bytes: CELL_CAPACITY_BYTES,
+            object_len_max_bytes: OBJECT_LEN_MAX_BYTES,
+            pointer_fresh: POINTER_FRESH,
+            model_age_max: MODEL_AGE_MAX,
+            names_max: NAMES_MAX,
+            watch_idle: WATCH_IDLE,
+        }
+    }
+}
+
+/// Serves what upstream has: learners, other cells, or any HTTP cache before them, the preferred ones first.
+///
+/// # Errors
+/// If an address cannot be listened at, which the error names, or there is no upstream.
+pub async fn serve(upstream: &[Endpoint], listen: &[Listen], options: CellOptions) -> io::Result<Server> {
+    let sources = Arc::new(Sources::new(upstream, options.times).map_err(io::Error::other)?);
+    let counters = Arc::<Counters>::default();
+    let cell = Cell {
+        objects: Objects::new(Arc::clone(&sources), &options, Arc::clone(&counters)),
+        pointers: Pointers::new(sources, options, Arc::clone(&counters)),
+        freshness: Freshness { fresh: options.pointer_fresh, stale: options.model_age_max },
+        counters,
+    };
+    Server::start(Arc::new(cell), listen, options.server).await
+}
+
+struct Cell {
+    objects: Objects,
+    pointers: Pointers,
+    freshness: Freshness,
+    counters: Arc<Counters>,
+}
+
+impl Handler for Cell {
+    async fn answer(&self, request: Request<Incoming>, _: Origin) -> Result<Response<Body>, Refusal> {
+        check_method(request.method(), "GET, HEAD")?;
+        let head = (request.method(), request.headers());
+        match Route::parse(request.uri())? {
+            Route::Metrics => Ok(self.metrics()),
+            Route::Object { name, version } => {
+                let found = self.objects.get(&name, version).await?;
+                let content = Content::Arriving(Arc::clone(&found));
+                object::answer(head.0, head.1, found.manifest(), content)
+            }
+            Route::Latest { name, query } => {
+                let came = Instant::now();
+                let Known { manifest, age } = match query.wait {
+                    None => self.pointers.latest(&name).await?,
+                    Some(wait) => self.pointers.newer(&name, query.after, wait).await?,
+                };
+                let answer = match manifest {
+                    Some(manifest) => pointer::answer(head, query, &manifest, age, self.freshness)?,
+                    None => pointer::nothing_newer(age, query, self.freshness),
+                };
+                Ok(pointer::held(answer, came.elapsed()))
+            }
+        }
+    }
+
+    fn counters(&self) -> &Arc<Counters> {
+        &self.counters
+    }
+}
+
+impl Cell {
+    fn metrics(&self) -> Response<Body> {
+        self.counters.names.store(self.pointers.len() as u64, Ordering::Relaxed);
+        self.counters.kept_bytes.store(self.objects.kept_bytes(), Ordering::Relaxed);
+        metrics(&self.counters)
+    }
+}
+
+/// What upstream's word means for a reader.
+fn refusal_of(error: &crate::client::ModelError, name: &crate::ModelName) -> Refusal {
+    use crate::client::ModelError;
+    match error {
+        ModelError::NotFound { .. } => Refusal::UnknownModel(name.clone()),
+        ModelError::TooLarge { len_bytes, limit_bytes, .. } => {
+            Refusal::SourceTooLarge { len_bytes: *len_bytes, limit_bytes: *limit_bytes }
+        }
+        error => Refusal::SourceFailed(error.to_string()),
+    }
+}

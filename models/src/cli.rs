@@ -1,0 +1,272 @@
+//! Commands of `iswitch-models`, for other commands to embed.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::cell::CellOptions;
+use crate::learner::{LearnerOptions, PublishFrom};
+use crate::limits::{
+    CELL_CAPACITY_BYTES, CONNECTIONS_MAX, MODEL_AGE_MAX, OBJECT_LEN_MAX_BYTES, READER_BYTES_PER_S_MIN,
+    STALL_TIMEOUT, VERSIONS_KEPT, WAIT_MAX,
+};
+use crate::manifest::millis;
+use crate::nginx::NginxCell;
+use crate::{
+    BlockingModelClient, ClientOptions, Endpoint, Listen, ModelName, ModelStore, Patience, Server,
+    ServerOptions, StoreOptions, Times, cell, learner, publish,
+};
+
+/// What can be done with models.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serves models that other processes publish: a learner's end of its own
+    Serve(ServeArgs),
+    /// Caches the models of a learner for the actors near it
+    Cell(CellArgs),
+    /// Publishes a file as a version of a model
+    Publish(PublishArgs),
+    /// Reads the latest version of a model
+    Fetch(FetchArgs),
+    /// Prints the configuration with which nginx does what `cell` does
+    NginxConfig(NginxArgs),
+}
+
+impl Command {
+    /// Does it.
+    ///
+    /// # Errors
+    /// What to tell the user.
+    pub fn run(&self) -> anyhow::Result<()> {
+        match self {
+            Self::Serve(args) => args.run(),
+            Self::Cell(args) => args.run(),
+            Self::Publish(args) => args.run(),
+            Self::Fetch(args) => args.run(),
+            Self::NginxConfig(args) => args.run(),
+        }
+    }
+}
+
+/// What every server allows.
+#[derive(Clone, Debug, Args)]
+pub struct ServerArgs {
+    /// Where to listen: ADDRESS:PORT or unix:PATH; repeatable
+    #[arg(long, required = true)]
+    listen: Vec<Listen>,
+    /// Connections that are served at once
+    #[arg(long, default_value_t = CONNECTIONS_MAX, value_parser = clap::value_parser!(usize))]
+    connections_max: usize,
+    /// A reader that takes nothing for so many milliseconds is cut off
+    #[arg(long, default_value_t = millis(STALL_TIMEOUT), value_parser = clap::value_parser!(u64).range(1..))]
+    stall_ms: u64,
+    /// So is one that takes its answer more slowly than this
+    #[arg(long, default_value_t = READER_BYTES_PER_S_MIN, value_parser = clap::value_parser!(u64).range(1..))]
+    reader_bytes_per_s_min: u64,
+}
+
+impl ServerArgs {
+    fn options(&self) -> ServerOptions {
+        let stall = Duration::from_millis(self.stall_ms);
+        let patience = Patience { stall, bytes_per_s_min: self.reader_bytes_per_s_min };
+        ServerOptions { connections_max: self.connections_max, patience, ..ServerOptions::default() }
+    }
+}
+
+/// Arguments of `serve`.
+#[derive(Clone, Debug, Args)]
+pub struct ServeArgs {
+    #[command(flatten)]
+    server: ServerArgs,
+    /// Who may publish: nobody, unix (who can open a Unix socket of the server) or everywhere
+    #[arg(long, default_value = "unix")]
+    publish_from: PublishFrom,
+    /// Versions of each model that are kept
+    #[arg(long, default_value_t = VERSIONS_KEPT as u64, value_parser = clap::value_parser!(u64).range(2..))]
+    versions_kept: u64,
+    /// Bytes of the largest model
+    #[arg(long, default_value_t = OBJECT_LEN_MAX_BYTES, value_parser = clap::value_parser!(u64).range(1..))]
+    object_bytes_max: u64,
+}
+
+impl ServeArgs {
+    fn run(&self) -> anyhow::Result<()> {
+        let store = Arc::new(ModelStore::new(StoreOptions {
+            versions_kept: self.versions_kept as usize,
+            object_len_max_bytes: self.object_bytes_max,
+            ..StoreOptions::default()
+        }));
+        let (server, publish_from) = (self.server.options(), self.publish_from);
+        let options = LearnerOptions { server, publish_from, ..LearnerOptions::default() };
+        run_server(learner::serve(store, &self.server.listen, options))
+    }
+}
+
+/// Arguments of `cell`.
+#[derive(Clone, Debug, Args)]
+pub struct CellArgs {
+    #[command(flatten)]
+    server: ServerArgs,
+    /// A learner or another cell: HOST:PORT or unix:PATH; repeatable, the preferred one first
+    #[arg(long, required = true)]
+    upstream: Vec<Endpoint>,
+    /// Bytes of models that are kept
+    #[arg(long, default_value_t = CELL_CAPACITY_BYTES, value_parser = clap::value_parser!(u64).range(1..))]
+    capacity_bytes: u64,
+    /// Bytes of the largest model
+    #[arg(long, default_value_t = OBJECT_LEN_MAX_BYTES, value_parser = clap::value_parser!(u64).range(1..))]
+    object_bytes_max: u64,
+    /// While upstream cannot be reached, a version known as the latest so many milliseconds ago is served; then 504
+    #[arg(long, default_value_t = millis(MODEL_AGE_MAX), value_parser = clap::value_parser!(u64).range(1..))]
+    model_age_max_ms: u64,
+    /// Upstream may send nothing for so many milliseconds
+    #[arg(long, default_value_t = millis(Times::default().stall), value_parser = clap::value_parser!(u64).range(1..))]
+    upstream_stall_ms: u64,
+}
+
+impl CellArgs {
+    fn run(&self) -> anyhow::Result<()> {
+        let stall = Duration::from_millis(self.upstream_stall_ms);
+        let options = CellOptions {
+            server: self.server.options(),
+            times: Times { stall, ..Times::default() },
+            capacity_bytes: self.capacity_bytes,
+            object_len_max_bytes: self.object_bytes_max,
+            model_age_max: Duration::from_millis(self.model_age_max_ms),
+            ..CellOptions::default()
+        };
+        run_server(cell::serve(&self.upstream, &self.server.listen, options))
+    }
+}
+
+/// Arguments of `publish`.
+#[derive(Clone, Debug, Args)]
+pub struct PublishArgs {
+    /// The learner: HOST:PORT or unix:PATH
+    #[arg(long)]
+    learner: Endpoint,
+    /// The model
+    #[arg(long)]
+    name: ModelName,
+    /// Its version: greater than all before
+    #[arg(long)]
+    version: u64,
+    /// The model
+    file: PathBuf,
+}
+
+impl PublishArgs {
+    fn run(&self) -> anyhow::Result<()> {
+        let bytes = std::fs::read(&self.file).with_context(|| self.file.display().to_string())?;
+        let publishing = publish(&self.learner, &self.name, self.version, bytes.into(), Times::default());
+        let manifest = runtime()?.block_on(publishing)?;
+        println!("{}", serde_json::to_string(&manifest)?);
+        Ok(())
+    }
+}
+
+/// Arguments of `fetch`.
+#[derive(Clone, Debug, Args)]
+pub struct FetchArgs {
+    /// A cell or a learner: HOST:PORT or unix:PATH; repeatable, the preferred one first
+    #[arg(long, required = true)]
+    from: Vec<Endpoint>,
+    /// The model
+    #[arg(long)]
+    name: ModelName,
+    /// Writes each version to this file, by a rename
+    #[arg(long)]
+    output: Option<PathBuf>,
+    /// Goes on with each newer version until it is ended
+    #[arg(long)]
+    follow: bool,
+}
+
+impl FetchArgs {
+    fn run(&self) -> anyhow::Result<()> {
+        let mut client = BlockingModelClient::new(self.name.clone(), &self.from, ClientOptions::default())?;
+        loop {
+            match if self.follow { client.wait_newer(WAIT_MAX) } else { client.poll() } {
+                Ok(Some(model)) => {
+                    if let Some(output) = &self.output {
+                        let new = output.with_extension("new");
+                        let written = std::fs::write(&new, &model.bytes);
+                        written
+                            .and_then(|()| std::fs::rename(&new, output))
+                            .with_context(|| new.display().to_string())?;
+                    }
+                    let latency_ms = model.latency.as_secs_f64() * 1e3;
+                    let mut line = serde_json::to_value(&model.manifest)?;
+                    line["latency_ms"] = latency_ms.into();
+                    println!("{line}");
+                    std::io::stdout().flush()?;
+                }
+                Ok(None) => {}
+                Err(error) if self.follow => {
+                    eprintln!("iswitch-models: {error}");
+                    std::thread::sleep(crate::limits::RETRY_AFTER);
+                }
+                Err(error) => return Err(error.into()),
+            }
+            if !self.follow {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Arguments of `nginx-config`.
+#[derive(Clone, Debug, Args)]
+pub struct NginxArgs {
+    /// Where nginx is to listen: PORT, ADDRESS:PORT or unix:PATH
+    #[arg(long)]
+    listen: String,
+    /// A learner or another cell: HOST:PORT or unix:PATH; repeatable, the others are asked when the first fails
+    #[arg(long, required = true)]
+    upstream: Vec<Endpoint>,
+    /// The whole path of a directory for the cache
+    #[arg(long)]
+    directory: PathBuf,
+    /// Bytes of models on its disk
+    #[arg(long, default_value_t = CELL_CAPACITY_BYTES)]
+    capacity_bytes: u64,
+    /// Processes
+    #[arg(long, default_value_t = 2)]
+    workers: usize,
+}
+
+impl NginxArgs {
+    fn run(&self) -> anyhow::Result<()> {
+        let Self { listen, upstream, directory, capacity_bytes, workers } = self.clone();
+        print!("{}", NginxCell { listen, upstream, directory, capacity_bytes, workers }.render()?);
+        Ok(())
+    }
+}
+
+/// Serves until a signal says to stop, and prints where once it does.
+fn run_server(starting: impl Future<Output = std::io::Result<Server>>) -> anyhow::Result<()> {
+    runtime()?.block_on(async {
+        let mut ends = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?];
+        let server = starting.await?;
+        for listen in server.listens() {
+            println!("listening at {listen}");
+        }
+        println!("ready");
+        std::io::stdout().flush()?;
+        let [interrupt, terminate] = &mut ends;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        Ok(())
+    })
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
+}

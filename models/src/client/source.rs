@@ -1,0 +1,219 @@
+//! Where models come from: cells and the learner, in order of preference, each with its idle connections.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::{Instant, timeout};
+
+use super::ModelError;
+use crate::limits::{IDLE_CONNECTIONS_MAX, PENALTY, PENALTY_MAX};
+
+/// A cell or a learner: `HOST:PORT` or `unix:PATH`, with `http://` before the first if you like.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Endpoint {
+    /// A name or an address, and a port.
+    Tcp(String),
+    /// A socket in the file system.
+    Unix(PathBuf),
+}
+
+impl FromStr for Endpoint {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bad = || format!("{text:?}: expected HOST:PORT, http://HOST:PORT or unix:PATH");
+        if let Some(path) = text.strip_prefix("unix:") {
+            return if path.is_empty() { Err(bad()) } else { Ok(Self::Unix(path.into())) };
+        }
+        let bare = text.strip_prefix("http://").unwrap_or(text);
+        let bare = bare.strip_suffix('/').unwrap_or(bare);
+        let is_good = |(host, port): (&str, &str)| {
+            let is_host = |c: char| c.is_ascii_alphanumeric() || ".-_:[]".contains(c);
+            !host.is_empty() && host.chars().all(is_host) && port.parse::<u16>().is_ok()
+        };
+        bare.rsplit_once(':').filter(|parts| is_good(*parts)).ok_or_else(bad)?;
+        Ok(Self::Tcp(bare.to_owned()))
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => f.write_str(address),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// A connection on which a request can be sent.
+pub(crate) type Connection = SendRequest<Full<Bytes>>;
+
+/// An endpoint and what is known of it.
+#[derive(Debug)]
+pub(crate) struct Source {
+    endpoint: Endpoint,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    idle: Vec<Connection>,
+    /// It is asked only if all others fail too.
+    avoided_until: Option<Instant>,
+    penalty: Duration,
+}
+
+impl Source {
+    pub(crate) fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint, state: Mutex::default() }
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.endpoint.to_string()
+    }
+
+    /// For the field Host.
+    pub(crate) fn host(&self) -> &str {
+        match &self.endpoint {
+            Endpoint::Tcp(address) => address,
+            Endpoint::Unix(_) => "localhost",
+        }
+    }
+
+    pub(crate) fn is_avoided(&self) -> bool {
+        self.lock().avoided_until.is_some_and(|end| Instant::now() < end)
+    }
+
+    /// It has not done what it should: the next requests go elsewhere.
+    pub(crate) fn punish(&self) {
+        let mut state = self.lock();
+        state.idle.clear();
+        state.penalty = (state.penalty * 2).clamp(PENALTY, PENALTY_MAX);
+        state.avoided_until = Some(Instant::now() + state.penalty);
+    }
+
+    /// It has answered as it should.
+    pub(crate) fn forgive(&self) {
+        let mut state = self.lock();
+        (state.penalty, state.avoided_until) = (Duration::ZERO, None);
+    }
+
+    /// Keeps a connection whose answer was read to its end.
+    pub(crate) fn keep(&self, connection: Connection) {
+        let mut state = self.lock();
+        if state.idle.len() < IDLE_CONNECTIONS_MAX && !connection.is_closed() {
+            state.idle.push(connection);
+        }
+    }
+
+    /// Sends a request, on an idle connection if there is one that still works.
+    ///
+    /// The request's path is complete; its other fields may be anything that may be sent twice.
+    pub(crate) async fn send(
+        &self,
+        request: Request<Full<Bytes>>,
+        connect_timeout: Duration,
+    ) -> Result<(hyper::Response<Incoming>, Connection), ModelError> {
+        loop {
+            // In a statement of its own: the lock is not held while we wait.
+            let idle = self.lock().idle.pop();
+            let Some(mut connection) = idle else { break };
+            if connection.ready().await.is_ok()
+                && let Ok(response) = connection.send_request(request.clone()).await
+            {
+                return Ok((response, connection));
+            }
+        }
+        let mut connection = self.connect(connect_timeout).await?;
+        let unreachable = |error: hyper::Error| self.unreachable(&error.to_string());
+        connection.ready().await.map_err(unreachable)?;
+        let response = connection.send_request(request).await.map_err(unreachable)?;
+        Ok((response, connection))
+    }
+
+    async fn connect(&self, connect_timeout: Duration) -> Result<Connection, ModelError> {
+        let connecting = async {
+            match &self.endpoint {
+                Endpoint::Tcp(address) => {
+                    let stream = TcpStream::connect(address).await?;
+                    stream.set_nodelay(true)?;
+                    shake_hands(stream).await
+                }
+                Endpoint::Unix(path) => shake_hands(UnixStream::connect(path).await?).await,
+            }
+        };
+        let connected = timeout(connect_timeout, connecting).await;
+        let connected =
+            connected.map_err(|_| self.unreachable(&format!("no connection in {connect_timeout:?}")))?;
+        connected.map_err(|error| self.unreachable(&error.to_string()))
+    }
+
+    fn unreachable(&self, reason: &str) -> ModelError {
+        ModelError::Unreachable { source_name: self.name(), reason: reason.to_owned() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn shake_hands<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
+) -> io::Result<Connection> {
+    let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection to a source ended");
+        }
+    });
+    Ok(sender)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints_are_read() {
+        for text in ["cell-1:7720", "10.0.0.1:80", "[::1]:80", "unix:/run/x"] {
+            assert_eq!(text.parse::<Endpoint>().unwrap().to_string(), text);
+        }
+        assert_eq!("http://a:1/".parse(), Ok(Endpoint::Tcp("a:1".to_owned())));
+        for bad in ["", "a", "a:", ":1", "a:65536", "unix:", "https://a:1", "a b:1", "http://a:1/models"] {
+            assert!(bad.parse::<Endpoint>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn penalties_grow_and_end() {
+        let source = Source::new(Endpoint::Tcp("a:1".to_owned()));
+        let mut total = Duration::ZERO;
+        for _ in 0..10 {
+            source.punish();
+            let begin = Instant::now();
+            while source.is_avoided() {
+                tokio::time::advance(Duration::from_millis(10)).await;
+            }
+            total += begin.elapsed();
+        }
+        // A quarter, a half, one, two and four seconds, then five each.
+        let expected = Duration::from_millis(7_750 + 5 * 5_000);
+        assert!(total >= expected && total < expected + Duration::from_millis(200), "{total:?}");
+        source.forgive();
+        source.punish();
+        tokio::time::advance(PENALTY).await;
+        assert!(!source.is_avoided());
+    }
+}

@@ -1,0 +1,111 @@
+//! What has happened, in numbers: for programs as [`Stats`], for Prometheus as text.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::Serialize;
+
+/// Numbers that threads count.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) requests: AtomicU64,
+    pub(crate) refusals: AtomicU64,
+    pub(crate) sent_bytes: AtomicU64,
+    pub(crate) connections: AtomicU64,
+    pub(crate) connections_refused: AtomicU64,
+    pub(crate) slow_readers_cut: AtomicU64,
+    pub(crate) fetches: AtomicU64,
+    pub(crate) fetched_bytes: AtomicU64,
+    pub(crate) fetches_failed: AtomicU64,
+    pub(crate) pointer_requests: AtomicU64,
+    pub(crate) pointer_failures: AtomicU64,
+    pub(crate) stale_pointers_served: AtomicU64,
+    pub(crate) names: AtomicU64,
+    pub(crate) kept_bytes: AtomicU64,
+}
+
+/// What a server has done since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Stats {
+    /// Requests that were answered.
+    pub requests: u64,
+    /// Those that were answered with an error.
+    pub refusals: u64,
+    /// Bytes that were written to connections.
+    pub sent_bytes: u64,
+    /// Connections that are open.
+    pub connections: u64,
+    /// Connections beyond the limit.
+    pub connections_refused: u64,
+    /// Readers that took their answer too slowly and were cut off.
+    pub slow_readers_cut: u64,
+    /// Objects that a cell has begun to fetch from upstream.
+    pub fetches: u64,
+    /// Bytes of objects that a cell has received.
+    pub fetched_bytes: u64,
+    /// Objects that a cell could not fetch to their end.
+    pub fetches_failed: u64,
+    /// Times that a cell has asked upstream for a pointer.
+    pub pointer_requests: u64,
+    /// Times that it got no answer.
+    pub pointer_failures: u64,
+    /// Pointers that were served while they were asked for again.
+    pub stale_pointers_served: u64,
+    /// Models that are known.
+    pub names: u64,
+    /// Bytes of models that are kept.
+    pub kept_bytes: u64,
+}
+
+impl Counters {
+    pub(crate) fn add(counter: &AtomicU64, count: u64) {
+        counter.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Stats {
+            requests: of(&self.requests),
+            refusals: of(&self.refusals),
+            sent_bytes: of(&self.sent_bytes),
+            connections: of(&self.connections),
+            connections_refused: of(&self.connections_refused),
+            slow_readers_cut: of(&self.slow_readers_cut),
+            fetches: of(&self.fetches),
+            fetched_bytes: of(&self.fetched_bytes),
+            fetches_failed: of(&self.fetches_failed),
+            pointer_requests: of(&self.pointer_requests),
+            pointer_failures: of(&self.pointer_failures),
+            stale_pointers_served: of(&self.stale_pointers_served),
+            names: of(&self.names),
+            kept_bytes: of(&self.kept_bytes),
+        }
+    }
+}
+
+impl Stats {
+    /// In the text format of Prometheus.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for (name, kind, value) in [
+            ("requests_total", "counter", self.requests),
+            ("refusals_total", "counter", self.refusals),
+            ("sent_bytes_total", "counter", self.sent_bytes),
+            ("connections", "gauge", self.connections),
+            ("connections_refused_total", "counter", self.connections_refused),
+            ("slow_readers_cut_total", "counter", self.slow_readers_cut),
+            ("fetches_total", "counter", self.fetches),
+            ("fetched_bytes_total", "counter", self.fetched_bytes),
+            ("fetches_failed_total", "counter", self.fetches_failed),
+            ("pointer_requests_total", "counter", self.pointer_requests),
+            ("pointer_failures_total", "counter", self.pointer_failures),
+            ("stale_pointers_served_total", "counter", self.stale_pointers_served),
+            ("names", "gauge", self.names),
+            ("kept_bytes", "gauge", self.kept_bytes),
+        ] {
+            let name = format!("iswitch_models_{name}");
+            let _ = writeln!(text, "# TYPE {name} {kind}\n{name} {value}");
+        }
+        text
+    }
+}

@@ -1,0 +1,97 @@
+//! Answers with pointers: which version is the latest.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::header::{AGE, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue};
+use hyper::{Method, Response, StatusCode};
+
+use super::body::Body;
+use super::conditional::{self, Verdict};
+use super::refusal::Refusal;
+use super::route::PointerQuery;
+use super::{AGE_HEADER, AS_OF_HEADER, HELD_HEADER};
+use crate::Manifest;
+use crate::manifest::{millis, unix_ms};
+
+/// How long caches may use a pointer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Freshness {
+    /// Without asking again.
+    pub(crate) fresh: Duration,
+    /// While they ask again, or cannot.
+    pub(crate) stale: Duration,
+}
+
+impl Freshness {
+    fn cache_control(self, query: PointerQuery) -> HeaderValue {
+        if query.wait.is_some() {
+            return HeaderValue::from_static("no-store");
+        }
+        let (fresh, stale) = (self.fresh.as_secs(), self.stale.as_secs());
+        let text = format!("max-age={fresh}, stale-while-revalidate={stale}, stale-if-error={stale}");
+        HeaderValue::from_str(&text).expect("digits and ASCII signs are a header")
+    }
+}
+
+/// A pointer that was certainly the latest `age` ago.
+pub(crate) fn answer(
+    (method, headers): (&Method, &HeaderMap),
+    query: PointerQuery,
+    manifest: &Manifest,
+    age: Duration,
+    freshness: Freshness,
+) -> Result<Response<Body>, Refusal> {
+    let etag = format!("\"{}-{:08x}\"", manifest.version, manifest.crc32c);
+    let mut response = Response::new(Body::empty());
+    describe(response.headers_mut(), age, freshness.cache_control(query));
+    let value = HeaderValue::from_str(&etag).expect("digits are a header");
+    response.headers_mut().insert(ETAG, value);
+    match conditional::judge(headers, &etag) {
+        Verdict::PreconditionFailed => return Err(Refusal::PreconditionFailed { etag }),
+        Verdict::NotModified => *response.status_mut() = StatusCode::NOT_MODIFIED,
+        Verdict::Send => {
+            let json = serde_json::to_vec(manifest).expect("strings and numbers are JSON");
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(json.len()));
+            if *method == Method::GET {
+                *response.body_mut() = Body::Ready(Bytes::from(json));
+            }
+        }
+    }
+    Ok(response)
+}
+
+/// 204: there was no newer version while somebody waited for one.
+pub(crate) fn nothing_newer(age: Duration, query: PointerQuery, freshness: Freshness) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    describe(response.headers_mut(), age, freshness.cache_control(query));
+    response
+}
+
+fn describe(headers: &mut HeaderMap, age: Duration, cache_control: HeaderValue) {
+    headers.insert(CACHE_CONTROL, cache_control);
+    headers.insert(AGE, HeaderValue::from(age.as_secs()));
+    headers.insert(AGE_HEADER, HeaderValue::from(millis(age)));
+    headers.insert(AS_OF_HEADER, HeaderValue::from(unix_ms().saturating_sub(millis(age))));
+}
+
+/// Adds how long the request was held: so much later than asked for is what the answer says.
+pub(crate) fn held(mut response: Response<Body>, time: Duration) -> Response<Body> {
+    response.headers_mut().insert(HELD_HEADER, HeaderValue::from(millis(time)));
+    response
+}
+
+/// How long the request was held.
+pub(crate) fn held_for(headers: &HeaderMap) -> Duration {
+    let text = headers.get(HELD_HEADER).and_then(|value| value.to_str().ok());
+    Duration::from_millis(text.and_then(|text| text.parse().ok()).unwrap_or_default())
+}
+
+/// How old a pointer is, from what [`answer`] says of it: by the clocks of machines only if no cache has counted.
+pub(crate) fn age(headers: &HeaderMap) -> Duration {
+    let number = |name| headers.get(name)?.to_str().ok()?.parse::<u64>().ok();
+    let by_clocks = || Some(unix_ms().saturating_sub(number(AS_OF_HEADER)?));
+    Duration::from_millis(number(AGE_HEADER).or_else(by_clocks).unwrap_or_default())
+}

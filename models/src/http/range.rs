@@ -1,0 +1,96 @@
+//! The field Range (RFC 9110 section 14): one range of bytes.
+
+use std::ops::Range;
+
+/// What of an object is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// All of it: no range, several of them, another unit, or nonsense. The RFC wants the field ignored then.
+    Whole,
+    /// A part that is not empty.
+    Part(Range<u64>),
+    /// A range that begins behind the end.
+    Nothing,
+}
+
+/// Reads the field for an object of so many bytes.
+pub(crate) fn parse(field: &str, len_bytes: u64) -> Asked {
+    let Some((unit, range)) = field.split_once('=') else { return Asked::Whole };
+    let Some((first, last)) = range.trim().split_once('-') else { return Asked::Whole };
+    if !unit.trim().eq_ignore_ascii_case("bytes") {
+        return Asked::Whole;
+    }
+    match (position(first), position(last)) {
+        (Some(Position::None), Some(Position::At(suffix_len))) => {
+            part(len_bytes.saturating_sub(suffix_len), len_bytes, len_bytes)
+        }
+        (Some(Position::At(first)), Some(Position::None)) => part(first, len_bytes, len_bytes),
+        (Some(Position::At(first)), Some(Position::At(last))) if first <= last => {
+            part(first, last.saturating_add(1), len_bytes)
+        }
+        _ => Asked::Whole,
+    }
+}
+
+fn part(start: u64, end: u64, len_bytes: u64) -> Asked {
+    if start < len_bytes { Asked::Part(start..end.min(len_bytes)) } else { Asked::Nothing }
+}
+
+enum Position {
+    None,
+    At(u64),
+}
+
+/// A number that is too large for 64 bits is behind every end.
+fn position(text: &str) -> Option<Position> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Some(Position::None);
+    }
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| Position::At(text.parse().unwrap_or(u64::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn ranges_are_those_of_the_rfc() {
+        let part = |start, end| Asked::Part(start..end);
+        for (field, asked) in [
+            ("bytes=0-0", part(0, 1)),
+            ("bytes=0-99", part(0, 100)),
+            ("bytes=0-1000", part(0, 100)),
+            ("bytes=10-", part(10, 100)),
+            ("bytes=-1", part(99, 100)),
+            ("bytes=-1000", part(0, 100)),
+            ("Bytes = 5-6", part(5, 7)),
+            ("bytes=0-99999999999999999999", part(0, 100)),
+            ("bytes=100-", Asked::Nothing),
+            ("bytes=100-200", Asked::Nothing),
+            ("bytes=-0", Asked::Nothing),
+            ("bytes=99999999999999999999-", Asked::Nothing),
+            ("bytes=6-5", Asked::Whole),
+            ("bytes=-", Asked::Whole),
+            ("bytes=0-1,5-6", Asked::Whole),
+            ("bytes=a-b", Asked::Whole),
+            ("bytes=+1-2", Asked::Whole),
+            ("items=0-1", Asked::Whole),
+            ("bytes", Asked::Whole),
+            ("", Asked::Whole),
+        ] {
+            assert_eq!(parse(field, 100), asked, "{field:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_field_gives_a_part_of_the_object(field in "(bytes=)?[0-9]{0,20}-?[0-9]{0,20}.{0,3}", len in 1_u64..1000) {
+            if let Asked::Part(part) = parse(&field, len) {
+                prop_assert!(part.start < part.end && part.end <= len, "{part:?}");
+            }
+        }
+    }
+}

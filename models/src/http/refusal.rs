@@ -1,0 +1,140 @@
+//! Why a request is not answered with what it asks for.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_RANGE, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::{Response, StatusCode};
+use serde::{Deserialize, Serialize};
+
+use super::body::Body;
+use crate::manifest::millis;
+use crate::store::PublishError;
+use crate::{ModelName, limits};
+
+/// A refusal: status, error code in the JSON answer, and message at once.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error("no such path: expected /models/NAME/latest, /models/NAME/VERSION or /metrics")]
+    UnknownPath,
+    #[error("there is no model {0}")]
+    UnknownModel(ModelName),
+    #[error("model {name} has no version {version}; kept are {kept:?}")]
+    UnknownVersion { name: ModelName, version: u64, kept: Vec<u64> },
+    #[error("{field} is {value:?}: expected {expected}")]
+    BadRequest { field: &'static str, value: String, expected: String },
+    #[error("method {method}: expected {allowed}")]
+    MethodNotAllowed { method: String, allowed: &'static str },
+    #[error("this listener takes no models")]
+    PublishForbidden,
+    #[error("{0}")]
+    NotPublished(#[from] PublishError),
+    #[error("the body came too slowly, or stopped for {0:?}")]
+    UploadStalled(Duration),
+    #[error("the body broke off: {0}")]
+    UploadBroken(String),
+    #[error("the range begins behind the object's {len_bytes} bytes")]
+    RangeNotSatisfiable { len_bytes: u64 },
+    #[error("the object's ETag is another: {etag}")]
+    PreconditionFailed { etag: String },
+    #[error("{what}: at most {limit} at a time")]
+    Busy { what: &'static str, limit: usize },
+    #[error("upstream's model has {len_bytes} bytes: this cell takes at most {limit_bytes}")]
+    SourceTooLarge { len_bytes: u64, limit_bytes: u64 },
+    #[error("upstream: {0}")]
+    SourceFailed(String),
+    #[error(
+        "the latest model {name} is known from {age_ms} ms ago, at most {limit_ms} ms are allowed; upstream: {reason}"
+    )]
+    ModelTooOld { name: ModelName, age_ms: u64, limit_ms: u64, reason: String },
+}
+
+/// The JSON of a refusal.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ErrorAnswer {
+    /// A word for programs, such as `unknown_version`.
+    pub(crate) error: String,
+    /// For people.
+    pub(crate) message: String,
+    /// Versions that can be had, if the one asked for cannot.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) kept: Option<Vec<u64>>,
+}
+
+impl Refusal {
+    /// The word for programs.
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Self::UnknownPath => "unknown_path",
+            Self::UnknownModel(_) => "unknown_model",
+            Self::UnknownVersion { .. } => "unknown_version",
+            Self::BadRequest { .. } => "bad_request",
+            Self::MethodNotAllowed { .. } => "method_not_allowed",
+            Self::PublishForbidden => "publish_forbidden",
+            Self::NotPublished(PublishError::NotNewer { .. }) => "not_newer",
+            Self::NotPublished(PublishError::TooLarge { .. }) => "too_large",
+            Self::NotPublished(PublishError::Empty) => "empty",
+            Self::NotPublished(PublishError::TooManyNames { .. }) => "too_many_names",
+            Self::UploadStalled(_) => "upload_stalled",
+            Self::UploadBroken(_) => "upload_broken",
+            Self::RangeNotSatisfiable { .. } => "range_not_satisfiable",
+            Self::PreconditionFailed { .. } => "precondition_failed",
+            Self::Busy { .. } => "busy",
+            Self::SourceTooLarge { .. } => "source_too_large",
+            Self::SourceFailed(_) => "source_failed",
+            Self::ModelTooOld { .. } => "model_too_old",
+        }
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            Self::UnknownPath | Self::UnknownModel(_) | Self::UnknownVersion { .. } => StatusCode::NOT_FOUND,
+            Self::BadRequest { .. } | Self::UploadBroken(_) | Self::NotPublished(PublishError::Empty) => {
+                StatusCode::BAD_REQUEST
+            }
+            Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
+            Self::PublishForbidden => StatusCode::FORBIDDEN,
+            Self::NotPublished(PublishError::NotNewer { .. }) => StatusCode::CONFLICT,
+            Self::NotPublished(PublishError::TooLarge { .. }) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::NotPublished(PublishError::TooManyNames { .. }) => StatusCode::INSUFFICIENT_STORAGE,
+            Self::UploadStalled(_) => StatusCode::REQUEST_TIMEOUT,
+            Self::RangeNotSatisfiable { .. } => StatusCode::RANGE_NOT_SATISFIABLE,
+            Self::PreconditionFailed { .. } => StatusCode::PRECONDITION_FAILED,
+            Self::Busy { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            Self::SourceTooLarge { .. } | Self::SourceFailed(_) => StatusCode::BAD_GATEWAY,
+            Self::ModelTooOld { .. } => StatusCode::GATEWAY_TIMEOUT,
+        }
+    }
+
+    /// As an answer, which no cache keeps.
+    pub(crate) fn answer(&self) -> Response<Body> {
+        let kept = if let Self::UnknownVersion { kept, .. } = self { Some(kept.clone()) } else { None };
+        let answer = ErrorAnswer { error: self.code().to_owned(), message: self.to_string(), kept };
+        let json = serde_json::to_vec(&answer).expect("strings and numbers are JSON");
+        let mut response = Response::new(Body::Ready(Bytes::from(json)));
+        *response.status_mut() = self.status();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        match self {
+            Self::MethodNotAllowed { allowed, .. } => {
+                headers.insert(ALLOW, HeaderValue::from_static(allowed));
+            }
+            Self::RangeNotSatisfiable { len_bytes } => {
+                let range = format!("bytes */{len_bytes}");
+                headers.insert(CONTENT_RANGE, HeaderValue::from_str(&range).expect("digits are a header"));
+            }
+            Self::Busy { .. } => {
+                headers.insert(RETRY_AFTER, HeaderValue::from(limits::RETRY_AFTER.as_secs()));
+            }
+            _ => {}
+        }
+        response
+    }
+
+    /// A model that is too old: its age, the bound, and why there is no newer one.
+    pub(crate) fn too_old(name: &ModelName, age: Duration, limit: Duration, reason: &str) -> Self {
+        let (age_ms, limit_ms) = (millis(age), millis(limit));
+        Self::ModelTooOld { name: name.clone(), age_ms, limit_ms, reason: reason.to_owned() }
+    }
+}

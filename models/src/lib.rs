@@ -1,0 +1,60 @@
+//! Model distribution: versioned models over HTTP, from a learner through caches to thousands of actors.
+//!
+//! The learner publishes immutable objects `/models/NAME/VERSION` and a small pointer `/models/NAME/latest` from a
+//! [`ModelStore`] ([`learner::serve`]). Any HTTP cache can stand between it and the actors of a cell: the one here
+//! ([`cell::serve`]), which needs nothing installed, or nginx ([`nginx::NginxCell`]). Actors read with a [`ModelClient`], from
+//! their cell, and from others or the learner if that fails. Menger (Yazdanbakhsh and Chen, Google AI blog 2020) has such caches
+//! between its learner and its actors. See docs/models.md.
+//!
+//! ```
+//! # tokio::runtime::Runtime::new().unwrap().block_on(async {
+//! use std::sync::Arc;
+//!
+//! use iswitch_models::{ClientOptions, Endpoint, ModelClient, ModelStore, StoreOptions, cell, learner};
+//!
+//! let store = Arc::new(ModelStore::new(StoreOptions::default()));
+//! let any = ["127.0.0.1:0".parse()?];
+//! let learner = learner::serve(Arc::clone(&store), &any, Default::default()).await?;
+//! let upstream: Endpoint = learner.listens()[0].to_string().parse()?;
+//! let cell = cell::serve(&[upstream.clone()], &any, Default::default()).await?;
+//!
+//! let name: iswitch_models::ModelName = "ppo".parse()?;
+//! store.publish(&name, 1, vec![1, 2, 3].into())?;
+//! let endpoints = [cell.listens()[0].to_string().parse()?, upstream];
+//! let mut actor = ModelClient::new(name, &endpoints, ClientOptions::default())?;
+//! let model = actor.poll().await?.expect("the first version is newer than none");
+//! assert_eq!((model.manifest.version, &model.bytes[..]), (1, &[1, 2, 3][..]));
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+
+mod arriving;
+pub mod cell;
+#[cfg(feature = "cli")]
+pub mod cli;
+pub mod client;
+mod counters;
+mod http;
+pub mod limits;
+mod manifest;
+mod name;
+pub mod nginx;
+pub mod runtime;
+mod server;
+mod store;
+
+/// The learner's server.
+pub mod learner {
+    pub use crate::server::learner::{LearnerOptions, PublishFrom, serve};
+}
+
+pub use bytes::Bytes;
+pub use client::blocking::BlockingModelClient;
+pub use client::{
+    ClientOptions, ClientStats, Endpoint, Model, ModelClient, ModelError, Pointer, Sink, Times, publish,
+};
+pub use counters::Stats;
+pub use manifest::{BadDigest, Manifest, Sha256Digest, Verification, Verifier};
+pub use name::{BadName, ModelName};
+pub use server::{Listen, Patience, Server, ServerOptions};
+pub use store::{Found, ModelStore, Object, PublishError, StoreOptions};

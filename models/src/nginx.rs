@@ -1,0 +1,118 @@
+//! nginx as a cell: the configuration that this crate ships, filled in.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use crate::client::Endpoint;
+
+/// The configuration, with `@NAME@` where something is to be filled in.
+pub const TEMPLATE: &str = include_str!("../nginx/cell.conf");
+
+/// An nginx that caches for the actors of a cell.
+#[derive(Clone, Debug)]
+pub struct NginxCell {
+    /// Where it listens, as nginx writes it: `PORT`, `ADDRESS:PORT` or `unix:PATH`.
+    pub listen: String,
+    /// Learners or other cells; others than the first are asked when that fails.
+    pub upstream: Vec<Endpoint>,
+    /// An absolute path to a directory of its own: the cache, the process id and the log of errors.
+    pub directory: PathBuf,
+    /// Bytes of models on its disk.
+    pub capacity_bytes: u64,
+    /// Processes.
+    pub workers: usize,
+}
+
+/// What cannot be part of a configuration.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field} is {value:?}: expected {expected}")]
+pub struct BadConfiguration {
+    field: &'static str,
+    value: String,
+    expected: &'static str,
+}
+
+impl NginxCell {
+    /// The whole configuration, for `nginx -c FILE`.
+    ///
+    /// # Errors
+    /// If a value would mean something else to nginx than it says.
+    pub fn render(&self) -> Result<String, BadConfiguration> {
+        let directory = self.directory.display().to_string();
+        check("directory", &directory, directory.starts_with('/'))?;
+        check("listen", &self.listen, !self.listen.is_empty())?;
+        let mut servers = String::new();
+        for (at, endpoint) in self.upstream.iter().enumerate() {
+            let text = endpoint.to_string();
+            check("upstream", &text, true)?;
+            let role = if at == 0 { "" } else { " backup" };
+            let _ = write!(
+                servers,
+                "{}server {text} max_fails=1 fail_timeout=1s{role};",
+                if at == 0 { "" } else { "\n        " }
+            );
+        }
+        if servers.is_empty() {
+            let (field, expected) = ("upstream", "at least one");
+            return Err(BadConfiguration { field, value: String::new(), expected });
+        }
+        let capacity_mib = self.capacity_bytes.div_ceil(1 << 20).max(1);
+        Ok(TEMPLATE
+            .replace("@DIRECTORY@", &directory)
+            .replace("@LISTEN@", &self.listen)
+            .replace("@UPSTREAM@", &servers)
+            .replace("@CAPACITY@", &format!("{capacity_mib}m"))
+            .replace("@WORKERS@", &self.workers.max(1).to_string()))
+    }
+}
+
+/// Nothing that ends a word, a line or a block of nginx's language.
+fn check(field: &'static str, value: &str, holds: bool) -> Result<(), BadConfiguration> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "./:-_[]*".contains(c);
+    if holds && value.chars().all(is_plain) {
+        return Ok(());
+    }
+    let expected = "letters, digits and ./:-_[]; of a directory the whole path";
+    Err(BadConfiguration { field, value: value.to_owned(), expected })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(listen: &str, directory: &str, upstream: &[&str]) -> NginxCell {
+        NginxCell {
+            listen: listen.to_owned(),
+            upstream: upstream.iter().map(|text| text.parse().unwrap()).collect(),
+            directory: directory.into(),
+            capacity_bytes: 1 << 30,
+            workers: 2,
+        }
+    }
+
+    #[test]
+    fn everything_is_filled_in() {
+        let text =
+            cell("10.0.0.2:7721", "/var/lib/models", &["learner:7720", "unix:/run/x"]).render().unwrap();
+        for part in [
+            "listen 10.0.0.2:7721",
+            "server learner:7720 max_fails=1 fail_timeout=1s;",
+            "server unix:/run/x max_fails=1 fail_timeout=1s backup;",
+            "max_size=1024m",
+            "worker_processes 2;",
+            "proxy_cache_path /var/lib/models/cache",
+        ] {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+        assert!(!text.contains('@'), "{text}");
+    }
+
+    #[test]
+    fn what_would_change_the_meaning_is_refused() {
+        assert!(cell("80; root /", "/x", &["a:1"]).render().is_err());
+        assert!(cell("80", "relative", &["a:1"]).render().is_err());
+        assert!(cell("80", "/x}", &["a:1"]).render().is_err());
+        assert!(cell("80", "/x", &["unix:/a b"]).render().is_err());
+        assert!(cell("80", "/x", &[]).render().is_err());
+    }
+}

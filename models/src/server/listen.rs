@@ -1,0 +1,120 @@
+//! Where a server listens: TCP and Unix sockets.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use tokio::net::{TcpListener, UnixListener, UnixStream};
+
+/// An address to listen at: `ADDRESS:PORT`, or `unix:PATH`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listen {
+    /// TCP; port 0 is any that is free.
+    Tcp(SocketAddr),
+    /// A socket in the file system; one that nobody listens at is replaced.
+    Unix(PathBuf),
+}
+
+impl FromStr for Listen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
+            return Ok(Self::Unix(path.into()));
+        }
+        text.parse().map(Self::Tcp).map_err(|_| format!("{text:?}: expected ADDRESS:PORT or unix:PATH"))
+    }
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => write!(f, "{address}"),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// A socket that listens. Dropping removes its file.
+#[derive(Debug)]
+pub(crate) enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener, SocketFile),
+}
+
+/// A file that goes with its listener.
+#[derive(Debug)]
+pub(crate) struct SocketFile(PathBuf);
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+impl Listener {
+    /// # Errors
+    /// Names the address.
+    pub(crate) async fn bind(listen: &Listen) -> io::Result<Self> {
+        let named =
+            |error: io::Error| io::Error::new(error.kind(), format!("listening at {listen}: {error}"));
+        match listen {
+            Listen::Tcp(address) => TcpListener::bind(address).await.map(Self::Tcp).map_err(named),
+            Listen::Unix(path) => {
+                remove_leftover(path).await.map_err(named)?;
+                let listener = UnixListener::bind(path).map_err(named)?;
+                Ok(Self::Unix(listener, SocketFile(path.clone())))
+            }
+        }
+    }
+
+    /// Where it listens.
+    pub(crate) fn at(&self) -> io::Result<Listen> {
+        match self {
+            Self::Tcp(listener) => listener.local_addr().map(Listen::Tcp),
+            Self::Unix(_, file) => Ok(Listen::Unix(file.0.clone())),
+        }
+    }
+}
+
+/// Removes a socket that nobody listens at; another kind of file is left alone.
+async fn remove_leftover(path: &Path) -> io::Result<()> {
+    if UnixStream::connect(path).await.is_ok() {
+        return Err(io::Error::new(io::ErrorKind::AddrInUse, "another process listens there"));
+    }
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
+    if is_socket { std::fs::remove_file(path) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read() {
+        for text in ["127.0.0.1:80", "[::1]:0", "unix:/run/models"] {
+            assert_eq!(text.parse::<Listen>().unwrap().to_string(), text);
+        }
+        for bad in ["", "unix:", "localhost:80", "127.0.0.1", ":80"] {
+            assert!(bad.parse::<Listen>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn only_a_dead_socket_is_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let listen = Listen::Unix(directory.path().join("socket"));
+        let first = Listener::bind(&listen).await.unwrap();
+        assert_eq!(Listener::bind(&listen).await.unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        drop(first);
+        std::os::unix::net::UnixListener::bind(directory.path().join("socket")).unwrap();
+        Listener::bind(&listen).await.unwrap();
+        let file = directory.path().join("file");
+        std::fs::write(&file, "precious").unwrap();
+        assert!(Listener::bind(&Listen::Unix(file.clone())).await.is_err());
+        assert_eq!(std::fs::read_to_string(file).unwrap(), "precious");
+    }
+}

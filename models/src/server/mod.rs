@@ -1,0 +1,252 @@
+//! An HTTP/1.1 server with limits: for learners and for cells.
+
+pub(crate) mod learner;
+mod listen;
+mod paced;
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::{JoinHandle, JoinSet};
+
+pub use listen::Listen;
+pub use paced::Patience;
+
+use crate::counters::{Counters, Stats};
+use crate::http::body::Body;
+use crate::http::refusal::Refusal;
+use crate::limits::{CONNECTION_BUFFER_LEN_BYTES, CONNECTIONS_MAX, HEADER_TIMEOUT, REFUSALS_MAX};
+use listen::Listener;
+use paced::{Pace, Paced};
+
+/// After an accept that failed, as for lack of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// What a server allows.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerOptions {
+    /// Connections that are served at once; one more is answered with 503.
+    pub connections_max: usize,
+    /// A request's head has to arrive within this; an idle connection is closed after it.
+    pub header_timeout: Duration,
+    /// What slow readers are allowed.
+    pub patience: Patience,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        let patience = Patience::default();
+        Self { connections_max: CONNECTIONS_MAX, header_timeout: HEADER_TIMEOUT, patience }
+    }
+}
+
+/// Where a request comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Tcp,
+    Unix,
+}
+
+/// What answers requests.
+pub(crate) trait Handler: Send + Sync + 'static {
+    fn answer(
+        &self,
+        request: Request<Incoming>,
+        origin: Origin,
+    ) -> impl Future<Output = Result<Response<Body>, Refusal>> + Send;
+
+    fn counters(&self) -> &Arc<Counters>;
+}
+
+/// A server that runs as tasks of the calling runtime. Dropping ends it, with all its connections.
+#[derive(Debug)]
+pub struct Server {
+    listens: Vec<Listen>,
+    tasks: Vec<JoinHandle<()>>,
+    counters: Arc<Counters>,
+}
+
+impl Server {
+    /// Listens at all of these, or fails.
+    pub(crate) async fn start<H: Handler>(
+        handler: Arc<H>,
+        listen: &[Listen],
+        options: ServerOptions,
+    ) -> io::Result<Self> {
+        let counters = Arc::clone(handler.counters());
+        let shared = Arc::new(Shared {
+            handler,
+            options,
+            connections: Arc::new(Semaphore::new(options.connections_max)),
+            refusals: Arc::new(Semaphore::new(REFUSALS_MAX)),
+        });
+        let mut listeners = Vec::new();
+        for listen in listen {
+            listeners.push(Listener::bind(listen).await?);
+        }
+        let listens = listeners.iter().map(Listener::at).collect::<io::Result<_>>()?;
+        let accept = |listener| tokio::spawn(accept(listener, Arc::clone(&shared)));
+        Ok(Self { listens, tasks: listeners.into_iter().map(accept).collect(), counters })
+    }
+
+    /// Where it listens, in the order asked for, with the ports that were chosen.
+    pub fn listens(&self) -> &[Listen] {
+        &self.listens
+    }
+
+    /// What it has done.
+    pub fn stats(&self) -> Stats {
+        self.counters.stats()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+struct Shared<H> {
+    handler: Arc<H>,
+    options: ServerOptions,
+    connections: Arc<Semaphore>,
+    refusals: Arc<Semaphore>,
+}
+
+async fn accept<H: Handler>(listener: Listener, shared: Arc<Shared<H>>) {
+    // With this task all of its connections end.
+    let mut connections = JoinSet::new();
+    loop {
+        while connections.try_join_next().is_some() {}
+        let accepted = match &listener {
+            Listener::Tcp(listener) => listener.accept().await.map(|(stream, _)| {
+                // What is small is urgent here.
+                let _ = stream.set_nodelay(true);
+                spawn(&mut connections, stream, Origin::Tcp, &shared);
+            }),
+            Listener::Unix(listener, _) => listener
+                .accept()
+                .await
+                .map(|(stream, _)| spawn(&mut connections, stream, Origin::Unix, &shared)),
+        };
+        if let Err(error) = accepted {
+            tracing::warn!(%error, "accepting a connection");
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+        }
+    }
+}
+
+fn spawn<H: Handler, S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    connections: &mut JoinSet<()>,
+    stream: S,
+    origin: Origin,
+    shared: &Arc<Shared<H>>,
+) {
+    let shared = Arc::clone(shared);
+    if let Ok(permit) = Arc::clone(&shared.connections).try_acquire_owned() {
+        connections.spawn(serve(stream, origin, shared, Seat::Served(permit)));
+        return;
+    }
+    Counters::add(&shared.handler.counters().connections_refused, 1);
+    if let Ok(permit) = Arc::clone(&shared.refusals).try_acquire_owned() {
+        connections.spawn(serve(stream, origin, shared, Seat::Refused(permit)));
+    }
+}
+
+/// What a connection holds while it is open.
+enum Seat {
+    Served(#[expect(dead_code, reason = "held for its drop")] OwnedSemaphorePermit),
+    Refused(#[expect(dead_code, reason = "held for its drop")] OwnedSemaphorePermit),
+}
+
+async fn serve<H: Handler, S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
+    origin: Origin,
+    shared: Arc<Shared<H>>,
+    seat: Seat,
+) {
+    let counters = Arc::clone(shared.handler.counters());
+    let _open = Open::new(&counters);
+    let pace = Arc::new(Pace::new(shared.options.patience));
+    let stream = TokioIo::new(Paced::new(stream, Arc::clone(&pace), Arc::clone(&counters)));
+    let is_refused = matches!(seat, Seat::Refused(_));
+    let service = service_fn(|request: Request<Incoming>| {
+        let (shared, pace) = (Arc::clone(&shared), Arc::clone(&pace));
+        async move {
+            let mut response = if is_refused {
+                refuse_connection(shared.options.connections_max)
+            } else {
+                answer(&shared, request, origin).await
+            };
+            pace.begin(response.body().size_hint().exact().unwrap_or_default());
+            if is_refused {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok::<_, Infallible>(response)
+        }
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(shared.options.header_timeout)
+        .max_buf_size(CONNECTION_BUFFER_LEN_BYTES)
+        .serve_connection(stream, service)
+        .await;
+    if let Err(error) = served {
+        tracing::debug!(%error, "a connection ended");
+    }
+    drop(seat);
+}
+
+fn refuse_connection(limit: usize) -> Response<Body> {
+    Refusal::Busy { what: "connections", limit }.answer()
+}
+
+async fn answer<H: Handler>(
+    shared: &Shared<H>,
+    request: Request<Incoming>,
+    origin: Origin,
+) -> Response<Body> {
+    let counters = shared.handler.counters();
+    Counters::add(&counters.requests, 1);
+    let answered = shared.handler.answer(request, origin).await;
+    answered.unwrap_or_else(|refusal| {
+        Counters::add(&counters.refusals, 1);
+        refusal.answer()
+    })
+}
+
+/// The counters as an answer.
+pub(crate) fn metrics(counters: &Counters) -> Response<Body> {
+    let mut response = Response::new(Body::Ready(Bytes::from(counters.stats().text())));
+    let text = HeaderValue::from_static("text/plain; version=0.0.4");
+    response.headers_mut().insert(CONTENT_TYPE, text);
+    response
+}
+
+/// Counts a connection as long as it is open.
+struct Open<'a>(&'a Counters);
+
+impl<'a> Open<'a> {
+    fn new(counters: &'a Counters) -> Self {
+        Counters::add(&counters.connections, 1);
+        Self(counters)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
