@@ -57,6 +57,11 @@ impl Share {
     }
 }
 
+/// Seconds of work that a failure would undo after `elapsed` seconds of a run that goes on for `work` seconds of work.
+pub(in crate::learners::placement) fn unsaved(run: &Run, work: f64, elapsed: f64) -> f64 {
+    Share::of(run, work, elapsed).unsaved
+}
+
 /// Checkpoints of a run with so many seconds of work: none at its end.
 pub(super) fn checkpoints(work: f64, interval: f64) -> f64 {
     if interval >= work { 0.0 } else { (work / interval).ceil() - 1.0 }
