@@ -21,7 +21,7 @@ const PROGRESS_FILE: &str = "progress.csv";
 /// Arguments of every training.
 #[derive(Args)]
 pub(crate) struct RunArgs {
-    /// Workers of the job [default: 4; of `route train` and `coflow train` 1]. Batches are divided over them, so their
+    /// Workers of the job [default: 4; of `route train`, `coflow train` and `place train` 1]. Batches are divided over them, so their
     /// number does not change what is learned. Unless told where they meet this command starts all workers itself, and
     /// what sums their gradients.
     #[arg(long, value_name = "N", overrides_with = "workers", value_parser = worker_count())]
