@@ -29,6 +29,9 @@ pub(super) struct FailureArgs {
     /// Draw each GPU's life from those of its own cage: upper cages are hotter and fail more often.
     #[arg(long)]
     same_cage: bool,
+    /// The GPUs of this draw in all draws: one cluster, as the patent's network is trained for.
+    #[arg(long, value_name = "DRAW", conflicts_with_all = ["failures", "rates"])]
+    gpus_of_draw: Option<u64>,
     /// What policies know: the rates by which GPUs fail, or only the lives from which rates are estimated, and what
     /// they see.
     #[arg(long, value_name = "WHAT", default_value = "rates")]
@@ -94,7 +97,11 @@ impl FailureArgs {
             Knowledge::Lives => rates::Knowledge::Lives,
         };
         let pool = RatePool::new(&lives, Shrinkage::default())?;
-        Ok(FailureSource::Pool { pool, same_cage: self.same_cage, knowledge })
+        let pool = FailureSource::Pool { pool, same_cage: self.same_cage, knowledge };
+        match self.gpus_of_draw {
+            Some(draw) => Ok(pool.fixed(cluster, draw)?),
+            None => Ok(pool),
+        }
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) fn learn(
             let gradient = gradient(config, net, &model.parameters, &some, batch);
             numbers.iter_mut().zip(gradient).for_each(|(sum, part)| *sum += to_fixed(f64::from(part)));
         }
-        model.step(&mut numbers, group, config.learning_rate)?;
+        model.step(&mut numbers, group, config.learning_rate(iteration))?;
     }
     learnt.sum(group)
 }

@@ -59,7 +59,7 @@ pub struct PlacementConfig {
     pub checkpoint_intervals: Vec<f64>,
     /// Seconds that one takes.
     pub checkpoint_cost: f64,
-    /// Of Adam.
+    /// Of Adam in the first iteration; it falls linearly to 0.
     pub learning_rate: f32,
     /// Weight of the entropy of choices.
     pub entropy_weight: f32,
@@ -70,7 +70,8 @@ pub struct PlacementConfig {
     /// Standard deviation of the logarithm of its random intervals between suspensions.
     pub save_deviation: f64,
     /// Whether what failures happened to undo is replaced in rewards by what they were expected to; how much of the
-    /// makespan that explains is found by regression.
+    /// makespan that explains is found by regression. Not for workloads whose rates are believed to be what they are
+    /// not.
     pub shaping: bool,
     /// The patent's: random placements of which T_Random is the best.
     pub random_placements: usize,
@@ -101,15 +102,15 @@ impl PlacementConfig {
             network,
             gpus,
             suspends: is_shared,
-            iterations: if is_shared { 120 } else { 150 },
-            environments: 8,
-            courses: if is_shared { 8 } else { 4 },
+            iterations: if is_shared { 300 } else { 150 },
+            environments: if is_shared { 16 } else { 8 },
+            courses: if is_shared { 16 } else { 4 },
             factor_min: if is_shared { 3.0 } else { 30.0 },
             factor_max: 1000.0,
             checkpoint_intervals: if is_shared { vec![0.0, 0.0, 0.0, 86_400.0] } else { vec![0.0] },
             checkpoint_cost: 60.0,
-            learning_rate: if is_shared { 3e-3 } else { 3e-4 },
-            entropy_weight: if is_shared { 1e-3 } else { 1e-2 },
+            learning_rate: if is_shared { 1e-3 } else { 3e-4 },
+            entropy_weight: if is_shared { 1e-4 } else { 1e-2 },
             order_temperature: 0.3,
             pick_temperature: 0.3,
             save_deviation: 0.3,
@@ -121,8 +122,8 @@ impl PlacementConfig {
             updates: 2,
             ratio_max: 2.0,
             value_weight: 0.5,
-            test_interval: 10,
-            test_draws: 64,
+            test_interval: 20,
+            test_draws: 256,
         }
     }
 
@@ -213,6 +214,12 @@ impl PlacementConfig {
             0.0 => Checkpoint::None,
             interval => Checkpoint::Periodic { interval, cost: self.checkpoint_cost },
         }
+    }
+
+    /// Of Adam in an iteration.
+    pub(super) fn learning_rate(&self, iteration: u64) -> f32 {
+        let left = (self.iterations + 1).saturating_sub(iteration) as f32 / self.iterations.max(1) as f32;
+        self.learning_rate * left
     }
 
     /// What a training is compared with: the rule that the shared network begins with, or what the patent has.

@@ -43,7 +43,7 @@ pub(super) fn reinforce(
     for courses in &environments {
         add_gradient(config, courses, slope, &mut numbers);
     }
-    model.step(&mut numbers, group, config.learning_rate)?;
+    model.step(&mut numbers, group, config.learning_rate(iteration))?;
     learnt.sum(group)
 }
 
