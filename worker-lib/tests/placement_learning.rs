@@ -164,12 +164,13 @@ fn what_is_taken_or_failed_is_never_picked() {
 
 fn small(network: Network) -> PlacementConfig {
     PlacementConfig {
-        iterations: 4,
+        iterations: 3,
         environments: 4,
         courses: 2,
         checkpoint_intervals: vec![0.0, 40_000.0],
-        replay_capacity: 300,
+        replay_capacity: 150,
         random_placements: 2,
+        updates: 1,
         test_interval: 2,
         test_draws: 5,
         ..PlacementConfig::preset(network, 8)
@@ -246,7 +247,7 @@ fn a_training_goes_on_from_its_file_as_if_nothing_had_happened() {
         let mut whole = alone(config.clone(), workload(2));
         run_to_the_end(&mut whole);
         let mut first = alone(config.clone(), workload(2));
-        (0..3).for_each(|_| assert!(first.advance().unwrap().is_some()));
+        (0..2).for_each(|_| assert!(first.advance().unwrap().is_some()));
         first.save(directory.path()).unwrap();
         let saved = Saved::read(directory.path()).unwrap();
         let mut second = alone(saved.config().clone(), workload(2));
@@ -283,7 +284,7 @@ fn a_policy_for_gpus_one_by_one_is_for_any_cluster() {
 /// One long job at a time on one of four GPUs, the first of which fails all the time; restarts are not for free.
 fn one_bad_gpu() -> Workload {
     let cluster = Cluster::uniform(1, 4).unwrap();
-    let failures = Failures::poisson(vec![20.0, 0.0, 0.0, 0.0]).unwrap();
+    let failures = Failures::poisson(vec![60.0, 0.0, 0.0, 0.0]).unwrap();
     let job = Job::new(0.0, 1, 10_000.0).unwrap();
     Workload {
         cluster,
@@ -315,13 +316,13 @@ impl Placer for FirstPick<'_> {
 #[test]
 fn the_patents_network_learns_to_leave_a_gpu_alone() {
     let config = PlacementConfig {
-        iterations: 60,
+        iterations: 25,
         environments: 4,
         courses: 8,
         factor_min: 100.0,
         factor_max: 100.0,
         learning_rate: 1e-3,
-        test_interval: 60,
+        test_interval: 25,
         test_draws: 1,
         ..PlacementConfig::preset(Network::Patent, 4)
     };
@@ -331,7 +332,7 @@ fn the_patents_network_learns_to_leave_a_gpu_alone() {
     let mean = |some: &[f64]| some.iter().sum::<f64>() / some.len() as f64;
     println!("{rewards:.2?}");
     // The best plan never picks it, and nothing is better than that.
-    assert!(mean(&rewards[..5]) < -0.15 && mean(&rewards[50..]) > -0.05, "{rewards:?}");
+    assert!(mean(&rewards[..2]) < -0.04 && mean(&rewards[15..]) > -0.02, "{rewards:?}");
     assert_ne!(first_pick(&training, &one_bad_gpu()), 0);
 }
 
@@ -355,6 +356,7 @@ fn the_shared_network_learns_what_its_rule_does_not_know() {
         factor_max: 100.0,
         checkpoint_intervals: vec![0.0],
         suspends: false,
+        significance: 0.0,
         // What is expected by rates that are wrong explains nothing.
         shaping: false,
         pick_temperature: 1.0,

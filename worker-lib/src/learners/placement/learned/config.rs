@@ -91,6 +91,9 @@ pub struct PlacementConfig {
     pub test_interval: u64,
     /// Draws of a test.
     pub test_draws: usize,
+    /// Standard errors by which the shared network must be better than its rule in a test to take the rule's place; 0:
+    /// the best test decides, and chance with it.
+    pub significance: f64,
 }
 
 impl PlacementConfig {
@@ -124,6 +127,7 @@ impl PlacementConfig {
             value_weight: 0.5,
             test_interval: 20,
             test_draws: 256,
+            significance: if is_shared { 2.6 } else { 0.0 },
         }
     }
 
@@ -175,6 +179,7 @@ impl PlacementConfig {
             ("checkpoint_cost", self.checkpoint_cost),
             ("entropy_weight", f64::from(self.entropy_weight)),
             ("value_weight", f64::from(self.value_weight)),
+            ("significance", self.significance),
         ] {
             if !at_least_zero(value) {
                 return Err(PlacementError::field(name, value, "a number of at least 0"));

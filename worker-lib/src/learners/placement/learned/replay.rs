@@ -119,13 +119,19 @@ impl Replay {
 
     /// So many of them, each drawn from all. The patent's batch is dynamic: as many as the interval brought.
     pub fn draw(&self, count: usize, rng: &mut ChaCha8Rng) -> Vec<&Sample> {
-        (0..count).map(|_| &self.samples[rng.random_range(0..self.samples.len())]).collect()
+        let len = self.samples.len();
+        // By age, not by place: one that was read from a file has all samples at other places.
+        (0..count).map(|_| &self.samples[(self.oldest() + rng.random_range(0..len)) % len]).collect()
+    }
+
+    /// The place of the oldest sample.
+    fn oldest(&self) -> usize {
+        if self.samples.len() < self.capacity { 0 } else { self.next }
     }
 
     /// All samples as words, the oldest first.
     pub fn encode(&self) -> Vec<u64> {
-        let oldest = if self.samples.len() < self.capacity { 0 } else { self.next };
-        let (newer, older) = self.samples.split_at(oldest);
+        let (newer, older) = self.samples.split_at(self.oldest());
         let mut words = Vec::new();
         older.iter().chain(newer).for_each(|sample| sample.encode(&mut words));
         words
@@ -170,7 +176,7 @@ mod tests {
         for words in replay.encode().chunks(Sample::words(70)) {
             again.push(Sample::decode(words, 70).unwrap());
         }
-        let mut draw = |replay: &Replay| -> Vec<u32> {
+        let draw = |replay: &Replay| -> Vec<u32> {
             let mut rng = stream(1, Purpose::Minibatches, 0);
             let mut drawn: Vec<u32> = replay.draw(100, &mut rng).iter().map(|it| it.asked).collect();
             drawn.sort_unstable();

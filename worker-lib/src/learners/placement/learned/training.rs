@@ -48,6 +48,8 @@ pub struct Iteration {
     pub reward: Option<f64>,
     /// The makespan of what it is compared with over its own in the test, geometric mean; none where there was no test.
     pub gain: Option<f64>,
+    /// Standard error of the logarithm of the gain; 0 for a single draw.
+    pub gain_error: Option<f64>,
     /// How long it took, in seconds.
     pub seconds: f64,
 }
@@ -253,7 +255,7 @@ impl Training {
         let learnt = if iteration > 0 { self.learn(iteration)? } else { Learnt::default() };
         let is_tested =
             iteration.is_multiple_of(self.config.test_interval) || iteration == self.config.iterations;
-        let gain = if is_tested { Some(self.test()?) } else { None };
+        let test = if is_tested { Some(self.test()?) } else { None };
         if self.is_stopped()? {
             (self.model, self.learner) = before;
             return Ok(None);
@@ -263,7 +265,8 @@ impl Training {
             courses: learnt.courses(),
             choices: learnt.choices(),
             reward: learnt.reward(),
-            gain,
+            gain: test.map(|(gain, _)| gain),
+            gain_error: test.map(|(_, error)| error),
             seconds: begin.elapsed().as_secs_f64(),
         };
         self.keep_best(&record);
@@ -288,12 +291,13 @@ impl Training {
         Ok(sums[0] > 0)
     }
 
-    /// Makespans of what it is compared with over those of the network, which takes the best choice each time.
-    fn test(&mut self) -> Result<f64, PlacementError> {
+    /// Makespans of what it is compared with over those of the network, which takes the best choice each time: the
+    /// geometric mean, and the standard error of its logarithm.
+    fn test(&mut self) -> Result<(f64, f64), PlacementError> {
         let Place { rank, workers } = self.group.place();
         let own: Vec<usize> = (rank..self.config.test_draws).step_by(workers).collect();
         let policy = self.policy();
-        let mut sums = [0, own.len() as i128];
+        let mut sums = [0, 0, own.len() as i128];
         for (at, number) in own.into_iter().enumerate() {
             let episode = Episode::of_test(&self.config, &self.workload, number)?;
             if self.reference.len() == at {
@@ -303,15 +307,23 @@ impl Training {
             }
             let mut placer = policy.placer(&self.workload.cluster)?;
             let outcome = episode.run(placer.as_mut(), Purpose::Failures, TEST_COURSE)?;
-            sums[0] += to_fixed(self.reference[at] - outcome.makespan.ln());
+            let gain = self.reference[at] - outcome.makespan.ln();
+            sums[0] += to_fixed(gain);
+            sums[1] += to_fixed(gain * gain);
         }
         self.group.sum(&mut sums)?;
-        Ok((from_fixed(sums[0]) / sums[1].max(1) as f64).exp())
+        let count = sums[2].max(1) as f64;
+        let (mean, square) = (from_fixed(sums[0]) / count, from_fixed(sums[1]) / count);
+        let error = ((square - mean * mean).max(0.0) / (count - 1.0).max(1.0)).sqrt();
+        Ok((mean.exp(), error))
     }
 
     fn keep_best(&mut self, record: &Iteration) {
-        let Some(gain) = record.gain else { return };
-        if self.best.as_ref().is_none_or(|best| gain > best.gain) {
+        let Some((gain, error)) = record.gain.zip(record.gain_error) else { return };
+        // Of many tests of networks that are no better than the rule, the best is better by chance.
+        let is_sure = gain.ln() > self.config.significance * error;
+        let may_replace = |best: &Best| gain > best.gain && (is_sure || self.config.significance == 0.0);
+        if self.best.as_ref().is_none_or(may_replace) {
             let parameters = self.model.parameters.clone();
             self.best = Some(Best { iteration: record.iteration, gain, parameters });
         }
