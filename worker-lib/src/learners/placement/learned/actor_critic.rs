@@ -1,7 +1,7 @@
 //! The patent's training: a value network, a policy network, and replay.
 //!
-//! Samples of replay are of policies that were. A sample is weighed by how much more probable its action is now, up to a
-//! greatest ratio, which is what makes a policy gradient of them at all; the patent does not say how it does that.
+//! Samples of replay are of policies that were. A sample is weighed by how much more probable its action is now, up to
+//! a greatest ratio, which is what makes a policy gradient of them at all; the patent does not say how it does that.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The policy gradient of the shared network (Williams, Machine Learning 8, 1992): some courses of each environment, with
-//! failures of their own, whose mean is the baseline of each.
+//! The policy gradient of the shared network (Williams, Machine Learning 8, 1992): some courses of each environment,
+//! with failures of their own, whose mean is the baseline of each.
 
 use std::sync::Arc;
 

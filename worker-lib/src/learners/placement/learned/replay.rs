@@ -1,5 +1,5 @@
-//! The patent's replay buffer (steps B1 to B4): the oldest sample makes room for the newest. What the text calls a stack
-//! is thus a queue.
+//! The patent's replay buffer (steps B1 to B4): the oldest sample makes room for the newest. What the text calls a
+//! stack is thus a queue.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
