@@ -332,7 +332,7 @@ fn the_patents_network_learns_to_leave_a_gpu_alone() {
     let mean = |some: &[f64]| some.iter().sum::<f64>() / some.len() as f64;
     println!("{rewards:.2?}");
     // The best plan never picks it, and nothing is better than that.
-    assert!(mean(&rewards[..2]) < -0.04 && mean(&rewards[15..]) > -0.02, "{rewards:?}");
+    assert!(mean(&rewards[..3]) < -0.01 && mean(&rewards[15..]) > -0.005, "{rewards:?}");
     assert_ne!(first_pick(&training, &one_bad_gpu()), 0);
 }
 

@@ -13,8 +13,8 @@ use iswitch::learners::placement::simulation::{Observer, Outcome, Scenario, simu
 
 /// Help for arguments that name policies.
 pub(super) const POLICIES: &str = "random, best-of:N (the best of N random plans), hindsight:N (the best of N random \
-    courses, chosen afterwards), first-fit, best-fit, reliable, longest-reliable, match, las, pollux, oracle, saving; or \
-    the run directory of `iswitch place train`";
+    courses, chosen afterwards), first-fit, best-fit, reliable, longest-reliable, match, las, pollux, oracle, saving; \
+    or the run directory of `iswitch place train`";
 /// Those of them that only pick GPUs.
 pub(super) const PICKERS: &str = "random, first-fit, best-fit, reliable, match, oracle; or the run \
     directory of `iswitch place train`";
