@@ -34,7 +34,11 @@ impl Trained {
         let reader = file.reader()?;
         let text = |key: &str| reader.text(key).map(str::to_owned);
         // Learners are called as their commands are.
-        let learners = [learners::routing::ALGORITHM, learners::coflow::deepweave::ALGORITHM];
+        let learners = [
+            learners::routing::ALGORITHM,
+            learners::coflow::deepweave::ALGORITHM,
+            learners::placement::learned::ALGORITHM,
+        ];
         let algorithm = reader.text("algorithm")?;
         if learners.contains(&algorithm) {
             return Err(reader.refuse(format!("it is a policy that `iswitch {algorithm} evaluate` runs")));

@@ -2,5 +2,6 @@
 
 pub mod coflow;
 mod group;
+mod part;
 pub mod placement;
 pub mod routing;

@@ -51,7 +51,7 @@ enum Command {
     /// Trains and compares policies that schedule coflows of jobs in a data centre's fabric.
     #[command(subcommand)]
     Coflow(coflow::CoflowCommand),
-    /// Compares policies that place training jobs on GPUs that fail, and answers a scheduler.
+    /// Trains and compares policies that place training jobs on GPUs that fail, and answers a scheduler.
     #[command(subcommand)]
     Place(place::PlaceCommand),
 }

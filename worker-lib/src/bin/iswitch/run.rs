@@ -21,9 +21,9 @@ const PROGRESS_FILE: &str = "progress.csv";
 /// Arguments of every training.
 #[derive(Args)]
 pub(crate) struct RunArgs {
-    /// Workers of the job [default: 4; of `route train` and `coflow train` 1]. Batches are divided over them, so their
-    /// number does not change what is learned. Unless told where they meet this command starts all workers itself, and
-    /// what sums their gradients.
+    /// Workers of the job [default: 4; of `route train`, `coflow train` and `place train` 1]. Batches are divided over
+    /// them, so their number does not change what is learned. Unless told where they meet this command starts all
+    /// workers itself, and what sums their gradients.
     #[arg(long, value_name = "N", overrides_with = "workers", value_parser = worker_count())]
     workers: Option<u16>,
     /// This worker, from 0. By default RANK and WORLD_SIZE, OMPI_COMM_WORLD_RANK and _SIZE, SLURM_PROCID and

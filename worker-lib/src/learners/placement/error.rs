@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use crate::algorithms::TrainError;
+
 /// Why a cluster, a job, a failure, a file or a placement cannot be.
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +37,9 @@ pub enum PlacementError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A training that cannot be or go on.
+    #[error(transparent)]
+    Train(#[from] TrainError),
 }
 
 impl PlacementError {

@@ -21,6 +21,8 @@
 //! | [`state`] | what a placer sees |
 //! | [`simulation`] | a cluster over time |
 //! | [`policy`] | placers that need no training |
+//! | [`learned`] | placers that are trained, and their training |
+//! | [`workload`] | scenarios of any draw |
 //! | [`agent`] | where a job is placed, in JSON lines |
 
 pub mod agent;
@@ -30,12 +32,14 @@ pub mod expected;
 pub mod failure;
 pub mod generate;
 pub mod job;
+pub mod learned;
 pub mod options;
 pub mod policy;
 pub mod rates;
 pub mod reader;
 pub mod simulation;
 pub mod state;
+pub mod workload;
 
 pub use cluster::Cluster;
 pub use error::PlacementError;

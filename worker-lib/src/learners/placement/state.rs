@@ -1,7 +1,7 @@
 //! What a placer sees.
 
 use super::failure::Failures;
-use super::simulation::Scenario;
+use super::simulation::{Scenario, unsaved};
 use super::{Cluster, Job, Options};
 
 /// A GPU at a moment.
@@ -168,6 +168,11 @@ impl<'a> State<'a> {
         }
     }
 
+    /// Whether a job has its GPUs and is not stopped.
+    pub fn is_running(&self, job: usize) -> bool {
+        matches!(self.progress[job].phase, Phase::Running(_))
+    }
+
     /// GPU-seconds that a job has had until now: its attained service.
     pub fn service(&self, job: usize) -> f64 {
         let progress = &self.progress[job];
@@ -185,6 +190,15 @@ impl<'a> State<'a> {
         match &progress.phase {
             Phase::Running(run) => run.end - self.time,
             _ => self.overhead(job) + progress.left / self.job(job).speed(gpus),
+        }
+    }
+
+    /// Seconds of work that a job would lose if one of its GPUs failed now; 0 if it does not run.
+    pub fn unsaved(&self, job: usize) -> f64 {
+        let progress = &self.progress[job];
+        match &progress.phase {
+            Phase::Running(run) => unsaved(run, progress.left / run.speed, self.time - run.begin),
+            _ => 0.0,
         }
     }
 

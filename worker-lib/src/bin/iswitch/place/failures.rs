@@ -8,11 +8,11 @@ use iswitch::learners::placement::failure::{Belief, YEAR};
 use iswitch::learners::placement::generate::synthetic_lives;
 use iswitch::learners::placement::rates::{self, Batch, RatePool, Shrinkage};
 use iswitch::learners::placement::reader::{read_outages, read_rates, read_titan};
+use iswitch::learners::placement::workload::FailureSource;
 use iswitch::learners::placement::{Cluster, Failures};
 
 const SYNTHETIC_GPUS: usize = 20_000;
-/// Streams: that of a draw, that of what all draws have in common.
-const DRAW_STREAM: usize = 0;
+/// Stream of what all draws have in common.
 const SYNTHETIC_STREAM: usize = 1;
 const SYNTHETIC_SEED: u64 = 1;
 
@@ -29,6 +29,9 @@ pub(super) struct FailureArgs {
     /// Draw each GPU's life from those of its own cage: upper cages are hotter and fail more often.
     #[arg(long)]
     same_cage: bool,
+    /// The GPUs of this draw in all draws: one cluster, as the patent's network is trained for.
+    #[arg(long, value_name = "DRAW", conflicts_with_all = ["failures", "rates"])]
+    gpus_of_draw: Option<u64>,
     /// What policies know: the rates by which GPUs fail, or only the lives from which rates are estimated, and what
     /// they see.
     #[arg(long, value_name = "WHAT", default_value = "rates")]
@@ -60,21 +63,6 @@ enum Knowledge {
     Rates,
     /// The lives.
     Lives,
-}
-
-/// Where failures come from.
-#[derive(Clone, Debug)]
-pub(super) enum FailureSource {
-    /// The same GPUs in each draw.
-    Fixed {
-        failures: Failures,
-        /// When they fail is known, and the same in each draw.
-        is_trace: bool,
-        /// Whether policies have rates.
-        has_rates: bool,
-    },
-    /// GPUs are drawn.
-    Pool { pool: RatePool, same_cage: bool, knowledge: rates::Knowledge },
 }
 
 impl FailureArgs {
@@ -109,7 +97,11 @@ impl FailureArgs {
             Knowledge::Lives => rates::Knowledge::Lives,
         };
         let pool = RatePool::new(&lives, Shrinkage::default())?;
-        Ok(FailureSource::Pool { pool, same_cage: self.same_cage, knowledge })
+        let pool = FailureSource::Pool { pool, same_cage: self.same_cage, knowledge };
+        match self.gpus_of_draw {
+            Some(draw) => Ok(pool.fixed(cluster, draw)?),
+            None => Ok(pool),
+        }
     }
 }
 
@@ -118,43 +110,4 @@ fn believed(failures: Failures, rates: &Failures) -> anyhow::Result<Failures> {
     let belief = |gpu| Belief { events: rates.estimate(gpu, 0.0, 0) * YEAR, years: 1.0 };
     let beliefs = (0..rates.gpus()).map(belief).collect();
     Ok(failures.with_beliefs(beliefs)?.with_ages(rates.ages().to_vec())?)
-}
-
-impl FailureSource {
-    /// Those of a draw, before any factor.
-    pub(super) fn draw(&self, cluster: &Cluster, draw: u64) -> anyhow::Result<Failures> {
-        match self {
-            Self::Fixed { failures, .. } => Ok(failures.clone()),
-            Self::Pool { pool, same_cage, knowledge } => {
-                let mut rng = stream(draw, Purpose::Rates, DRAW_STREAM);
-                Ok(pool.draw(cluster, *same_cage, *knowledge, &mut rng)?)
-            }
-        }
-    }
-
-    /// Whether policies have rates to estimate anything by.
-    pub(super) fn has_rates(&self) -> bool {
-        matches!(self, Self::Pool { .. } | Self::Fixed { has_rates: true, .. })
-    }
-
-    /// Whether they are the same in each draw.
-    pub(super) fn is_trace(&self) -> bool {
-        matches!(self, Self::Fixed { is_trace: true, .. })
-    }
-
-    /// In words.
-    pub(super) fn describe(&self) -> String {
-        match self {
-            Self::Fixed { is_trace: true, .. } => "failures of a file".to_owned(),
-            Self::Fixed { failures, .. } => {
-                let gpus = failures.gpus();
-                let sum: f64 = (0..gpus).map(|gpu| failures.estimate(gpu, 0.0, 0) * YEAR).sum();
-                format!("{:.3} failures a GPU and year", sum / gpus as f64)
-            }
-            Self::Pool { pool, .. } => {
-                let (count, sum) = pool.rates().fold((0, 0.0), |(count, sum), rate| (count + 1, sum + rate));
-                format!("{:.3} failures a GPU and year, from {count} lives", sum / f64::from(count))
-            }
-        }
-    }
 }

@@ -12,14 +12,14 @@ use iswitch::learners::placement::reader::{
     self, JobsFormat, Throughputs, read_alibaba_pods, read_gavel, read_jobs, read_philly, read_pollux,
     read_tiresias,
 };
+use iswitch::learners::placement::workload::JobSource;
 
 /// As many as the patent's kind of batch.
 const BATCH: u64 = 60;
 /// What memory holds.
 const BATCH_MAX: u64 = 100_000;
 const SYNTHETIC_JOBS: usize = 20_000;
-/// Streams: that of a draw, that of what all draws have in common.
-const DRAW_STREAM: usize = 0;
+/// Stream of what all draws have in common.
 const SYNTHETIC_STREAM: usize = 1;
 const SYNTHETIC_SEED: u64 = 1;
 
@@ -68,15 +68,6 @@ enum SharedGpus {
     Whole,
 }
 
-/// Where jobs come from.
-#[derive(Clone, Debug)]
-pub(super) enum Jobs {
-    /// Those of a file at its times, the same in each draw.
-    Trace(Vec<Job>),
-    /// Drawn.
-    Drawn { pool: JobPool, count: usize, interarrival: f64 },
-}
-
 /// Jobs of a file, and whether they have arrivals.
 struct Found {
     jobs: Vec<Job>,
@@ -85,7 +76,7 @@ struct Found {
 
 impl JobsArgs {
     /// Reads or makes them, and refuses what no cluster of so many GPUs can run.
-    pub(super) fn load(&self, gpus: usize) -> anyhow::Result<Jobs> {
+    pub(super) fn load(&self, gpus: usize) -> anyhow::Result<JobSource> {
         let found = if let Some(path) = &self.jobs {
             self.read(path)?
         } else {
@@ -108,14 +99,14 @@ impl JobsArgs {
                     "--interarrival is of jobs that are drawn: give --batch N, as the file says when its jobs arrive"
                 );
             }
-            return Ok(Jobs::Trace(jobs));
+            return Ok(JobSource::Trace(jobs));
         }
         let interarrival = self.interarrival.unwrap_or(0.0);
         if !(interarrival.is_finite() && interarrival >= 0.0) {
             bail!("interarrival is {interarrival}, expected a number of seconds of at least 0");
         }
         let count = usize::try_from(self.batch.unwrap_or(BATCH))?;
-        Ok(Jobs::Drawn { pool: JobPool::new(jobs)?, count, interarrival })
+        Ok(JobSource::Drawn { pool: JobPool::new(jobs)?, count, interarrival })
     }
 
     fn read(&self, path: &Path) -> anyhow::Result<Found> {
@@ -172,33 +163,5 @@ impl JobsArgs {
             bail!("there are no jobs, expected at least 1 within --shortest, --longest and --widest");
         }
         Ok(jobs)
-    }
-}
-
-impl Jobs {
-    /// Those of a draw, by arrival.
-    pub(super) fn draw(&self, draw: u64) -> anyhow::Result<Vec<Job>> {
-        match self {
-            Self::Trace(jobs) => Ok(jobs.clone()),
-            Self::Drawn { pool, count, interarrival } => {
-                let mut rng = stream(draw, Purpose::Arrivals, DRAW_STREAM);
-                Ok(pool.draw(*count, *interarrival, &mut rng)?)
-            }
-        }
-    }
-
-    /// In words.
-    pub(super) fn describe(&self) -> String {
-        match self {
-            Self::Trace(jobs) => format!("{} jobs of a file", jobs.len()),
-            Self::Drawn { pool, count, interarrival } => {
-                let when = if *interarrival > 0.0 {
-                    format!("every {interarrival} s")
-                } else {
-                    "at once".to_owned()
-                };
-                format!("{count} jobs out of {}, {when}", pool.jobs().len())
-            }
-        }
     }
 }

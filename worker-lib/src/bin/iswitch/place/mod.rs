@@ -12,6 +12,7 @@ mod rules;
 mod runs;
 mod serve;
 mod source;
+mod train;
 mod workload;
 
 use std::process::ExitCode;
@@ -25,6 +26,8 @@ const DAY_S: f64 = 24.0 * HOUR_S;
 /// What to do.
 #[derive(Subcommand)]
 pub(crate) enum PlaceCommand {
+    /// Trains a network that places jobs, with one or more workers.
+    Train(Box<train::TrainArgs>),
     /// Runs one policy and reports makespan, completion times and where the GPUs' time went.
     Evaluate(Box<evaluate::EvaluateArgs>),
     /// Runs several policies on the same draws, over failure rates and checkpoint intervals: table, CSV, figures.
@@ -36,10 +39,10 @@ pub(crate) enum PlaceCommand {
 impl PlaceCommand {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
         match self {
-            Self::Evaluate(args) => evaluate::run(args),
-            Self::Compare(args) => compare::run(args),
-            Self::Serve(args) => serve::run(args),
-        }?;
-        Ok(ExitCode::SUCCESS)
+            Self::Train(args) => train::run(args),
+            Self::Evaluate(args) => evaluate::run(args).map(|()| ExitCode::SUCCESS),
+            Self::Compare(args) => compare::run(args).map(|()| ExitCode::SUCCESS),
+            Self::Serve(args) => serve::run(args).map(|()| ExitCode::SUCCESS),
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Figures, as SVG.
 
-use iswitch_figure::{Axis, Line, LineChart, Paint};
+use iswitch::learners::placement::learned::training::Iteration;
+use iswitch_figure::{Axis, Line, LineChart, Paint, Reference};
 
 use super::results::Summary;
 use super::rules::Saving;
@@ -50,6 +51,19 @@ pub(super) fn over_checkpoints(
         y: Axis::logarithmic(),
         lines: lines(summaries, policies, place),
         references: Vec::new(),
+    }
+    .draw()
+}
+
+/// How a training went; `reference` is what the network was compared with.
+pub(super) fn learning(history: &[Iteration], reference: &str) -> String {
+    let tested = history.iter().filter_map(|record| Some((record.iteration as f64, record.gain?)));
+    LineChart {
+        title: format!("Makespan of {reference} over the network's, in tests"),
+        x: Axis { includes: vec![0.0], ..Axis::linear() },
+        y: Axis::linear(),
+        lines: vec![Line::new("network", PAINTS[0], tested.collect())],
+        references: vec![Reference { name: reference.to_owned(), paint: Paint::GREY, value: 1.0 }],
     }
     .draw()
 }

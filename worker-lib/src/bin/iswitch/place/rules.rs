@@ -60,7 +60,7 @@ pub(super) struct CostArgs {
     pub(super) checkpoint: Saving,
     /// Seconds for which a job's work stands still while it saves its state.
     #[arg(long, value_name = "SECONDS", default_value_t = CHECKPOINT_COST_S, allow_negative_numbers = true)]
-    checkpoint_cost: f64,
+    pub(super) checkpoint_cost: f64,
 }
 
 /// The rules of a cluster.

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::Args;
+use iswitch::learners::placement::Cluster;
 use iswitch::learners::placement::cluster::CAGES;
 use iswitch::learners::placement::reader::read_nodes;
 use iswitch::learners::placement::simulation::Scenario;
-use iswitch::learners::placement::{Cluster, Options};
+use iswitch::learners::placement::workload::{self, JobSource};
 
-use super::failures::{FailureArgs, FailureSource};
-use super::jobs::{Jobs, JobsArgs};
+use super::failures::FailureArgs;
+use super::jobs::JobsArgs;
 use super::rules::{CostArgs, RulesArgs, Saving};
 
 const GPUS: usize = 64;
@@ -49,9 +50,9 @@ impl ClusterArgs {
     }
 }
 
-/// All that a simulation is about, but its policy.
+/// Which jobs on which GPUs, by which rules.
 #[derive(Args, Clone, Debug)]
-pub(super) struct WorkloadArgs {
+pub(super) struct ScenarioArgs {
     #[command(flatten)]
     cluster: ClusterArgs,
     #[command(flatten)]
@@ -60,6 +61,32 @@ pub(super) struct WorkloadArgs {
     failures: FailureArgs,
     #[command(flatten)]
     rules: RulesArgs,
+}
+
+impl ScenarioArgs {
+    /// Reads or makes what draws have in common.
+    pub(super) fn load(&self) -> anyhow::Result<workload::Workload> {
+        let cluster = self.cluster.load()?;
+        let (jobs, failures) = (self.jobs.load(cluster.gpus())?, self.failures.load(&cluster)?);
+        Ok(workload::Workload { cluster, jobs, failures, options: self.rules.options()? })
+    }
+
+    /// What was asked for, where nothing asks for something else.
+    pub(super) fn condition(&self) -> Condition {
+        Condition { rate_factor: self.failures.rate_factor, saving: self.rules.cost.checkpoint }
+    }
+
+    /// What a failure costs.
+    pub(super) fn cost(&self) -> &CostArgs {
+        &self.rules.cost
+    }
+}
+
+/// All that a simulation is about, but its policy.
+#[derive(Args, Clone, Debug)]
+pub(super) struct WorkloadArgs {
+    #[command(flatten)]
+    scenario: ScenarioArgs,
     /// Independent draws of jobs, of GPUs and of when they fail, with a run of each policy for each [default: 20; 1
     /// where files say all of that].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -81,10 +108,7 @@ pub(super) struct Condition {
 /// Scenarios of any draw.
 #[derive(Clone, Debug)]
 pub(super) struct Workload {
-    cluster: Cluster,
-    jobs: Jobs,
-    failures: FailureSource,
-    options: Options,
+    scenarios: workload::Workload,
     cost: CostArgs,
     condition: Condition,
     draws: Range<u64>,
@@ -93,24 +117,14 @@ pub(super) struct Workload {
 impl WorkloadArgs {
     /// Reads or makes all that draws have in common.
     pub(super) fn load(&self) -> anyhow::Result<Workload> {
-        let cluster = self.cluster.load()?;
-        let jobs = self.jobs.load(cluster.gpus())?;
-        let failures = self.failures.load(&cluster)?;
-        let is_fixed = matches!(jobs, Jobs::Trace(_)) && failures.is_trace();
+        let scenarios = self.scenario.load()?;
+        let is_fixed = matches!(scenarios.jobs, JobSource::Trace(_)) && scenarios.failures.is_trace();
         let draws = self.draws.unwrap_or(if is_fixed { 1 } else { DRAWS });
         let Some(end) = self.draw.checked_add(draws) else {
             bail!("draw is {}, expected at most {}", self.draw, u64::MAX - draws)
         };
-        let cost = self.rules.cost.clone();
-        let workload = Workload {
-            cluster,
-            jobs,
-            failures,
-            options: self.rules.options()?,
-            condition: Condition { rate_factor: self.failures.rate_factor, saving: cost.checkpoint },
-            cost,
-            draws: self.draw..end,
-        };
+        let (condition, cost) = (self.scenario.condition(), self.scenario.cost().clone());
+        let workload = Workload { scenarios, condition, cost, draws: self.draw..end };
         workload.check(workload.condition)?;
         Ok(workload)
     }
@@ -129,7 +143,7 @@ impl Workload {
 
     /// Refuses what could not be run.
     pub(super) fn check(&self, condition: Condition) -> anyhow::Result<()> {
-        if condition.saving == Saving::YoungDaly && !self.failures.has_rates() {
+        if condition.saving == Saving::YoungDaly && !self.scenarios.failures.has_rates() {
             bail!(
                 "checkpoint is young-daly, which needs failure rates: --failures says when GPUs fail, --rates how \
                  often that is to be expected"
@@ -140,15 +154,15 @@ impl Workload {
 
     /// The scenario of a draw. Under all conditions a draw has the same jobs and GPUs.
     pub(super) fn scenario(&self, draw: u64, condition: Condition) -> anyhow::Result<Scenario> {
-        let failures = self.failures.draw(&self.cluster, draw)?.scaled(condition.rate_factor)?;
-        let options = Options { checkpoint: self.cost.checkpoint(condition.saving), ..self.options };
-        Ok(Scenario::new(self.cluster.clone(), self.jobs.draw(draw)?, failures, options)?)
+        let Condition { rate_factor, saving } = condition;
+        Ok(self.scenarios.scenario(draw, rate_factor, self.cost.checkpoint(saving))?)
     }
 
     /// What a draw is, in words.
     pub(super) fn describe(&self) -> String {
-        let (gpus, nodes) = (self.cluster.gpus(), self.cluster.nodes().len());
-        let (jobs, failures) = (self.jobs.describe(), self.failures.describe());
+        let workload::Workload { cluster, jobs, failures, .. } = &self.scenarios;
+        let (gpus, nodes) = (cluster.gpus(), cluster.nodes().len());
+        let (jobs, failures) = (jobs.describe(), failures.describe());
         format!("{jobs}; {gpus} GPUs on {nodes} nodes; {failures}; {} draw(s)", self.draws.clone().count())
     }
 }

@@ -3,8 +3,8 @@
 //! `attr_i = x_i + g(sum of f(attr_u))` over the coflows u that wait for i (section 4.3 of the paper; Decima, section
 //! 5.1): two functions, with a non-linear one after the sum, as with one alone the longest way cannot be computed.
 
-use super::part::Part;
 use super::scene::Scene;
+use crate::learners::part::Part;
 
 /// Width of the first and of the second hidden layer of f and g.
 const HIDDEN: [usize; 2] = [16, 8];

@@ -19,7 +19,6 @@ pub mod lookahead;
 pub mod net;
 mod node_net;
 mod paper_net;
-mod part;
 mod reinforce;
 pub mod remainder;
 pub mod scene;

@@ -126,11 +126,6 @@ impl Net {
     }
 }
 
-/// Names and places of the parameters of all parts.
-pub(super) fn tensors<'a>(parts: impl IntoIterator<Item = &'a super::part::Part>) -> Vec<NamedTensor> {
-    parts.into_iter().flat_map(super::part::Part::tensors).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

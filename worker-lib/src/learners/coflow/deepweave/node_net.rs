@@ -3,10 +3,10 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::graph::Graph;
-use super::net::{Advice, tensors};
-use super::part::Part;
+use super::net::Advice;
 use super::scene::{FEATURES, Scene};
 use crate::algorithms::actor_critic::NamedTensor;
+use crate::learners::part::{Part, tensors};
 
 /// Numbers in an attribute, and in a job's summary.
 const WIDTH: usize = 8;

@@ -7,10 +7,9 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::graph::Graph;
-use super::net::tensors;
-use super::part::Part;
 use super::scene::Scene;
 use crate::algorithms::actor_critic::NamedTensor;
+use crate::learners::part::{Part, tensors};
 
 /// Numbers in a job's summary.
 const SUMMARY: usize = 8;

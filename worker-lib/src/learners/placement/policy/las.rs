@@ -1,7 +1,7 @@
 //! Tiresias: least attained service first (Gu et al., NSDI 2019, section 3.2).
 
 use super::{Placer, consolidate};
-use crate::learners::placement::state::{Phase, State};
+use crate::learners::placement::state::State;
 
 /// Discretised two-dimensional least attained service: jobs are in a queue by the GPU-seconds that they have had,
 /// those of lower queues run before those of higher ones, and suspend them; within a queue the job that arrived first
@@ -31,7 +31,7 @@ impl Las {
 
     /// Jobs that run or wait, the most important first.
     fn ranked(&self, state: &State<'_>) -> Vec<(usize, usize)> {
-        let runs = |job: &usize| matches!(state.progress[*job].phase, Phase::Running(_));
+        let runs = |job: &usize| state.is_running(*job);
         let jobs = state.queue.iter().copied().chain(state.active.iter().copied().filter(runs));
         let mut ranked: Vec<_> = jobs.map(|job| (self.level(state, job), job)).collect();
         ranked.sort_unstable();
@@ -53,7 +53,7 @@ impl Placer for Las {
             + state
                 .active
                 .iter()
-                .filter(|job| is_running(state, **job))
+                .filter(|job| state.is_running(**job))
                 .map(|job| state.gpus_of(*job).len())
                 .sum::<usize>();
         for (_, job) in self.ranked(state) {
@@ -63,7 +63,7 @@ impl Placer for Las {
                 self.chosen[job] = true;
             }
         }
-        jobs.extend(state.active.iter().filter(|job| is_running(state, **job) && !self.chosen[**job]));
+        jobs.extend(state.active.iter().filter(|job| state.is_running(**job) && !self.chosen[**job]));
     }
 
     fn order(&mut self, state: &State<'_>, queue: &mut [usize]) {
@@ -83,15 +83,11 @@ impl Placer for Las {
         if state.queue.is_empty() {
             return None;
         }
-        let running = state.active.iter().copied().filter(|job| is_running(state, *job));
+        let running = state.active.iter().copied().filter(|job| state.is_running(*job));
         let next = running.filter_map(|job| {
             let threshold = self.thresholds.get(self.level(state, job))?;
             Some((threshold - state.service(job)) / state.gpus_of(job).len() as f64)
         });
         next.min_by(f64::total_cmp)
     }
-}
-
-fn is_running(state: &State<'_>, job: usize) -> bool {
-    matches!(state.progress[job].phase, Phase::Running(_))
 }

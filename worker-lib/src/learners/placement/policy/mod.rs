@@ -6,6 +6,7 @@ mod oracle;
 mod order;
 mod pick;
 mod pollux;
+pub(super) mod saving;
 mod spec;
 
 pub use best_of::{Plan, SELECTION_DRAWS, best_of, hindsight};
@@ -14,6 +15,7 @@ pub use oracle::Oracle;
 pub use order::Order;
 pub use pick::{ByRule, MATCH_THRESHOLD, Rule, consolidate, most_reliable};
 pub use pollux::Pollux;
+pub use saving::Saving;
 pub use spec::PolicySpec;
 
 use super::state::State;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{ByRule, Las, MATCH_THRESHOLD, Oracle, Order, Placer, Pollux, Rule, best_of, hindsight};
+use super::{ByRule, Las, MATCH_THRESHOLD, Oracle, Order, Placer, Pollux, Rule, Saving, best_of, hindsight};
 use crate::algorithms::streams::{Purpose, stream};
 use crate::learners::placement::PlacementError;
 use crate::learners::placement::simulation::{Outcome, Scenario, simulate};
@@ -36,11 +36,13 @@ pub enum PolicySpec {
     Pollux,
     /// [`Oracle`]
     Oracle,
+    /// [`Saving`]
+    Saving,
 }
 
 impl PolicySpec {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Random,
         Self::BestOf(20),
         Self::Hindsight(20),
@@ -52,6 +54,7 @@ impl PolicySpec {
         Self::Las,
         Self::Pollux,
         Self::Oracle,
+        Self::Saving,
     ];
 
     /// A fresh placer for a scenario, with the draws of `seed`. [`Self::BestOf`] chooses here.
@@ -76,6 +79,7 @@ impl PolicySpec {
             Self::Las => Box::new(Las::default()),
             Self::Pollux => Box::new(Pollux::default()),
             Self::Oracle => Box::new(Oracle::default()),
+            Self::Saving => Box::new(Saving),
         })
     }
 
@@ -105,6 +109,7 @@ impl fmt::Display for PolicySpec {
             Self::Las => f.write_str("las"),
             Self::Pollux => f.write_str("pollux"),
             Self::Oracle => f.write_str("oracle"),
+            Self::Saving => f.write_str("saving"),
         }
     }
 }

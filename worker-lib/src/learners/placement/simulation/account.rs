@@ -57,6 +57,27 @@ impl Share {
     }
 }
 
+/// Seconds of work that a failure would undo after `elapsed` seconds of a run that goes on for `work` seconds of work.
+pub(in crate::learners::placement) fn unsaved(run: &Run, work: f64, elapsed: f64) -> f64 {
+    Share::of(run, work, elapsed).unsaved
+}
+
+/// The integral of [`Share::unsaved`] over the first `elapsed` seconds of a run, in seconds squared: times the rate at
+/// which failures come it is what they are expected to undo.
+pub(super) fn unsaved_integral(run: &Run, work: f64, elapsed: f64) -> f64 {
+    let after = (elapsed - run.overhead).max(0.0);
+    let segments = (after / (run.interval + run.cost)).floor().min(checkpoints(work, run.interval));
+    let (whole, within) = if segments > 0.0 {
+        let whole = run.interval * run.interval / 2.0 + run.interval * run.cost;
+        (segments * whole, after - segments * (run.interval + run.cost))
+    } else {
+        (0.0, after)
+    };
+    let rising = within.min(run.interval);
+    // Work stands still while the last of it is written.
+    whole + rising * rising / 2.0 + (within - rising) * rising
+}
+
 /// Checkpoints of a run with so many seconds of work: none at its end.
 pub(super) fn checkpoints(work: f64, interval: f64) -> f64 {
     if interval >= work { 0.0 } else { (work / interval).ceil() - 1.0 }
@@ -79,6 +100,9 @@ pub struct Outcome {
     pub placements: u64,
     /// Where the time of GPUs has gone.
     pub gpu_time: GpuTime,
+    /// GPU-seconds of work that failures were expected to undo, by the estimated rates of the GPUs that each job had
+    /// and what it would have lost at each moment. [`GpuTime::lost`] differs from this by chance only.
+    pub expected_loss: f64,
 }
 
 impl Outcome {
@@ -132,6 +156,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_saved_is_summed_over_time() {
+        for (run, work) in [(run(5.0, 10.0, 2.0), 25.0), (run(5.0, f64::INFINITY, 0.0), 40.0)] {
+            for elapsed in [3.0, 9.0, 16.5, 17.0, 20.0, 34.0] {
+                let step = 1e-3;
+                let steps = (elapsed / step) as usize;
+                let sum: f64 =
+                    (0..steps).map(|at| unsaved(&run, work, (at as f64 + 0.5) * step) * step).sum();
+                let got = unsaved_integral(&run, work, elapsed);
+                assert!((got - sum).abs() < 0.02, "{run:?} {elapsed}: {got}, {sum}");
+            }
+        }
+    }
+
+    #[test]
     fn without_checkpoints_nothing_is_saved() {
         let run = run(5.0, f64::INFINITY, 0.0);
         assert_eq!(share(&run, 25.0, 4.0), (0.0, 0.0, 4.0));
@@ -151,6 +189,7 @@ mod tests {
             suspensions: 0,
             placements: 4,
             gpu_time: GpuTime::default(),
+            expected_loss: 0.0,
         };
         let percentile = |share| outcome.completion_time_percentile(share);
         assert_eq!([0.0, 0.25, 0.5, 0.75].map(percentile), [Some(1.0), Some(1.0), Some(2.0), Some(4.0)]);

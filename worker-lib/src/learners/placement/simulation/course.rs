@@ -1,6 +1,6 @@
 //! What happens to jobs and GPUs, one thing at a time.
 
-use super::account::{Share, checkpoints};
+use super::account::{Share, checkpoints, unsaved_integral};
 use super::calendar::Due;
 use super::engine::{Event, Simulation};
 use crate::learners::placement::options::AfterFailure;
@@ -43,12 +43,15 @@ impl Simulation<'_, '_> {
 
     /// Ends a job's run and tells what has become of it. The GPUs are still the job's, which is left as `Waiting`.
     pub(super) fn take_run(&mut self, job: usize) -> (Run, Share) {
+        let rate: f64 = self.state.gpus_of(job).iter().map(|gpu| self.state.rate(*gpu)).sum();
         let progress = &mut self.state.progress[job];
         let Phase::Running(run) = std::mem::replace(&mut progress.phase, Phase::Waiting) else {
             unreachable!("job {job} does not run")
         };
         let elapsed = self.state.time - run.begin;
-        let share = Share::of(&run, progress.left / run.speed, elapsed);
+        let work = progress.left / run.speed;
+        let share = Share::of(&run, work, elapsed);
+        self.expected_loss += rate * unsaved_integral(&run, work, elapsed) * run.gpus.len() as f64;
         progress.service += elapsed * run.gpus.len() as f64;
         self.gpu_time.overhead += share.overhead * run.gpus.len() as f64;
         self.gpu_time.useful += share.saved * run.gpus.len() as f64;

@@ -66,6 +66,7 @@ pub struct Simulation<'a, 'o> {
     /// GPUs that work, of jobs that wait for the repair of others.
     pub(super) held: usize,
     pub(super) gpu_time: GpuTime,
+    pub(super) expected_loss: f64,
     pub(super) failures: u64,
     pub(super) hits: u64,
     pub(super) suspensions: u64,
@@ -117,6 +118,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
             failed: 0,
             held: 0,
             gpu_time: GpuTime::default(),
+            expected_loss: 0.0,
             failures: 0,
             hits: 0,
             suspensions: 0,
@@ -346,6 +348,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
             suspensions: self.suspensions,
             placements: self.placements,
             gpu_time: self.gpu_time,
+            expected_loss: self.expected_loss,
         }
     }
 }

@@ -14,6 +14,7 @@ mod course;
 mod engine;
 mod scenario;
 
+pub(super) use account::unsaved;
 pub use account::{GpuTime, Outcome};
 pub use engine::{Event, Observer, Simulation, simulate, simulate_draw};
 pub use scenario::Scenario;

@@ -12,7 +12,7 @@ const CHUNK: usize = 256;
 
 /// A multi-layer perceptron with hyperbolic tangents between its layers.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(in crate::learners) struct Part {
     name: &'static str,
     network: Network,
     range: Range<usize>,
@@ -23,7 +23,7 @@ pub(super) struct Part {
 
 impl Part {
     /// With its parameters from `start` on.
-    pub(super) fn new(name: &'static str, widths: &[usize], start: usize) -> Self {
+    pub(in crate::learners) fn new(name: &'static str, widths: &[usize], start: usize) -> Self {
         let network = Network::mlp(widths, Activation::Tanh);
         let count = network.parameter_count();
         let work = network.workspace(CHUNK);
@@ -31,20 +31,25 @@ impl Part {
     }
 
     /// Where the next part's parameters begin.
-    pub(super) fn end(&self) -> usize {
+    pub(in crate::learners) fn end(&self) -> usize {
         self.range.end
     }
 
-    pub(super) fn inputs(&self) -> usize {
+    pub(in crate::learners) fn inputs(&self) -> usize {
         self.network.inputs()
     }
 
-    pub(super) fn outputs(&self) -> usize {
+    pub(in crate::learners) fn outputs(&self) -> usize {
         self.network.outputs()
     }
 
     /// Random weights, but for the last layer if its results are to be 0 at first.
-    pub(super) fn initialise(&self, parameters: &mut [f32], ends_at_zero: bool, rng: &mut ChaCha8Rng) {
+    pub(in crate::learners) fn initialise(
+        &self,
+        parameters: &mut [f32],
+        ends_at_zero: bool,
+        rng: &mut ChaCha8Rng,
+    ) {
         let own = &mut parameters[self.range.clone()];
         let last = self.network.layers().len() - 1;
         for (at, layer) in self.network.layers().iter().enumerate() {
@@ -56,13 +61,13 @@ impl Part {
     }
 
     /// Names and places in the whole vector, as PyTorch would name them.
-    pub(super) fn tensors(&self) -> Vec<NamedTensor> {
+    pub(in crate::learners) fn tensors(&self) -> Vec<NamedTensor> {
         network_tensors(self.name, &self.network, self.range.start)
     }
 
     /// Overwrites `output` (`[rows, outputs]`) with what comes out for `input` (`[rows, inputs]`). `parameters` are
     /// those of all parts.
-    pub(super) fn forward(&mut self, parameters: &[f32], input: &[f32], output: &mut Vec<f32>) {
+    pub(in crate::learners) fn forward(&mut self, parameters: &[f32], input: &[f32], output: &mut Vec<f32>) {
         output.clear();
         let own = &parameters[self.range.clone()];
         for input in input.chunks(CHUNK * self.network.inputs()) {
@@ -72,7 +77,7 @@ impl Part {
 
     /// Adds to `gradient`, of all parts, and overwrites `by_input` (`[rows, inputs]`), for the loss gradient `deltas`
     /// (`[rows, outputs]`) by the results.
-    pub(super) fn backward(
+    pub(in crate::learners) fn backward(
         &mut self,
         parameters: &[f32],
         input: &[f32],
@@ -94,4 +99,9 @@ impl Part {
             sums.zip(&self.partial).for_each(|(sum, slope)| *sum += slope);
         }
     }
+}
+
+/// Names and places of the parameters of all parts.
+pub(in crate::learners) fn tensors<'a>(parts: impl IntoIterator<Item = &'a Part>) -> Vec<NamedTensor> {
+    parts.into_iter().flat_map(Part::tensors).collect()
 }
