@@ -2,8 +2,10 @@
 //!
 //! The learner publishes immutable objects `/models/NAME/VERSION` and a small pointer `/models/NAME/latest` from a
 //! [`ModelStore`] ([`learner::serve`]). Any HTTP cache can stand between it and the actors of a cell: the one here
-//! ([`cell::serve`]), which needs nothing installed, or nginx ([`nginx::NginxCell`]). Actors read with a [`ModelClient`], from
-//! their cell, and from others or the learner if that fails. Menger (Yazdanbakhsh and Chen, Google AI blog 2020) has such caches
+//! ([`cell::serve`]), which needs nothing installed, or nginx ([`nginx::NginxCell`]). Actors read with a
+//! [`ModelClient`], from
+//! their cell, and from others or the learner if that fails. Menger (Yazdanbakhsh and Chen, Google AI blog
+//! 2020) has such caches
 //! between its learner and its actors. See docs/models.md.
 //!
 //! ```

@@ -14,7 +14,7 @@ const ROUTE: &str = "GET /models/ppo/7";
 async fn servers() -> Vec<(iswitch_models::Server, Endpoint)> {
     let (store, learner) = learner(LearnerOptions::default()).await;
     store.publish(&name(), 7, model(7, LEN)).unwrap();
-    let cell = cell(&[endpoint(&learner)], Default::default()).await;
+    let cell = cell(&[endpoint(&learner)], iswitch_models::cell::CellOptions::default()).await;
     [learner, cell]
         .into_iter()
         .map(|server| {

@@ -71,7 +71,8 @@ impl Pointers {
         self.lock().len()
     }
 
-    /// The latest version: at once if it is fresh, or stale within the bound; otherwise as soon as upstream has answered.
+    /// The latest version: at once if it is fresh, or stale within the bound; otherwise as soon as upstream
+    /// has answered.
     pub(super) async fn latest(&self, name: &ModelName) -> Result<Known, Refusal> {
         let pointer = self.pointer(name)?;
         let known = pointer.state.borrow().within(self.options.model_age_max);

@@ -59,7 +59,8 @@ impl Sources {
         }
     }
 
-    /// Sends a request to one source, and waits for the head of a good answer; `wait` is what it may take longer than others.
+    /// Sends a request to one source, and waits for the head of a good answer; `wait` is what it may take
+    /// longer than others.
     pub(crate) async fn ask(
         &self,
         at: usize,

@@ -87,7 +87,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_field_gives_a_part_of_the_object(field in "(bytes=)?[0-9]{0,20}-?[0-9]{0,20}.{0,3}", len in 1_u64..1000) {
+        fn any_field_gives_a_part_of_the_object(
+            field in "(bytes=)?[0-9]{0,20}-?[0-9]{0,20}.{0,3}", len in 1_u64..1000
+        ) {
             if let Asked::Part(part) = parse(&field, len) {
                 prop_assert!(part.start < part.end && part.end <= len, "{part:?}");
             }

@@ -1,6 +1,7 @@
 //! A connection whose peer may keep us waiting for only so long.
 //!
-//! Counted is the time in which the kernel takes no more bytes of an answer because the reader does not. The time in which there
+//! Counted is the time in which the kernel takes no more bytes of an answer because the reader does not. The
+//! time in which there
 //! is nothing to write, as while a cell waits for upstream, is not the reader's.
 
 use std::io::{self, IoSlice};

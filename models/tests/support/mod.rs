@@ -73,7 +73,7 @@ impl Answer {
 /// Sends `METHOD PATH` with these fields on a connection of its own.
 pub(crate) async fn ask(endpoint: &Endpoint, request: &str, fields: &[(&str, &str)]) -> Answer {
     let mut text = format!("{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n");
-    fields.iter().for_each(|(name, value)| text += &format!("{name}: {value}\r\n"));
+    fields.iter().for_each(|(name, value)| text.extend([*name, ": ", *value, "\r\n"]));
     send(endpoint, format!("{text}\r\n").as_bytes(), request.starts_with("HEAD")).await
 }
 
