@@ -7,8 +7,8 @@ use rand_distr::{Distribution as _, Gumbel};
 const EXPONENT_MIN: f64 = -600.0;
 
 /// The best `count` items in their order, the highest logit first; with random numbers drawn one after the other
-/// without replacement, each in proportion to the exponential of its logit (Plackett and Luce; the trick is Gumbel's). Of
-/// equal ones the first in the order of `before` is first.
+/// without replacement, each in proportion to the exponential of its logit (Plackett and Luce; the trick is Gumbel's).
+/// Of equal ones the first in the order of `before` is first.
 pub fn choose(
     logits: &[f64],
     count: usize,
