@@ -56,6 +56,22 @@ pub fn async_times() -> &'static Path {
     path("async_times")
 }
 
+/// The server, the cache and the client of models.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn iswitch_models() -> &'static Path {
+    path("iswitch-models")
+}
+
+/// Actors that read a model.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn model_readers() -> &'static Path {
+    path("model_readers")
+}
+
 /// The simulations and benchmarks.
 ///
 /// # Panics
@@ -84,7 +100,16 @@ fn path(name: &str) -> &'static Path {
 fn build() -> Paths {
     let mut command = Command::new(env!("CARGO"));
     command.args(["build", "--release", "--bins", "--message-format=json-render-diagnostics"]);
-    command.args(["-p", "iswitch-daemon", "-p", "iswitch-worker", "-p", "iswitch-testbench"]);
+    command.args([
+        "-p",
+        "iswitch-daemon",
+        "-p",
+        "iswitch-worker",
+        "-p",
+        "iswitch-testbench",
+        "-p",
+        "iswitch-models",
+    ]);
     command.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"));
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(output.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));

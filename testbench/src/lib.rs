@@ -7,6 +7,7 @@ pub mod core_load;
 pub mod faults;
 pub mod instructions;
 pub mod lockstep;
+pub mod models;
 pub mod mutants;
 pub mod netns;
 pub mod peers;

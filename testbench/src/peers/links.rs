@@ -73,7 +73,7 @@ impl Links {
 }
 
 /// Limits what leaves through an interface.
-pub(super) fn shape(namespace: &Namespace, interface: &str, rate: Rate) {
+pub(crate) fn shape(namespace: &Namespace, interface: &str, rate: Rate) {
     let burst = (rate.bits_per_s / 8.0 * BURST_SECONDS).max(MIN_BURST_BYTES);
     let limit = QUEUE_BYTES.to_string();
     let (rate, burst) = (format!("{:.0}bit", rate.bits_per_s), format!("{burst:.0}"));
@@ -86,7 +86,7 @@ pub(super) fn shape(namespace: &Namespace, interface: &str, rate: Rate) {
 /// Lets TCP use Reno whatever the machine's own choice is: the only one that each kernel has and allows in a namespace.
 /// Where nothing is lost it is not slower than others; BBR, which paces, takes a fifth longer for what several workers
 /// send to one server.
-pub(super) fn choose_congestion_control(namespace: &Namespace) {
+pub(crate) fn choose_congestion_control(namespace: &Namespace) {
     namespace.run(["sh", "-c", "echo reno >/proc/sys/net/ipv4/tcp_congestion_control"]);
 }
 

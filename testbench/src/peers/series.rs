@@ -148,7 +148,7 @@ impl Family {
 }
 
 /// Such as `256 KiB`.
-pub(super) fn bytes_text(bytes: f64) -> String {
+pub(crate) fn bytes_text(bytes: f64) -> String {
     let (unit, name) = [(1024.0 * 1024.0, "MiB"), (1024.0, "KiB"), (1.0, "B")]
         .into_iter()
         .find(|(unit, _)| bytes >= *unit)

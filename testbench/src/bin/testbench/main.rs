@@ -5,6 +5,7 @@ mod compare;
 mod core;
 mod instructions;
 mod lockstep;
+mod models;
 mod mutants;
 mod peers;
 mod rtl_mutants;
@@ -47,6 +48,8 @@ enum Command {
     Instructions(instructions::Options),
     /// Run the accelerator's RTL beside the switch core, and compare every result
     Lockstep(lockstep::Options),
+    /// Measure how long actors take to read a model, from the learner and from caches in cells; needs root
+    Models(models::Options),
     /// Put faults into the accelerator's RTL, and expect its checks to find each; needs Verilator and Icarus
     RtlMutants(rtl_mutants::Options),
 }
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         Command::Core(options) => core::run(&options),
         Command::Instructions(options) => instructions::run(&options),
         Command::Lockstep(options) => lockstep::run(&options),
+        Command::Models(options) => models::run(&options),
         Command::RtlMutants(options) => rtl_mutants::run(&options),
     }
 }

@@ -1,0 +1,43 @@
+//! From where actors read.
+
+use std::fmt;
+
+/// A way from the learner to the actors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contender {
+    /// From the learner itself.
+    Direct,
+    /// From so many cells with the embedded cache.
+    Embedded(usize),
+    /// From so many cells with nginx.
+    Nginx(usize),
+}
+
+impl Contender {
+    /// The learner itself, and both caches with each number of cells, or only the embedded one.
+    pub fn all(cells: &[usize], has_nginx: bool) -> Vec<Self> {
+        let caches = |cells: &usize| {
+            [Some(Self::Embedded(*cells)), has_nginx.then_some(Self::Nginx(*cells))].into_iter().flatten()
+        };
+        [Self::Direct].into_iter().chain(cells.iter().flat_map(caches)).collect()
+    }
+
+    /// How many cells there are.
+    pub fn cells(self) -> usize {
+        match self {
+            Self::Direct => 0,
+            Self::Embedded(cells) | Self::Nginx(cells) => cells,
+        }
+    }
+}
+
+impl fmt::Display for Contender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.cells() == 1 { "" } else { "s" };
+        match self {
+            Self::Direct => f.write_str("the learner itself"),
+            Self::Embedded(cells) => write!(f, "embedded cache, {cells} cell{plural}"),
+            Self::Nginx(cells) => write!(f, "nginx, {cells} cell{plural}"),
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What was measured with one model, as text, JSON, CSV and a figure.
+
+use std::fmt::Write as _;
+
+use iswitch_figure::{Axis, Line, LineChart, Paint, Reference};
+use serde_json::{Value, json};
+
+use super::{Contender, Load, Run};
+use crate::peers::Rate;
+use crate::peers::plot::tick_text;
+use crate::peers::series::bytes_text;
+use crate::spread::Spread;
+
+/// Runs of each contender, turn by turn. The first contender is the one that the others are compared with.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Who has read what.
+    pub load: Load,
+    /// Of the links of learner and cells.
+    pub rate: Rate,
+    /// The runs.
+    pub rows: Vec<(Contender, Vec<Run>)>,
+}
+
+impl Table {
+    /// How many times as long as this contender the first one takes in the same turn.
+    pub fn speedup(&self, runs: &[Run]) -> Spread {
+        let (_, first) = &self.rows[0];
+        Spread::of(runs.iter().zip(first).map(|(run, first)| first.mean_ms / run.mean_ms))
+    }
+
+    /// Of each kind of cache the number of cells with the least mean latency: it and its speed-up.
+    pub fn best(&self, is_of_kind: fn(Contender) -> bool) -> Option<(Contender, Spread)> {
+        let rows = self.rows.iter().filter(|(contender, _)| is_of_kind(*contender));
+        let speedups = rows.map(|(contender, runs)| (*contender, self.speedup(runs)));
+        speedups.max_by(|(_, a), (_, b)| a.median.total_cmp(&b.median))
+    }
+
+    /// The time for which one model occupies a link, in milliseconds.
+    fn wire_ms(&self) -> f64 {
+        self.rate.seconds_for(self.load.len_bytes as f64) * 1e3
+    }
+
+    /// What the links allow: each model that the learner sends, or a cell, takes its turn.
+    fn bound_ms(&self, contender: Contender) -> f64 {
+        let cells = contender.cells();
+        let models = if cells == 0 { self.load.actors } else { self.load.actors.div_ceil(cells).max(cells) };
+        self.wire_ms() * models as f64
+    }
+
+    fn title(&self) -> String {
+        let Load { actors, len_bytes, .. } = self.load;
+        format!("{actors} actors, {}, {}", bytes_text(len_bytes as f64), self.rate.text())
+    }
+
+    /// For the name of a file.
+    pub fn slug(&self) -> String {
+        let Load { actors, len_bytes, .. } = self.load;
+        format!("models-{actors}-{}kib-{}gbit", len_bytes >> 10, self.rate.bits_per_s / 1e9)
+    }
+
+    /// For people, as Markdown.
+    pub fn text(&self) -> String {
+        let mut text = format!("### {}\n\n", self.title());
+        text += "| read from | mean, ms | p99, ms | the last, ms | times faster than the learner itself | ";
+        text += "busiest link alone, ms |\n";
+        text += "|---|---|---|---|---|---|\n";
+        for (contender, runs) in &self.rows {
+            let spread = |value: fn(&Run) -> f64| Spread::of(runs.iter().map(value)).text(0);
+            let _ = writeln!(
+                text,
+                "| {contender} | {} | {} | {} | {} | {:.0} |",
+                spread(|run| run.mean_ms),
+                spread(|run| run.p99_ms),
+                spread(|run| run.last_ms),
+                self.speedup(runs).text(2),
+                self.bound_ms(*contender),
+            );
+        }
+        text
+    }
+
+    /// For programs.
+    pub fn json(&self) -> Value {
+        let row = |(contender, runs): &(Contender, Vec<Run>)| {
+            let of = |value: fn(&Run) -> f64| Spread::of(runs.iter().map(value)).json();
+            json!({
+                "contender": contender.to_string(), "cells": contender.cells(),
+                "mean_ms": of(|run| run.mean_ms), "p99_ms": of(|run| run.p99_ms),
+                "last_ms": of(|run| run.last_ms), "speedup": self.speedup(runs).json(),
+                "bound_ms": self.bound_ms(*contender),
+            })
+        };
+        json!({
+            "actors": self.load.actors, "len_bytes": self.load.len_bytes, "turns": self.load.turns,
+            "bits_per_s": self.rate.bits_per_s, "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
+        })
+    }
+
+    /// One line for each turn of each contender, below [`CSV_HEAD`].
+    pub fn csv(&self) -> String {
+        let Load { actors, len_bytes, .. } = self.load;
+        let mut text = String::new();
+        for (contender, runs) in &self.rows {
+            for (turn, Run { mean_ms, p99_ms, last_ms }) in runs.iter().enumerate() {
+                let cells = contender.cells();
+                let kind = match contender {
+                    Contender::Direct => "direct",
+                    Contender::Embedded(_) => "embedded",
+                    Contender::Nginx(_) => "nginx",
+                };
+                let _ = writeln!(
+                    text,
+                    "{actors},{len_bytes},{},{kind},{cells},{turn},{mean_ms:.3},{p99_ms:.3},{last_ms:.3}",
+                    self.rate.bits_per_s
+                );
+            }
+        }
+        text
+    }
+
+    /// Mean latency over the number of cells, as SVG.
+    pub fn figure(&self) -> String {
+        let us = |runs: &[Run]| Spread::of(runs.iter().map(|run| run.mean_ms)).scaled(1e3);
+        let line = |name: &str, paint, is_of_kind: fn(Contender) -> bool| {
+            let rows: Vec<_> = self.rows.iter().filter(|(contender, _)| is_of_kind(*contender)).collect();
+            let point =
+                |(contender, runs): &&(Contender, Vec<Run>)| (contender.cells() as f64, us(runs).median);
+            let spreads = rows.iter().map(|(_, runs)| us(runs).ends()).collect();
+            Line { width_px: 3, spreads, ..Line::new(name, paint, rows.iter().map(point).collect()) }
+        };
+        let lines = [
+            line("nginx", Paint::GREEN, |contender| matches!(contender, Contender::Nginx(_))),
+            line("embedded cache", Paint::BLUE, |contender| matches!(contender, Contender::Embedded(_))),
+        ];
+        let direct = Reference {
+            name: "learner itself".to_owned(),
+            paint: Paint::RED,
+            value: us(&self.rows[0].1).median,
+        };
+        LineChart {
+            title: format!("Mean read latency over cells: {}", self.title()),
+            x: Axis { label: |cells| format!("{cells:.0}"), includes: vec![0.0], ..Axis::linear() },
+            y: Axis { label: tick_text, includes: vec![0.0], ..Axis::linear() },
+            lines: lines.into_iter().filter(|line| !line.points.is_empty()).collect(),
+            references: vec![direct],
+        }
+        .draw()
+    }
+}
+
+/// Columns of [`Table::csv`].
+pub const CSV_HEAD: &str = "actors,len_bytes,bits_per_s,kind,cells,turn,mean_ms,p99_ms,last_ms\n";
