@@ -10,13 +10,13 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use iswitch_socket::PollSet;
 use serde_json::{Value, json};
 
 use crate::runtime::Handle;
+use crate::side_thread::SideThread;
 use crate::snapshot::Snapshot;
 use crate::switch::JobStatus;
 use crate::table;
@@ -222,30 +222,17 @@ impl ControlListener {
     /// Answers questions to the loop of `handle`.
     pub fn serve(self, handle: Handle) -> io::Result<ControlSocket> {
         let Self { listener, file } = self;
-        let (stop, stopped) = UnixStream::pair()?;
-        let thread = std::thread::Builder::new()
-            .name("control".to_owned())
-            .spawn(move || serve(&listener, &stopped, &handle))?;
-        Ok(ControlSocket { stop: Some(stop), thread: Some(thread), _file: file })
+        let thread = SideThread::spawn("control", move |stopped| serve(&listener, stopped, &handle))?;
+        Ok(ControlSocket { _thread: thread, _file: file })
     }
 }
 
 /// A control socket that answers. Dropping it ends its thread, then removes its file.
 #[derive(Debug)]
 pub struct ControlSocket {
-    /// Closing it wakes the thread up to end.
-    stop: Option<UnixStream>,
-    thread: Option<JoinHandle<()>>,
+    // In this order: the thread ends first.
+    _thread: SideThread,
     _file: SocketFile,
-}
-
-impl Drop for ControlSocket {
-    fn drop(&mut self) {
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
 }
 
 /// Removes the socket file of a daemon that has died: nobody accepts connections there.

@@ -32,6 +32,8 @@ pub mod runtime;
 pub mod sandbox;
 #[cfg(feature = "daemon")]
 pub mod service_manager;
+#[cfg(feature = "daemon")]
+mod side_thread;
 #[cfg(feature = "std")]
 pub mod snapshot;
 #[cfg(feature = "daemon")]

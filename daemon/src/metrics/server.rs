@@ -7,13 +7,13 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use iswitch_socket::PollSet;
 
 use super::render;
 use crate::runtime::Handle;
+use crate::side_thread::SideThread;
 
 /// How long a client may take.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -59,29 +59,15 @@ impl MetricsListener {
     /// # Errors
     /// If there can be no further thread.
     pub fn serve(self, handle: Handle) -> io::Result<MetricsServer> {
-        let (stop, stopped) = UnixStream::pair()?;
-        let thread = std::thread::Builder::new()
-            .name("metrics".to_owned())
-            .spawn(move || serve(&self.listener, &stopped, &handle))?;
-        Ok(MetricsServer { stop: Some(stop), thread: Some(thread) })
+        let thread = SideThread::spawn("metrics", move |stopped| serve(&self.listener, stopped, &handle))?;
+        Ok(MetricsServer { _thread: thread })
     }
 }
 
 /// A listener that answers. Dropping it ends its thread.
 #[derive(Debug)]
 pub struct MetricsServer {
-    /// Closing it wakes the thread up to end.
-    stop: Option<UnixStream>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Drop for MetricsServer {
-    fn drop(&mut self) {
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
+    _thread: SideThread,
 }
 
 /// A connection.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::GradientAggregator;
 use crate::algorithms::TrainError;
 use crate::algorithms::exact::{
-    LIMBS, WORKERS_MAX, all_gather_u64, all_reduce_uniform, read_limbs, write_limbs,
+    LIMBS, WORKERS_MAX, all_gather_u64, all_reduce_uniform, from_fixed, read_limbs, write_limbs,
 };
 use crate::algorithms::trainer::Place;
 
@@ -66,6 +66,13 @@ impl Group {
             part.iter_mut().zip(limbs).for_each(|(number, limbs)| *number = read_limbs(limbs));
         }
         Ok(())
+    }
+
+    /// The sums of numbers over all workers as floats: a gradient that is the same to the last bit however many workers
+    /// there are. Leaves the sums in `numbers`.
+    pub(in crate::learners) fn sum_exactly(&mut self, numbers: &mut [i128]) -> Result<Vec<f32>, TrainError> {
+        self.sum(numbers)?;
+        Ok(numbers.iter().map(|sum| from_fixed(*sum) as f32).collect())
     }
 
     /// Replaces a gradient by its sum over all workers, as if none of them were missing.

@@ -34,6 +34,14 @@ pub(crate) fn start(
     Ok(ExitCode::SUCCESS)
 }
 
+/// Refuses what cannot be divided among the workers equally; before any of them is started.
+pub(crate) fn check_shares(name: &str, count: usize, workers: usize) -> anyhow::Result<()> {
+    if !count.is_multiple_of(workers) {
+        bail!("{name} is {count}, expected a multiple of the {workers} workers");
+    }
+    Ok(())
+}
+
 /// What the sums of a run came to. The keys are an interface.
 #[derive(Debug, Serialize)]
 pub(crate) struct Aggregation {

@@ -1,10 +1,10 @@
 //! `iswitch coflow train`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use iswitch::algorithms::metrics::MetricsWriter;
 use iswitch::algorithms::trainer::Place;
@@ -84,9 +84,7 @@ pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<ExitCode> {
         println!("{}", serde_json::to_string_pretty(&job.config)?);
         return Ok(ExitCode::SUCCESS);
     }
-    if !job.config.agents.is_multiple_of(workers) {
-        bail!("agents is {}, expected a multiple of the {workers} workers", job.config.agents);
-    }
+    learner::check_shares("agents", job.config.agents, workers)?;
     // Before anybody is started: what is wrong with the files is said once.
     let task = args.source.task()?;
     let out = job.out.clone();
@@ -108,9 +106,6 @@ impl TrainArgs {
             config.iterations = task.iterations.unwrap_or(config.iterations);
             return Ok(Job { config, saved: Some(saved), out });
         }
-        if self.run.resume {
-            bail!("nothing to resume in {}", out.display());
-        }
         let mut preset = DeepWeaveConfig::preset(kind);
         preset.agents = preset.agents.next_multiple_of(workers);
         preset.seed = task.seed.unwrap_or(preset.seed);
@@ -131,7 +126,8 @@ impl TrainArgs {
         self.run.stop_when_told(&training.stop_handle())?;
         let is_first = place.rank == 0;
         let begin = Instant::now();
-        let mut metrics = is_first.then(|| metrics(&out, &training)).transpose()?;
+        let begun = training.history().last().map(|record| record.iteration);
+        let mut metrics = is_first.then(|| MetricsWriter::create(&out, &CHARTS, begun)).transpose()?;
         let total = training.config().iterations + 1;
         let mut progress = Steps::new("iterations", total, self.run.quiet || !is_first);
         progress.set(training.history().len() as u64);
@@ -168,11 +164,6 @@ const CHARTS: [&str; 3] = ["coflow/gain", "coflow/job_time", "coflow/jobs"];
 
 fn charts(record: &Iteration) -> [Option<f64>; 3] {
     [record.gain, record.job_time, Some(record.jobs as f64)]
-}
-
-fn metrics(out: &Path, training: &Training) -> anyhow::Result<MetricsWriter> {
-    let resumed = training.history().last().map(|record| record.iteration);
-    Ok(MetricsWriter::create(out, &CHARTS, resumed)?)
 }
 
 fn describe(record: &Iteration, best: Option<&Iteration>) -> String {

@@ -1,6 +1,6 @@
 //! `iswitch place train`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -91,9 +91,7 @@ pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<ExitCode> {
         println!("{}", serde_json::to_string_pretty(&job.config)?);
         return Ok(ExitCode::SUCCESS);
     }
-    if !job.config.environments.is_multiple_of(workers) {
-        bail!("environments is {}, expected a multiple of the {workers} workers", job.config.environments);
-    }
+    learner::check_shares("environments", job.config.environments, workers)?;
     job.config.check_gpus(workload.cluster.gpus())?;
     let out = job.out.clone();
     learner::start((&args.run, &args.group), &role, &out, len, |place| args.work(job, workload, place, len))
@@ -113,9 +111,6 @@ impl TrainArgs {
             let mut config = saved.config().clone();
             config.iterations = task.iterations.unwrap_or(config.iterations);
             return Ok(Job { config, saved: Some(saved), out });
-        }
-        if self.run.resume {
-            bail!("nothing to resume in {}", out.display());
         }
         let mut preset = PlacementConfig::preset(network, gpus);
         preset.environments = preset.environments.next_multiple_of(workers);
@@ -156,7 +151,8 @@ impl TrainArgs {
         self.run.stop_when_told(&training.stop_handle())?;
         let is_first = place.rank == 0;
         let begin = Instant::now();
-        let mut metrics = is_first.then(|| metrics(&out, &training)).transpose()?;
+        let begun = training.history().last().map(|record| record.iteration);
+        let mut metrics = is_first.then(|| MetricsWriter::create(&out, &CHARTS, begun)).transpose()?;
         let total = training.config().iterations + 1;
         let mut progress = Steps::new("iterations", total, self.run.quiet || !is_first);
         progress.set(training.history().len() as u64);
@@ -193,11 +189,6 @@ const CHARTS: [&str; 3] = ["placement/gain", "placement/reward", "placement/choi
 
 fn charts(record: &Iteration) -> [Option<f64>; 3] {
     [record.gain, record.reward, Some(record.choices as f64)]
-}
-
-fn metrics(out: &Path, training: &Training) -> anyhow::Result<MetricsWriter> {
-    let resumed = training.history().last().map(|record| record.iteration);
-    Ok(MetricsWriter::create(out, &CHARTS, resumed)?)
 }
 
 fn describe(record: &Iteration, best: Option<&Iteration>) -> String {

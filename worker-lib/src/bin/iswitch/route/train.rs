@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use iswitch::algorithms::metrics::MetricsWriter;
 use iswitch::algorithms::streams::{Purpose, stream};
@@ -116,9 +116,7 @@ pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<ExitCode> {
         println!("{}", serde_json::to_string_pretty(&job.config)?);
         return Ok(ExitCode::SUCCESS);
     }
-    if !job.config.environments.is_multiple_of(workers) {
-        bail!("environments is {}, expected a multiple of the {workers} workers", job.config.environments);
-    }
+    learner::check_shares("environments", job.config.environments, workers)?;
     let out = job.out.clone();
     learner::start((&args.run, &args.group), &role, &out, len, |place| args.work(job, place, len))
 }
@@ -140,9 +138,6 @@ impl TrainArgs {
             let mut config = saved.config().clone();
             config.iterations = task.iterations.unwrap_or(config.iterations);
             return Ok(Job { rates: saved.rates().clone(), config, saved: Some(saved), out });
-        }
-        if self.run.resume {
-            bail!("nothing to resume in {}", out.display());
         }
         let stages = task.stages.unwrap_or(STAGES);
         let from_file = task.rates.as_ref().map(|path| Rates::read(path, stages)).transpose()?;
@@ -186,7 +181,8 @@ impl TrainArgs {
         self.run.stop_when_told(&training.stop_handle())?;
         let is_first = place.rank == 0;
         let begin = Instant::now();
-        let mut metrics = is_first.then(|| metrics(&out, &training)).transpose()?;
+        let begun = training.history().last().map(|record| record.iteration);
+        let mut metrics = is_first.then(|| MetricsWriter::create(&out, &CHARTS, begun)).transpose()?;
         let mut progress =
             Steps::new("iterations", training.config().iterations + 1, self.run.quiet || !is_first);
         progress.set(training.history().len() as u64);
@@ -228,11 +224,6 @@ const CHARTS: [&str; 6] = [
 fn charts(record: &Iteration) -> [Option<f64>; 6] {
     let Iteration { queued, delay, bound_queued, bound_delay, explained, network_slots, .. } = *record;
     [Some(queued), Some(delay), Some(bound_queued), Some(bound_delay), explained, Some(network_slots as f64)]
-}
-
-fn metrics(out: &Path, training: &Training) -> anyhow::Result<MetricsWriter> {
-    let resumed = training.history().last().map(|record| record.iteration);
-    Ok(MetricsWriter::create(out, &CHARTS, resumed)?)
 }
 
 fn describe(record: &Iteration) -> String {

@@ -120,8 +120,7 @@ impl Model {
         group: &mut Group,
         learning_rate: f32,
     ) -> Result<(), CoflowError> {
-        group.sum(numbers)?;
-        let gradient: Vec<f32> = numbers.iter().map(|sum| from_fixed(*sum) as f32).collect();
+        let gradient = group.sum_exactly(numbers)?;
         self.adam.step(&mut self.parameters, &gradient, learning_rate);
         Ok(())
     }

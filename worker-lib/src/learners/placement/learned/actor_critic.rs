@@ -12,7 +12,7 @@ use super::patent_placer::PatentPlacer;
 use super::replay::{Replay, Sample};
 use super::score::{add_choice_gradient, add_entropy_gradient, log_probability};
 use super::training::{Learnt, Model};
-use crate::algorithms::exact::to_fixed;
+use crate::algorithms::exact::add_fixed;
 use crate::algorithms::streams::{Purpose, stream};
 use crate::learners::group::Group;
 use crate::learners::placement::PlacementError;
@@ -51,7 +51,7 @@ pub(super) fn learn(
         for environment in group.own(config.environments) {
             let some = samples.iter().copied().skip(environment * share).take(share).collect::<Vec<_>>();
             let gradient = gradient(config, net, &model.parameters, &some, batch);
-            numbers.iter_mut().zip(gradient).for_each(|(sum, part)| *sum += to_fixed(f64::from(part)));
+            add_fixed(&mut numbers, gradient.into_iter().map(f64::from));
         }
         model.step(&mut numbers, group, config.learning_rate(iteration))?;
     }

@@ -8,7 +8,7 @@ use super::episodes::Episode;
 use super::shared_net::SharedNet;
 use super::shared_placer::{Exploration, Score, SharedPlacer};
 use super::training::{Learnt, Model};
-use crate::algorithms::exact::{from_fixed, to_fixed};
+use crate::algorithms::exact::{add_fixed, from_fixed, to_fixed};
 use crate::algorithms::streams::{Purpose, stream};
 use crate::learners::group::Group;
 use crate::learners::placement::PlacementError;
@@ -87,8 +87,8 @@ fn regress(environments: &[Vec<Course>], group: &mut Group) -> Result<f64, Place
     for courses in environments {
         let (reward, luck) = (mean(courses, |it| it.reward), mean(courses, |it| it.luck));
         for course in courses {
-            sums[0] += to_fixed((course.luck - luck) * (course.reward - reward));
-            sums[1] += to_fixed((course.luck - luck).powi(2));
+            let (luck, reward) = (course.luck - luck, course.reward - reward);
+            add_fixed(&mut sums, [luck * reward, luck.powi(2)]);
         }
     }
     group.sum(&mut sums)?;

@@ -21,7 +21,7 @@ use super::shared_net::SharedNet;
 use super::{ALGORITHM, Trained};
 use crate::GradientAggregator;
 use crate::algorithms::checkpoint::{self, Reader, RunKind, Writer};
-use crate::algorithms::exact::{LIMBS, from_fixed, to_fixed};
+use crate::algorithms::exact::{LIMBS, add_fixed, from_fixed, to_fixed};
 use crate::algorithms::streams::{Purpose, stream};
 use crate::algorithms::trainer::{Place, first_bytes};
 use crate::learners::group::Group;
@@ -64,7 +64,7 @@ pub(super) struct Learnt {
 impl Learnt {
     pub(super) fn add(&mut self, reward: f64, choices: u64) {
         let parts = [1.0, choices as f64, reward];
-        self.sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += to_fixed(part));
+        add_fixed(&mut self.sums, parts);
     }
 
     /// Of all workers.
@@ -101,8 +101,7 @@ impl Model {
         group: &mut Group,
         learning_rate: f32,
     ) -> Result<(), PlacementError> {
-        group.sum(numbers)?;
-        let gradient: Vec<f32> = numbers.iter().map(|sum| from_fixed(*sum) as f32).collect();
+        let gradient = group.sum_exactly(numbers)?;
         self.adam.step(&mut self.parameters, &gradient, learning_rate);
         Ok(())
     }
