@@ -11,6 +11,8 @@
 //! | [`proto`] | messages of the service |
 //! | [`limits`] | every limit |
 
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod client;
 pub mod limits;
 pub mod options;

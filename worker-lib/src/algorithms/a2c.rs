@@ -13,17 +13,21 @@
 //!    run; gradients clipped by their global norm after the aggregation.
 //! 5. Advantages are not normalised.
 
+use std::ops::Range;
+
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
 use super::actor_critic::{Head, sample_action};
-use super::checkpoint::{Reader, Writer, read_slots, write_slots};
+use super::checkpoint::{Reader, Writer};
 use super::config::{Checks, to_json};
-use super::environments::{EnvFactory, EnvironmentSlot, local_slots};
-use super::halves::{Counters, Halves, LocalHalf, SharedHalf, Tail};
+use super::environments::{EnvFactory, EnvironmentSlot, local_slots, slots};
+use super::halves::{Counters, Halves, LOSSES, SharedHalf, Tail};
+use super::local_rollouts::{HasSlots, LocalRollouts};
 use super::phases::Phase;
 use super::policy_value::{PolicyValue, PolicyValueWorkspace};
+use super::remote::{Demand, RemoteActor, RemoteHalves, RemoteLearner, Rest, RolloutActor, RolloutLearner};
 use super::replica::Replica;
 use super::rollout::RolloutBuffer;
 use super::share::Share;
@@ -103,6 +107,26 @@ impl A2cConfig {
         let steps = self.steps_per_env.saturating_mul(environments);
         Share::new(place.rank, place.workers, Some(environments), steps, steps)
     }
+
+    /// Everything but the local half.
+    fn rest(self, env: &EnvSpec) -> Rest {
+        let networks = self.networks(env);
+        let parameters =
+            networks.initial_parameters(self.log_std_init, &mut stream(self.seed, Purpose::Weights, 0));
+        let (config, total_steps) = (to_json(&self), self.total_steps);
+        let shared = A2cShared {
+            rmsprop: RmsProp::new(parameters.len(), self.rmsprop_decay, self.rmsprop_epsilon),
+            networks,
+            config: self,
+        };
+        Rest {
+            algorithm: Self::NAME,
+            config,
+            gradient_len: parameters.len(),
+            model: parameters,
+            replica: Replica::new(Box::new(shared), total_steps),
+        }
+    }
 }
 
 impl Algorithm for A2cConfig {
@@ -161,34 +185,36 @@ impl Algorithm for A2cConfig {
         // Fixed from here on: a run that goes on with more workers keeps its environments.
         self.environments = Some(share.environments);
         let (spec, slots) = local_slots(&share, self.seed, factory)?;
-        let networks = self.networks(&spec);
-        let parameters =
-            networks.initial_parameters(self.log_std_init, &mut stream(self.seed, Purpose::Weights, 0));
-        let samples = slots.len() * self.steps_per_env;
-        let action_dim = spec.action.stored_dim();
-        let local = A2cLocal {
-            buffer: RolloutBuffer::new(slots.len(), self.steps_per_env, spec.observation_dim, action_dim),
-            observations: vec![0.0; slots.len() * spec.observation_dim],
-            work: networks.workspace(samples),
-            tail: Tail::default(),
-            networks: networks.clone(),
-            config: self.clone(),
-            spec,
-            slots,
-        };
-        let shared = A2cShared {
-            rmsprop: RmsProp::new(parameters.len(), self.rmsprop_decay, self.rmsprop_epsilon),
-            networks,
-            config: self.clone(),
-        };
-        Ok(Halves {
-            algorithm: Self::NAME,
-            config: to_json(&self),
-            gradient_len: parameters.len(),
-            model: parameters,
-            local: Box::new(local),
-            replica: Replica::new(Box::new(shared), self.total_steps),
+        let rest = self.clone().rest(&spec);
+        let learner = A2cLearner::new(&self, &spec, slots.len());
+        let actor = A2cActor::new(&self, spec, slots);
+        Ok(rest.with(Box::new(LocalRollouts::new(actor, learner, 0))))
+    }
+
+    fn remote_learner(mut self, place: Place, spec: &EnvSpec) -> Result<RemoteHalves, TrainError> {
+        self.check()?;
+        let share = self.share(place)?;
+        self.environments = Some(share.environments);
+        let learner = A2cLearner::new(&self, spec, share.local_environments().len());
+        let demand =
+            Demand::Rollouts { per_update: share.environments, steps: self.steps_per_env, statistics: 0 };
+        let rest = self.rest(spec);
+        Ok(RemoteHalves {
+            learner: RemoteLearner::Rollouts(Box::new(learner)),
+            acting: 0..rest.gradient_len,
+            demand,
+            spec: spec.clone(),
+            rest,
         })
+    }
+
+    fn remote_actor(
+        &self,
+        environments: Range<usize>,
+        factory: &EnvFactory,
+    ) -> Result<RemoteActor, TrainError> {
+        let (spec, slots) = slots(environments, self.seed, factory)?;
+        Ok(RemoteActor::Rollouts(Box::new(A2cActor::new(self, spec, slots))))
     }
 
     fn policy(self, reader: &Reader<'_>, env: &EnvSpec) -> Result<Box<dyn Policy>, TrainError> {
@@ -203,19 +229,34 @@ impl Algorithm for A2cConfig {
     }
 }
 
-struct A2cLocal {
-    config: A2cConfig,
+/// Acts a rollout at a time.
+struct A2cActor {
     spec: EnvSpec,
+    gamma: f32,
+    clip_rewards: bool,
     networks: PolicyValue,
     slots: Vec<EnvironmentSlot>,
-    buffer: RolloutBuffer,
     /// As the networks want them, `[environments, observation_dim]`.
     observations: Vec<f32>,
     work: PolicyValueWorkspace,
     tail: Tail,
 }
 
-impl A2cLocal {
+impl A2cActor {
+    fn new(config: &A2cConfig, spec: EnvSpec, slots: Vec<EnvironmentSlot>) -> Self {
+        let networks = config.networks(&spec);
+        Self {
+            observations: vec![0.0; slots.len() * spec.observation_dim],
+            work: networks.workspace(slots.len()),
+            tail: Tail::default(),
+            gamma: config.gamma,
+            clip_rewards: config.clip_rewards,
+            networks,
+            spec,
+            slots,
+        }
+    }
+
     fn scale_observations(&mut self) {
         let rows = self.observations.chunks_exact_mut(self.spec.observation_dim);
         for (slot, row) in self.slots.iter().zip(rows) {
@@ -224,33 +265,39 @@ impl A2cLocal {
     }
 
     /// One step of each environment, the `t`-th of the rollout.
-    fn act(&mut self, model: &[f32], t: usize) -> Result<(), TrainError> {
+    fn act(&mut self, model: &[f32], buffer: &mut RolloutBuffer, t: usize) -> Result<(), TrainError> {
         self.scale_observations();
         self.networks.forward(model, &self.observations, &mut self.work);
         let (dim, action_dim) = (self.spec.observation_dim, self.spec.action.stored_dim());
         let log_std = &model[self.networks.log_std_range()];
         for (k, slot) in self.slots.iter_mut().enumerate() {
-            let i = k * self.buffer.steps + t;
-            self.buffer.values[i] = self.work.values[k];
-            self.buffer.observations[i * dim..(i + 1) * dim]
+            let i = k * buffer.steps + t;
+            buffer.values[i] = self.work.values[k];
+            buffer.observations[i * dim..(i + 1) * dim]
                 .copy_from_slice(&self.observations[k * dim..(k + 1) * dim]);
-            let action = &mut self.buffer.actions[i * action_dim..(i + 1) * action_dim];
+            let action = &mut buffer.actions[i * action_dim..(i + 1) * action_dim];
             let outputs = &self.work.outputs[k * self.networks.outputs()..(k + 1) * self.networks.outputs()];
             sample_action(self.spec.action, outputs, log_std, &mut slot.action_rng, action);
             slot.begin_step(self.spec.to_env(action))?;
         }
-        (0..self.slots.len()).try_for_each(|k| self.finish_step(model, k, t))
+        (0..self.slots.len()).try_for_each(|k| self.finish_step(model, buffer, k, t))
     }
 
-    fn finish_step(&mut self, model: &[f32], k: usize, t: usize) -> Result<(), TrainError> {
+    fn finish_step(
+        &mut self,
+        model: &[f32],
+        buffer: &mut RolloutBuffer,
+        k: usize,
+        t: usize,
+    ) -> Result<(), TrainError> {
         let action_dim = self.spec.action.stored_dim();
-        let i = k * self.buffer.steps + t;
+        let i = k * buffer.steps + t;
         let slot = &mut self.slots[k];
-        let action = &self.buffer.actions[i * action_dim..(i + 1) * action_dim];
+        let action = &buffer.actions[i * action_dim..(i + 1) * action_dim];
         let step = slot.finish_step(self.spec.to_env(action), 0.0, 0.0)?;
-        let reward = if self.config.clip_rewards { step.reward.clamp(-1.0, 1.0) } else { step.reward };
-        self.buffer.rewards[i] = reward as f32;
-        self.buffer.dones[i] = slot.ended || step.life_lost;
+        let reward = if self.clip_rewards { step.reward.clamp(-1.0, 1.0) } else { step.reward };
+        buffer.rewards[i] = reward as f32;
+        buffer.dones[i] = slot.ended || step.life_lost;
         self.tail.steps += 1.0;
         if !slot.ended {
             return Ok(());
@@ -259,17 +306,72 @@ impl A2cLocal {
             let row = &mut self.observations[..self.spec.observation_dim];
             self.spec.scale_observation(&slot.observation, row);
             self.networks.forward(model, row, &mut self.work);
-            self.buffer.rewards[i] += self.config.gamma * self.work.values[0];
+            buffer.rewards[i] += self.gamma * self.work.values[0];
         }
         self.tail.count_episode(slot);
         slot.reset()
     }
+}
+
+impl RolloutActor for A2cActor {
+    fn spec(&self) -> &EnvSpec {
+        &self.spec
+    }
+
+    fn roll_out(
+        &mut self,
+        model: &[f32],
+        buffer: &mut RolloutBuffer,
+        _statistics: &mut [f32],
+    ) -> Result<Tail, TrainError> {
+        let _acting = Phase::Act.enter();
+        for t in 0..buffer.steps {
+            self.act(model, buffer, t)?;
+        }
+        self.scale_observations();
+        self.networks.forward(model, &self.observations, &mut self.work);
+        buffer.last_values.copy_from_slice(&self.work.values[..self.slots.len()]);
+        Ok(std::mem::take(&mut self.tail))
+    }
+}
+
+impl HasSlots for A2cActor {
+    fn slots(&self) -> &[EnvironmentSlot] {
+        &self.slots
+    }
+
+    fn slots_mut(&mut self) -> &mut [EnvironmentSlot] {
+        &mut self.slots
+    }
+}
+
+/// Learns from rollouts, each once.
+struct A2cLearner {
+    config: A2cConfig,
+    networks: PolicyValue,
+    action: ActionSpec,
+    buffer: RolloutBuffer,
+    work: PolicyValueWorkspace,
+}
+
+impl A2cLearner {
+    fn new(config: &A2cConfig, spec: &EnvSpec, environments: usize) -> Self {
+        let (networks, steps) = (config.networks(spec), config.steps_per_env);
+        let action_dim = spec.action.stored_dim();
+        Self {
+            buffer: RolloutBuffer::new(environments, steps, spec.observation_dim, action_dim),
+            work: networks.workspace(environments * steps),
+            action: spec.action,
+            networks,
+            config: config.clone(),
+        }
+    }
 
     /// Gives the losses: policy, value, entropy; means over the rollout.
     fn learn(&mut self, model: &[f32], gradient: &mut [f32]) -> [f32; 3] {
-        let Self { config, networks, buffer, work, spec, .. } = self;
+        let Self { config, networks, buffer, work, action: kind } = self;
         let (samples, width) = (buffer.returns.len(), networks.outputs());
-        let action_dim = spec.action.stored_dim();
+        let action_dim = kind.stored_dim();
         let scale = 1.0 / samples as f32;
         let _forward = Phase::Forward.enter();
         networks.forward(model, &buffer.observations, work);
@@ -280,7 +382,7 @@ impl A2cLocal {
             let row = i * width..(i + 1) * width;
             let action = &buffer.actions[i * action_dim..(i + 1) * action_dim];
             let log_std = &model[networks.log_std_range()];
-            let head = Head::new(spec.action, &work.outputs[row.clone()], log_std);
+            let head = Head::new(*kind, &work.outputs[row.clone()], log_std);
             let advantage = buffer.advantages[i];
             let by_log_std = &mut gradient[networks.log_std_range()];
             let by_row = &mut work.by_outputs[row];
@@ -298,34 +400,23 @@ impl A2cLocal {
     }
 }
 
-impl LocalHalf for A2cLocal {
-    fn spec(&self) -> &EnvSpec {
-        &self.spec
+impl RolloutLearner for A2cLearner {
+    fn wants_rollout(&self) -> bool {
+        true
     }
 
-    fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> Result<Tail, TrainError> {
-        let acting = Phase::Act.enter();
-        for t in 0..self.config.steps_per_env {
-            self.act(model, t)?;
-        }
-        self.scale_observations();
-        self.networks.forward(model, &self.observations, &mut self.work);
-        let environments = self.slots.len();
-        self.buffer.last_values.copy_from_slice(&self.work.values[..environments]);
-        drop(acting);
-        let sampling = Phase::Sample.enter();
+    fn buffer_mut(&mut self) -> &mut RolloutBuffer {
+        &mut self.buffer
+    }
+
+    fn begin(&mut self, _statistics: &[f32]) {
+        let _sampling = Phase::Sample.enter();
         self.buffer.estimate_advantages(self.config.gamma, self.config.gae_lambda);
-        drop(sampling);
+    }
+
+    fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> [f32; LOSSES] {
         let [policy, value, entropy] = self.learn(model, gradient);
-        Ok(Tail { losses: [policy, value, entropy, 0.0], ..std::mem::take(&mut self.tail) })
-    }
-
-    fn write(&self, writer: &mut Writer) {
-        write_slots(writer, &self.slots);
-    }
-
-    fn read(&mut self, files: &[Reader<'_>]) -> Result<Vec<usize>, TrainError> {
-        read_slots(files, &mut self.slots)
+        [policy, value, entropy, 0.0]
     }
 }
 

@@ -13,6 +13,8 @@
 //! 7. Options of TD3: the lesser of two critics, noise on the target's actions, policy and targets that move once for
 //!    several steps of the critics.
 
+use std::ops::Range;
+
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, StandardNormal};
@@ -23,14 +25,16 @@ use super::checkpoint::{Reader, Writer};
 use super::config::{Checks, to_json};
 use super::deterministic::{CriticWorkspace, DeterministicActorCritic};
 use super::dqn::follow;
-use super::environments::EnvFactory;
+use super::environments::{EnvFactory, slots};
 use super::experience::{Experience, ExperienceOptions, Schedule};
-use super::halves::{Counters, Halves, LocalHalf, SharedHalf, Tail};
+use super::halves::{Counters, Halves, LOSSES, LocalHalf, SharedHalf, Tail};
 use super::phases::Phase;
+use super::remote::{BatchLearner, RemoteActor, RemoteHalves, RemoteLearner, Rest, StepActor, batch_share};
 use super::replay::Batch;
 use super::replica::Replica;
 use super::streams::{Purpose, stream};
 use super::trainer::{Algorithm, CommonParameters, Mode, Place, Policy};
+use super::vector_env::{TransitionSink, VectorEnv};
 use crate::env::EnvSpec;
 use crate::nn::{Adam, Workspace};
 
@@ -128,6 +132,65 @@ impl DdpgConfig {
             clip_rewards: false,
         }
     }
+
+    /// Everything but the local half.
+    fn rest(self, env: &EnvSpec) -> Result<Rest, TrainError> {
+        let agent = self.networks(env)?;
+        let parameters = agent.initial_parameters(&mut stream(self.seed, Purpose::Weights, 0));
+        let actor_len = agent.actor_range().len();
+        let (config, total_steps) = (to_json(&self), self.total_steps);
+        let shared = DdpgShared {
+            actor_adam: Adam::new(actor_len, ADAM_EPSILON),
+            critic_adam: Adam::new(parameters.len() - actor_len, ADAM_EPSILON),
+            agent,
+            config: self,
+        };
+        Ok(Rest {
+            algorithm: Self::NAME,
+            config,
+            gradient_len: parameters.len(),
+            model: parameters.repeat(2),
+            replica: Replica::new(Box::new(shared), total_steps),
+        })
+    }
+
+    /// Actions for what the environments stand at after so many steps of the run, `[environments, action_dim]`: the
+    /// policy's with noise, or uniform ones before learning starts.
+    fn choose(
+        &self,
+        steps: u64,
+        (agent, parameters): (&DeterministicActorCritic, &[f32]),
+        work: &mut Workspace,
+        acting: &mut VectorEnv,
+        actions: &mut Vec<f32>,
+    ) {
+        let is_warming_up = steps < self.learning_starts;
+        let chosen = agent.actor().forward(parameters, acting.observations(), work);
+        actions.clear();
+        for (row, slot) in chosen.chunks_exact(agent.action_dim()).zip(acting.slots_mut()) {
+            let rng = &mut slot.action_rng;
+            actions.extend(row.iter().map(|action| {
+                if is_warming_up {
+                    return rng.random_range(-1.0..1.0);
+                }
+                let noise: f32 = StandardNormal.sample(rng);
+                (action + self.exploration_noise * noise).clamp(-1.0, 1.0)
+            }));
+        }
+    }
+
+    /// Adds so many values of noise for the target's actions; zeros if there is none.
+    fn draw_target_noise(&self, count: usize, rng: &mut ChaCha8Rng, noise: &mut Vec<f32>) {
+        if self.target_noise == 0.0 {
+            noise.resize(noise.len() + count, 0.0);
+            return;
+        }
+        let bound = self.target_noise_clip;
+        noise.extend((0..count).map(|_| {
+            let drawn: f32 = StandardNormal.sample(rng);
+            (self.target_noise * drawn).clamp(-bound, bound)
+        }));
+    }
 }
 
 impl Algorithm for DdpgConfig {
@@ -184,33 +247,53 @@ impl Algorithm for DdpgConfig {
         let experience = Experience::new(&self.experience(), self.environments, place, factory)?;
         // Fixed from here on: a run that goes on with more workers keeps its environments.
         self.environments = Some(experience.environments());
-        let agent = self.networks(experience.spec())?;
-        let parameters = agent.initial_parameters(&mut stream(self.seed, Purpose::Weights, 0));
         let samples = experience.batch_size().max(experience.environments());
+        let rest = self.clone().rest(experience.spec())?;
         let local = DdpgLocal {
-            loss: DdpgLoss::new(agent.clone(), samples),
+            loss: DdpgLoss::new(self.networks(experience.spec())?, samples),
             actions: Vec::new(),
             noise: Vec::new(),
             iterations: 0,
             mode,
-            config: self.clone(),
+            config: self,
             experience,
         };
-        let actor_len = agent.actor_range().len();
-        let shared = DdpgShared {
-            actor_adam: Adam::new(actor_len, ADAM_EPSILON),
-            critic_adam: Adam::new(parameters.len() - actor_len, ADAM_EPSILON),
-            agent,
+        Ok(rest.with(Box::new(local)))
+    }
+
+    fn remote_learner(self, place: Place, spec: &EnvSpec) -> Result<RemoteHalves, TrainError> {
+        self.check()?;
+        let agent = self.networks(spec)?;
+        let learner = DdpgLearner {
+            loss: DdpgLoss::new(agent.clone(), batch_share(self.batch_size, place.workers)),
+            rng: stream(self.seed, Purpose::Minibatches, place.rank),
+            noise: Vec::new(),
+            iterations: 0,
             config: self.clone(),
         };
-        Ok(Halves {
-            algorithm: Self::NAME,
-            config: to_json(&self),
-            gradient_len: parameters.len(),
-            model: parameters.repeat(2),
-            local: Box::new(local),
-            replica: Replica::new(Box::new(shared), self.total_steps),
+        Ok(RemoteHalves {
+            learner: RemoteLearner::Batches(Box::new(learner)),
+            acting: agent.actor_range(),
+            demand: self.experience().demand(),
+            spec: spec.clone(),
+            rest: self.rest(spec)?,
         })
+    }
+
+    fn remote_actor(
+        &self,
+        environments: Range<usize>,
+        factory: &EnvFactory,
+    ) -> Result<RemoteActor, TrainError> {
+        let (spec, slots) = slots(environments, self.seed, factory)?;
+        let agent = self.networks(&spec)?;
+        Ok(RemoteActor::Steps(Box::new(DdpgActor {
+            work: agent.actor().workspace(slots.len()),
+            acting: VectorEnv::new(spec, slots, false),
+            actions: Vec::new(),
+            config: self.clone(),
+            agent,
+        })))
     }
 
     fn policy(self, reader: &Reader<'_>, env: &EnvSpec) -> Result<Box<dyn Policy>, TrainError> {
@@ -236,6 +319,13 @@ pub struct Losses {
     pub value: f64,
     /// Mean value of the actions that were taken.
     pub mean_value: f64,
+}
+
+impl Losses {
+    /// As a tail has them.
+    fn told(&self) -> [f32; LOSSES] {
+        [self.policy, self.value, self.mean_value, 0.0].map(|loss| loss as f32)
+    }
 }
 
 /// The losses and their gradients, with room for the intermediate results of a batch.
@@ -381,20 +471,10 @@ impl DdpgLocal {
     fn act(&mut self, model: &[f32]) -> Result<(), TrainError> {
         let _phase = Phase::Act.enter();
         let Self { config, experience, loss, actions, .. } = self;
-        let (agent, is_warming_up) = (&loss.agent, experience.steps() < config.learning_starts);
-        let actor = &model[agent.actor_range()];
-        let chosen = agent.actor().forward(actor, experience.observations(), &mut loss.actor);
-        actions.clear();
-        for (row, slot) in chosen.chunks_exact(agent.action_dim()).zip(experience.slots_mut()) {
-            let rng = &mut slot.action_rng;
-            actions.extend(row.iter().map(|action| {
-                if is_warming_up {
-                    return rng.random_range(-1.0..1.0);
-                }
-                let noise: f32 = StandardNormal.sample(rng);
-                (action + config.exploration_noise * noise).clamp(-1.0, 1.0)
-            }));
-        }
+        let steps = experience.steps();
+        let DdpgLoss { agent, actor, .. } = loss;
+        let parameters = &model[agent.actor_range()];
+        config.choose(steps, (agent, parameters), actor, experience.acting_mut(), actions);
         experience.act(actions)
     }
 
@@ -403,19 +483,74 @@ impl DdpgLocal {
         let samples = self.experience.batch_size();
         let Self { config, experience, noise, loss, .. } = self;
         noise.clear();
-        if config.target_noise == 0.0 {
-            noise.resize(samples * loss.agent.action_dim(), 0.0);
-            return;
-        }
-        let slots = experience.slots_mut();
+        let slots = experience.acting_mut().slots_mut();
         let each = samples / slots.len() * loss.agent.action_dim();
-        let bound = config.target_noise_clip;
         for slot in slots {
-            noise.extend((0..each).map(|_| {
-                let drawn: f32 = StandardNormal.sample(&mut slot.minibatch_rng);
-                (config.target_noise * drawn).clamp(-bound, bound)
-            }));
+            config.draw_target_noise(each, &mut slot.minibatch_rng, noise);
         }
+    }
+}
+
+/// Acts for learners elsewhere.
+struct DdpgActor {
+    config: DdpgConfig,
+    agent: DeterministicActorCritic,
+    work: Workspace,
+    acting: VectorEnv,
+    actions: Vec<f32>,
+}
+
+impl StepActor for DdpgActor {
+    fn spec(&self) -> &EnvSpec {
+        self.acting.spec()
+    }
+
+    fn step(&mut self, model: &[f32], steps: u64, sink: &mut TransitionSink<'_>) -> Result<(), TrainError> {
+        let Self { config, agent, work, acting, actions } = self;
+        config.choose(steps, (agent, model), work, acting, actions);
+        acting.step(actions, sink)
+    }
+
+    fn take_tail(&mut self) -> Tail {
+        self.acting.take_tail()
+    }
+}
+
+/// Learns from transitions of actors elsewhere.
+struct DdpgLearner {
+    config: DdpgConfig,
+    loss: DdpgLoss,
+    noise: Vec<f32>,
+    rng: ChaCha8Rng,
+    iterations: u64,
+}
+
+impl BatchLearner for DdpgLearner {
+    fn gradient(&mut self, model: &[f32], batch: &Batch, gradient: &mut [f32]) -> [f32; LOSSES] {
+        self.noise.clear();
+        self.config.draw_target_noise(batch.actions.len(), &mut self.rng, &mut self.noise);
+        self.iterations += 1;
+        let with_policy = self.iterations.is_multiple_of(self.config.policy_delay);
+        let (parameters, targets) = model.split_at(gradient.len());
+        let networks = Networks { parameters, targets };
+        let losses =
+            self.loss.gradient(self.config.gamma, &networks, batch, &self.noise, with_policy, gradient);
+        losses.told()
+    }
+
+    fn errors(&self) -> &[f32] {
+        self.loss.errors()
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        writer.text("local_iterations", self.iterations.to_string());
+    }
+
+    fn read(&mut self, files: &[Reader<'_>]) -> Result<(), TrainError> {
+        if let Some(file) = files.first() {
+            self.iterations = file.number("local_iterations")?;
+        }
+        Ok(())
     }
 }
 
@@ -438,8 +573,7 @@ impl LocalHalf for DdpgLocal {
         let batch = self.experience.sample();
         let losses =
             self.loss.gradient(self.config.gamma, &networks, batch, &self.noise, with_policy, gradient);
-        let losses = [losses.policy, losses.value, losses.mean_value, 0.0].map(|loss| loss as f32);
-        Ok(Tail { losses, ..self.experience.take_tail() })
+        Ok(Tail { losses: losses.told(), ..self.experience.take_tail() })
     }
 
     fn write(&self, writer: &mut Writer) {

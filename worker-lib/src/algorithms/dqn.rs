@@ -13,6 +13,8 @@
 //! 5. The target network is copied once in `target_update_interval` environment steps, or follows by `tau`.
 //! 6. Each environment has its own replay buffer; a batch has equally many samples of each.
 
+use std::ops::Range;
+
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -20,15 +22,17 @@ use serde::{Deserialize, Serialize};
 use super::TrainError;
 use super::checkpoint::{Reader, Writer};
 use super::config::{Checks, to_json};
-use super::environments::EnvFactory;
+use super::environments::{EnvFactory, slots};
 use super::experience::{Experience, ExperienceOptions, Schedule};
-use super::halves::{Counters, Halves, LocalHalf, SharedHalf, Tail};
+use super::halves::{Counters, Halves, LOSSES, LocalHalf, SharedHalf, Tail};
 use super::phases::Phase;
 use super::q_network::{QNetwork, QWorkspace};
+use super::remote::{BatchLearner, RemoteActor, RemoteHalves, RemoteLearner, Rest, StepActor, batch_share};
 use super::replay::{Batch, Prioritisation};
 use super::replica::Replica;
 use super::streams::{Purpose, stream};
 use super::trainer::{Algorithm, CommonParameters, Mode, Place, Policy};
+use super::vector_env::{TransitionSink, VectorEnv};
 use crate::env::EnvSpec;
 use crate::nn::{Adam, clip_global_norm};
 
@@ -143,6 +147,26 @@ impl DqnConfig {
             clip_rewards: self.clip_rewards,
         }
     }
+
+    /// Everything but the local half.
+    fn rest(self, env: &EnvSpec) -> Result<Rest, TrainError> {
+        let network = self.network(env)?;
+        let parameters = network.initial_parameters(&mut stream(self.seed, Purpose::Weights, 0));
+        let (config, total_steps) = (to_json(&self), self.total_steps);
+        let shared = DqnShared {
+            adam: Adam::new(parameters.len(), self.adam_epsilon),
+            network,
+            target_moved_at: 0,
+            config: self,
+        };
+        Ok(Rest {
+            algorithm: Self::NAME,
+            config,
+            gradient_len: parameters.len(),
+            model: parameters.repeat(2),
+            replica: Replica::new(Box::new(shared), total_steps),
+        })
+    }
 }
 
 impl Algorithm for DqnConfig {
@@ -217,28 +241,43 @@ impl Algorithm for DqnConfig {
         let experience = Experience::new(&self.experience(), self.environments, place, factory)?;
         // Fixed from here on: a run that goes on with more workers keeps its environments.
         self.environments = Some(experience.environments());
-        let network = self.network(experience.spec())?;
-        let parameters = network.initial_parameters(&mut stream(self.seed, Purpose::Weights, 0));
+        let rest = self.clone().rest(experience.spec())?;
         let local = DqnLocal {
-            loss: DqnLoss::new(network.clone(), experience.batch_size()),
+            loss: DqnLoss::new(self.network(experience.spec())?, experience.batch_size()),
             actions: Vec::new(),
-            config: self.clone(),
+            config: self,
             experience,
         };
-        let shared = DqnShared {
-            adam: Adam::new(parameters.len(), self.adam_epsilon),
-            network,
-            target_moved_at: 0,
-            config: self.clone(),
-        };
-        Ok(Halves {
-            algorithm: Self::NAME,
-            config: to_json(&self),
-            gradient_len: parameters.len(),
-            model: parameters.repeat(2),
-            local: Box::new(local),
-            replica: Replica::new(Box::new(shared), self.total_steps),
+        Ok(rest.with(Box::new(local)))
+    }
+
+    fn remote_learner(self, place: Place, spec: &EnvSpec) -> Result<RemoteHalves, TrainError> {
+        self.check()?;
+        let network = self.network(spec)?;
+        let loss = DqnLoss::new(network.clone(), batch_share(self.batch_size, place.workers));
+        Ok(RemoteHalves {
+            learner: RemoteLearner::Batches(Box::new(DqnLearner { loss, config: self.clone() })),
+            acting: 0..network.parameter_count(),
+            demand: self.experience().demand(),
+            spec: spec.clone(),
+            rest: self.rest(spec)?,
         })
+    }
+
+    fn remote_actor(
+        &self,
+        environments: Range<usize>,
+        factory: &EnvFactory,
+    ) -> Result<RemoteActor, TrainError> {
+        let (spec, slots) = slots(environments, self.seed, factory)?;
+        let network = self.network(&spec)?;
+        Ok(RemoteActor::Steps(Box::new(DqnActor {
+            work: network.workspace(slots.len()),
+            acting: VectorEnv::new(spec, slots, self.clip_rewards),
+            actions: Vec::new(),
+            config: self.clone(),
+            network,
+        })))
     }
 
     fn policy(self, reader: &Reader<'_>, env: &EnvSpec) -> Result<Box<dyn Policy>, TrainError> {
@@ -346,15 +385,69 @@ impl DqnLocal {
         let Self { config, experience, loss, actions } = self;
         let _phase = Phase::Act.enter();
         let epsilon = config.epsilon(experience.steps());
-        let parameters = &model[..loss.network.parameter_count()];
-        let values = loss.network.values(parameters, experience.observations(), &mut loss.work);
-        actions.clear();
-        let count = loss.network.actions();
-        for (row, slot) in values.chunks_exact(count).zip(experience.slots_mut()) {
-            let (chance, random) = (slot.action_rng.random::<f32>(), slot.action_rng.random_range(0..count));
-            actions.push(if chance < epsilon { random } else { best(row) } as f32);
-        }
+        let DqnLoss { network, work, .. } = loss;
+        let parameters = &model[..network.parameter_count()];
+        choose(epsilon, (network, parameters), work, experience.acting_mut(), actions);
         experience.act(actions)
+    }
+}
+
+/// Epsilon-greedy actions for what the environments stand at, `[environments, 1]`.
+fn choose(
+    epsilon: f32,
+    (network, parameters): (&QNetwork, &[f32]),
+    work: &mut QWorkspace,
+    acting: &mut VectorEnv,
+    actions: &mut Vec<f32>,
+) {
+    let values = network.values(parameters, acting.observations(), work);
+    actions.clear();
+    let count = network.actions();
+    for (row, slot) in values.chunks_exact(count).zip(acting.slots_mut()) {
+        let (chance, random) = (slot.action_rng.random::<f32>(), slot.action_rng.random_range(0..count));
+        actions.push(if chance < epsilon { random } else { best(row) } as f32);
+    }
+}
+
+/// Acts for learners elsewhere.
+struct DqnActor {
+    config: DqnConfig,
+    network: QNetwork,
+    work: QWorkspace,
+    acting: VectorEnv,
+    actions: Vec<f32>,
+}
+
+impl StepActor for DqnActor {
+    fn spec(&self) -> &EnvSpec {
+        self.acting.spec()
+    }
+
+    fn step(&mut self, model: &[f32], steps: u64, sink: &mut TransitionSink<'_>) -> Result<(), TrainError> {
+        let Self { config, network, work, acting, actions } = self;
+        choose(config.epsilon(steps), (network, model), work, acting, actions);
+        acting.step(actions, sink)
+    }
+
+    fn take_tail(&mut self) -> Tail {
+        self.acting.take_tail()
+    }
+}
+
+/// Learns from transitions of actors elsewhere.
+struct DqnLearner {
+    config: DqnConfig,
+    loss: DqnLoss,
+}
+
+impl BatchLearner for DqnLearner {
+    fn gradient(&mut self, model: &[f32], batch: &Batch, gradient: &mut [f32]) -> [f32; LOSSES] {
+        let [loss, value] = self.loss.gradient(&self.config, model, batch, gradient);
+        [loss, value, 0.0, 0.0]
+    }
+
+    fn errors(&self) -> &[f32] {
+        &self.loss.errors
     }
 }
 

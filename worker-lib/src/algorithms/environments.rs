@@ -1,5 +1,7 @@
 //! This worker's environments, with their random streams and what is kept between steps.
 
+use std::ops::Range;
+
 use rand_chacha::ChaCha8Rng;
 
 use super::TrainError;
@@ -138,10 +140,21 @@ pub fn local_slots(
     seed: u64,
     factory: &EnvFactory,
 ) -> Result<(EnvSpec, Vec<EnvironmentSlot>), TrainError> {
-    let indices = share.local_environments();
+    slots(share.local_environments(), seed, factory)
+}
+
+/// Environments with these global numbers, at least one, each at the start of its first episode.
+///
+/// # Errors
+/// As [`local_slots`].
+pub fn slots(
+    indices: Range<usize>,
+    seed: u64,
+    factory: &EnvFactory,
+) -> Result<(EnvSpec, Vec<EnvironmentSlot>), TrainError> {
     let environments = factory(indices.len())?;
-    if environments.len() != indices.len() {
-        let (made, wanted) = (environments.len(), indices.len());
+    if environments.len() != indices.len() || indices.is_empty() {
+        let (made, wanted) = (environments.len(), indices.len().max(1));
         return Err(TrainError::Config(format!("the factory made {made} environments instead of {wanted}")));
     }
     let slots: Vec<_> = indices

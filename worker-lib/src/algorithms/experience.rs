@@ -4,12 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use super::TrainError;
 use super::checkpoint::{Reader, Writer, read_slots, write_slots};
-use super::environments::{EnvFactory, EnvironmentSlot, local_slots};
+use super::environments::{EnvFactory, local_slots};
 use super::halves::Tail;
 use super::phases::Phase;
-use super::replay::{Batch, Prioritisation, Replay, Transition};
+use super::remote::Demand;
+use super::replay::{Batch, Prioritisation, Replay};
 use super::share::Share;
 use super::trainer::Place;
+use super::vector_env::VectorEnv;
 use crate::env::EnvSpec;
 
 /// When to act and when to learn. Sizes are global, over all environments of the job.
@@ -40,26 +42,35 @@ pub struct ExperienceOptions {
     pub clip_rewards: bool,
 }
 
+impl ExperienceOptions {
+    /// The same of a replay that actors elsewhere fill.
+    pub fn demand(&self) -> Demand {
+        let Schedule { learning_starts, train_every, updates } = self.schedule;
+        let updates = if updates == 0 { train_every } else { updates };
+        Demand::Transitions {
+            capacity: self.buffer_size as u64,
+            batch_size: self.batch_size,
+            learning_starts,
+            samples_per_insert: self.batch_size as f64 * updates as f64 / train_every as f64,
+            prioritisation: self.prioritisation,
+        }
+    }
+}
+
 /// This worker's environments, each with a replay buffer of its own: what is drawn does not depend on how environments
 /// are divided over workers.
 pub struct Experience {
-    spec: EnvSpec,
-    slots: Vec<EnvironmentSlot>,
+    acting: VectorEnv,
     replays: Vec<Replay>,
     environments: usize,
     batch_per_env: usize,
     /// Of each environment.
     steps_per_phase: u64,
     updates_per_phase: u64,
-    clip_rewards: bool,
     /// Of each environment, so far.
     steps: u64,
     steps_left: u64,
     updates_left: u64,
-    tail: Tail,
-    /// As the networks want them, `[environments, observation_dim]`.
-    observations: Vec<f32>,
-    next_observation: Vec<f32>,
     batch: Batch,
     drawn: Batch,
 }
@@ -97,20 +108,15 @@ impl Experience {
         let updates =
             if schedule.updates == 0 { steps_per_phase * environments as u64 } else { schedule.updates };
         Ok(Self {
-            observations: vec![0.0; slots.len() * spec.observation_dim],
-            next_observation: vec![0.0; spec.observation_dim],
-            spec,
-            slots,
+            acting: VectorEnv::new(spec, slots, options.clip_rewards),
             replays,
             environments,
             batch_per_env: options.batch_size / environments,
             steps_per_phase,
             updates_per_phase: updates,
-            clip_rewards: options.clip_rewards,
             steps: 0,
             steps_left: per_env(schedule.learning_starts),
             updates_left: 0,
-            tail: Tail::default(),
             batch: Batch::default(),
             drawn: Batch::default(),
         })
@@ -118,7 +124,7 @@ impl Experience {
 
     /// The environment's shapes and limits.
     pub fn spec(&self) -> &EnvSpec {
-        &self.spec
+        self.acting.spec()
     }
 
     /// Environments of the job.
@@ -127,13 +133,13 @@ impl Experience {
     }
 
     /// This worker's environments.
-    pub fn slots_mut(&mut self) -> &mut [EnvironmentSlot] {
-        &mut self.slots
+    pub fn acting_mut(&mut self) -> &mut VectorEnv {
+        &mut self.acting
     }
 
     /// Samples of a batch of this worker.
     pub fn batch_size(&self) -> usize {
-        self.batch_per_env * self.slots.len()
+        self.batch_per_env * self.replays.len()
     }
 
     /// Environment steps so far, over all environments of the job if all have gone equally far.
@@ -146,53 +152,17 @@ impl Experience {
         self.updates_left == 0
     }
 
-    /// What the environments stand at, as the networks want it, `[environments, observation_dim]`.
-    pub fn observations(&mut self) -> &[f32] {
-        let dim = self.spec.observation_dim;
-        for (slot, row) in self.slots.iter().zip(self.observations.chunks_exact_mut(dim)) {
-            self.spec.scale_observation(&slot.observation, row);
-        }
-        &self.observations
-    }
-
-    /// One step of each environment with its row of `actions` (`[environments, action_dim]`; a discrete action is
-    /// its index). [`Self::observations`] comes before.
+    /// One step of each environment with its row of `actions`; see [`VectorEnv::step`].
     ///
     /// # Errors
     /// If an environment fails.
     pub fn act(&mut self, actions: &[f32]) -> Result<(), TrainError> {
-        let action_dim = actions.len() / self.slots.len();
-        for (slot, action) in self.slots.iter_mut().zip(actions.chunks_exact(action_dim)) {
-            slot.begin_step(self.spec.to_env(action))?;
-        }
-        for (k, action) in actions.chunks_exact(action_dim).enumerate() {
-            self.finish_step(k, action)?;
-        }
-        self.tail.steps += self.slots.len() as f32;
+        let replays = &mut self.replays;
+        self.acting.step(actions, &mut |k, transition| replays[k].push(*transition))?;
         self.steps += 1;
         self.steps_left -= 1;
         if self.steps_left == 0 {
             (self.steps_left, self.updates_left) = (self.steps_per_phase, self.updates_per_phase);
-        }
-        Ok(())
-    }
-
-    fn finish_step(&mut self, k: usize, action: &[f32]) -> Result<(), TrainError> {
-        let (slot, dim) = (&mut self.slots[k], self.spec.observation_dim);
-        let step = slot.finish_step(self.spec.to_env(action), 0.0, 0.0)?;
-        let reward = if self.clip_rewards { step.reward.clamp(-1.0, 1.0) } else { step.reward };
-        self.spec.scale_observation(&slot.observation, &mut self.next_observation);
-        self.replays[k].push(Transition {
-            observation: &self.observations[k * dim..(k + 1) * dim],
-            action,
-            reward: reward as f32,
-            next_observation: &self.next_observation,
-            terminated: step.terminated || step.life_lost,
-            episode_ends: slot.ended,
-        });
-        if slot.ended {
-            self.tail.count_episode(slot);
-            slot.reset()?;
         }
         Ok(())
     }
@@ -202,7 +172,7 @@ impl Experience {
         let _phase = Phase::Sample.enter();
         self.updates_left -= 1;
         self.batch.clear();
-        for (replay, slot) in self.replays.iter().zip(&mut self.slots) {
+        for (replay, slot) in self.replays.iter().zip(self.acting.slots_mut()) {
             replay.sample(self.batch_per_env, &mut slot.minibatch_rng, &mut self.drawn);
             self.batch.append(&self.drawn);
         }
@@ -222,13 +192,13 @@ impl Experience {
 
     /// What has happened since the last call.
     pub fn take_tail(&mut self) -> Tail {
-        std::mem::take(&mut self.tail)
+        self.acting.take_tail()
     }
 
     /// For a checkpoint.
     pub fn write(&self, writer: &mut Writer) {
-        write_slots(writer, &self.slots);
-        for (slot, replay) in self.slots.iter().zip(&self.replays) {
+        write_slots(writer, self.acting.slots());
+        for (slot, replay) in self.acting.slots().iter().zip(&self.replays) {
             replay.write(&format!("replay.{}", slot.index), writer);
         }
         writer.text("steps_per_environment", self.steps.to_string());
@@ -241,8 +211,8 @@ impl Experience {
     /// # Errors
     /// If it does not fit.
     pub fn read(&mut self, files: &[Reader<'_>]) -> Result<Vec<usize>, TrainError> {
-        let missing = read_slots(files, &mut self.slots)?;
-        for (slot, replay) in self.slots.iter().zip(&mut self.replays) {
+        let missing = read_slots(files, self.acting.slots_mut())?;
+        for (slot, replay) in self.acting.slots().iter().zip(&mut self.replays) {
             let name = format!("replay.{}", slot.index);
             if let Some(file) = files.iter().find(|file| Replay::is_in(&name, file)) {
                 replay.read(&name, file)?;

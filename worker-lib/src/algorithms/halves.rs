@@ -89,6 +89,9 @@ pub trait LocalHalf: Send {
     /// If an environment fails.
     fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> Result<Tail, TrainError>;
 
+    /// What all workers have come to; after each update of a synchronous run.
+    fn observe(&mut self, _counters: &Counters) {}
+
     /// Nobody has seen the last gradient, nor what rode with it inside the gradient.
     fn skipped(&mut self) {}
 

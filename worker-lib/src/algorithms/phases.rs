@@ -52,7 +52,7 @@ impl Phase {
     }
 
     /// The phase lasts as long as what this gives.
-    pub(super) fn enter(self) -> EnteredSpan {
+    pub(crate) fn enter(self) -> EnteredSpan {
         macro_rules! span {
             ($name:literal) => {
                 tracing::span!(target: TARGET, Level::TRACE, $name)

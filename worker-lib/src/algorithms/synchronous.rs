@@ -63,6 +63,12 @@ impl SynchronousTrainer {
         })
     }
 
+    /// Stops when this flag is set, instead of one of its own.
+    #[must_use]
+    pub fn with_stop(self, stop: Arc<AtomicBool>) -> Self {
+        Self { stop, ..self }
+    }
+
     /// The parameters and whatever else gradients depend on.
     pub fn model(&self) -> &[f32] {
         &self.model
@@ -79,6 +85,7 @@ impl SynchronousTrainer {
         self.aggregation_times.push(begin.elapsed());
         drop(aggregating);
         self.replica.apply(&mut self.model, &self.vector, round.contributors);
+        self.local.observe(self.replica.counters());
         Ok(())
     }
 }
@@ -149,7 +156,9 @@ impl Trainer for SynchronousTrainer {
     }
 
     fn read_model(&mut self, reader: &Reader<'_>) -> Result<(), TrainError> {
-        self.replica.read(&mut self.model, reader)
+        self.replica.read(&mut self.model, reader)?;
+        self.local.observe(self.replica.counters());
+        Ok(())
     }
 
     fn write_worker(&self, writer: &mut Writer) {

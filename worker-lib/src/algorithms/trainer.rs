@@ -1,5 +1,6 @@
 //! What every algorithm offers to those who drive it: the command line, checkpoints, a program of your own.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use super::checkpoint::{Reader, Writer};
 use super::environments::EnvFactory;
 use super::exact::all_gather_u64;
 use super::halves::Halves;
+use super::remote::{RemoteActor, RemoteHalves};
 use super::synchronous::SynchronousTrainer;
 use crate::GradientAggregator;
 use crate::env::EnvSpec;
@@ -230,6 +232,22 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
     /// # Errors
     /// If a hyper-parameter is out of range or an environment cannot be made.
     fn halves(self, place: Place, factory: &EnvFactory, mode: Mode) -> Result<Halves, TrainError>;
+
+    /// What learns, as one of `place.workers` learners, from experience of actors elsewhere.
+    ///
+    /// # Errors
+    /// If a hyper-parameter is out of range or the environment is not one for this algorithm.
+    fn remote_learner(self, place: Place, spec: &EnvSpec) -> Result<RemoteHalves, TrainError>;
+
+    /// What acts, in the environments with these numbers, for learners elsewhere.
+    ///
+    /// # Errors
+    /// As [`Self::remote_learner`], or if an environment cannot be made.
+    fn remote_actor(
+        &self,
+        environments: Range<usize>,
+        factory: &EnvFactory,
+    ) -> Result<RemoteActor, TrainError>;
 
     /// A run from its start. `aggregator` must sum vectors of [`Self::vector_len`] floats.
     ///

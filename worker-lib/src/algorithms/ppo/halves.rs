@@ -5,18 +5,27 @@
 //! a model that has moved since the rollout. Statistics of observations and returns are part of the model; what a
 //! rollout adds to them rides behind the gradient of its first minibatch, as counts, sums and sums of squares.
 
-use super::rollouts::{Frozen, Rollouts, Tally};
-use super::{Losses, PpoConfig};
+use std::ops::Range;
+
+use rand_chacha::ChaCha8Rng;
+
+use super::PpoConfig;
+use super::rollouts::{Collector, Frozen, Minibatches, Tally, new_buffer};
 use crate::algorithms::TrainError;
 use crate::algorithms::actor_critic::ActorCritic;
-use crate::algorithms::checkpoint::{Reader, Writer, read_slots, write_slots};
+use crate::algorithms::checkpoint::{Reader, Writer};
 use crate::algorithms::config::to_json;
-use crate::algorithms::environments::{EnvFactory, EnvironmentSlot};
-use crate::algorithms::halves::{Counters, Halves, LocalHalf, SharedHalf, Tail};
+use crate::algorithms::environments::{EnvFactory, EnvironmentSlot, local_slots, slots};
+use crate::algorithms::halves::{Counters, Halves, LOSSES, SharedHalf, Tail};
+use crate::algorithms::local_rollouts::{HasSlots, LocalRollouts};
 use crate::algorithms::normalise::{Deviations, Moments, Normaliser};
 use crate::algorithms::phases::Phase;
+use crate::algorithms::remote::{
+    Demand, RemoteActor, RemoteHalves, RemoteLearner, Rest, RolloutActor, RolloutLearner,
+};
 use crate::algorithms::replica::Replica;
 use crate::algorithms::rollout::RolloutBuffer;
+use crate::algorithms::share::Share;
 use crate::algorithms::streams::{Purpose, stream};
 use crate::algorithms::trainer::{Algorithm, Place};
 use crate::env::EnvSpec;
@@ -31,8 +40,50 @@ pub(super) fn halves(
     config.check()?;
     let share = config.share(place.rank, place.workers)?;
     config.environments = Some(share.environments);
-    let rollouts = Rollouts::new(&config, share, factory)?;
-    let agent = rollouts.agent.clone();
+    let (spec, slots) = local_slots(&share, config.seed, factory)?;
+    let streams = share.local_environments().map(|index| stream(config.seed, Purpose::Minibatches, index));
+    let learner = PpoLearner::new(&config, share.clone(), &spec, streams.collect());
+    let statistics = learner.layout.statistics_len();
+    let rest = rest(&config, &spec);
+    let actor = PpoActor::new(config, spec, slots);
+    Ok(rest.with(Box::new(LocalRollouts::new(actor, learner, statistics))))
+}
+
+/// The half that learns from rollouts of actors elsewhere.
+pub(super) fn remote_learner(
+    mut config: PpoConfig,
+    place: Place,
+    spec: &EnvSpec,
+) -> Result<RemoteHalves, TrainError> {
+    config.check()?;
+    let share = config.share(place.rank, place.workers)?;
+    config.environments = Some(share.environments);
+    let (per_update, steps) = (share.environments, share.steps_per_env);
+    let streams = share.local_environments().map(|index| stream(config.seed, Purpose::Minibatches, index));
+    let learner = PpoLearner::new(&config, share.clone(), spec, streams.collect());
+    let layout = learner.layout;
+    Ok(RemoteHalves {
+        learner: RemoteLearner::Rollouts(Box::new(learner)),
+        acting: 0..layout.model_len(),
+        demand: Demand::Rollouts { per_update, steps, statistics: layout.statistics_len() },
+        spec: spec.clone(),
+        rest: rest(&config, spec),
+    })
+}
+
+/// The half that acts for learners elsewhere.
+pub(super) fn remote_actor(
+    config: &PpoConfig,
+    environments: Range<usize>,
+    factory: &EnvFactory,
+) -> Result<RemoteActor, TrainError> {
+    let (spec, slots) = slots(environments, config.seed, factory)?;
+    Ok(RemoteActor::Rollouts(Box::new(PpoActor::new(config.clone(), spec, slots))))
+}
+
+/// Everything but the local half.
+fn rest(config: &PpoConfig, env: &EnvSpec) -> Rest {
+    let agent = config.networks(env);
     let layout = Layout::new(&agent);
     let mut model = vec![0.0; layout.model_len()];
     let mut rng = stream(config.seed, Purpose::Weights, 0);
@@ -45,23 +96,13 @@ pub(super) fn halves(
         config: config.clone(),
     };
     shared.show_moments(&mut model);
-    let local = PpoLocal {
-        rollouts,
-        place: Position { epoch: config.epochs, number: 0 },
-        tally: SumsOfRollout { sums: Sums::new(layout.dim), tail: Tail::default() },
-        sums_untold: false,
-        tells_sums: false,
-        config: config.clone(),
-        layout,
-    };
-    Ok(Halves {
+    Rest {
         algorithm: PpoConfig::NAME,
-        config: to_json(&config),
+        config: to_json(config),
         gradient_len: layout.gradient_len(),
         model,
-        local: Box::new(local),
         replica: Replica::new(Box::new(shared), config.total_steps),
-    })
+    }
 }
 
 /// Where things lie: model `[parameters | means | variances]`, gradient `[parameters | count | sums | sums of
@@ -81,8 +122,13 @@ impl Layout {
         self.parameters + 2 * (self.dim + 1)
     }
 
+    /// Of count, sums and sums of squares.
+    fn statistics_len(self) -> usize {
+        1 + 2 * (self.dim + 1)
+    }
+
     pub(super) fn gradient_len(self) -> usize {
-        self.parameters + 1 + 2 * (self.dim + 1)
+        self.parameters + self.statistics_len()
     }
 }
 
@@ -169,18 +215,22 @@ impl Tally for SumsOfRollout {
     }
 }
 
-struct PpoLocal {
+/// Acts a rollout at a time.
+struct PpoActor {
     config: PpoConfig,
-    rollouts: Rollouts,
+    collector: Collector,
     layout: Layout,
-    place: Position,
     tally: SumsOfRollout,
-    /// The sums ride with the next gradient, or rode with the last one.
-    sums_untold: bool,
-    tells_sums: bool,
 }
 
-impl PpoLocal {
+impl PpoActor {
+    fn new(config: PpoConfig, spec: EnvSpec, slots: Vec<EnvironmentSlot>) -> Self {
+        let collector = Collector::new(&config, spec, slots);
+        let layout = Layout::new(&collector.agent);
+        let tally = SumsOfRollout { sums: Sums::new(layout.dim), tail: Tail::default() };
+        Self { config, collector, layout, tally }
+    }
+
     /// The normalisation that the model has now.
     fn normaliser(&self, model: &[f32]) -> (Option<Normaliser>, Option<f64>) {
         let dim = self.layout.dim;
@@ -194,31 +244,83 @@ impl PpoLocal {
             self.config.normalise_rewards.then(|| of_returns.scale()[0]),
         )
     }
+}
 
-    fn roll_out(&mut self, model: &[f32]) -> Result<(), TrainError> {
-        let acting = Phase::Act.enter();
+impl RolloutActor for PpoActor {
+    fn spec(&self) -> &EnvSpec {
+        &self.collector.spec
+    }
+
+    fn roll_out(
+        &mut self,
+        model: &[f32],
+        buffer: &mut RolloutBuffer,
+        statistics: &mut [f32],
+    ) -> Result<Tail, TrainError> {
+        let _acting = Phase::Act.enter();
         let (normaliser, reward_scale) = self.normaliser(model);
         let parameters = &model[..self.layout.parameters];
         self.tally.sums.clear();
-        self.sums_untold = true;
         let with = Frozen { parameters, normaliser: normaliser.as_ref(), reward_scale };
-        self.rollouts.collect(&with, &mut self.tally)?;
-        drop(acting);
-        let _sampling = Phase::Sample.enter();
-        self.rollouts.estimate_advantages();
-        normalise_advantages(&mut self.rollouts.buffer);
-        self.place = Position { epoch: 0, number: 0 };
-        Ok(())
+        self.collector.collect(&with, buffer, &mut self.tally)?;
+        self.tally.sums.write(statistics);
+        Ok(std::mem::take(&mut self.tally.tail))
+    }
+}
+
+impl HasSlots for PpoActor {
+    fn slots(&self) -> &[EnvironmentSlot] {
+        &self.collector.slots
+    }
+
+    fn slots_mut(&mut self) -> &mut [EnvironmentSlot] {
+        &mut self.collector.slots
+    }
+}
+
+/// Learns from rollouts, several times from each.
+struct PpoLearner {
+    config: PpoConfig,
+    share: Share,
+    layout: Layout,
+    buffer: RolloutBuffer,
+    minibatches: Minibatches,
+    place: Position,
+    /// Order of samples, one for each environment.
+    streams: Vec<ChaCha8Rng>,
+    /// Of the rollout.
+    statistics: Vec<f32>,
+    /// They ride with the next gradient, or rode with the last one.
+    statistics_untold: bool,
+    tells_statistics: bool,
+}
+
+impl PpoLearner {
+    fn new(config: &PpoConfig, share: Share, spec: &EnvSpec, streams: Vec<ChaCha8Rng>) -> Self {
+        let agent = config.networks(spec);
+        let layout = Layout::new(&agent);
+        Self {
+            buffer: new_buffer(&share, &agent),
+            minibatches: Minibatches::new(config, &share, agent),
+            place: Position { epoch: config.epochs, number: 0 },
+            streams,
+            statistics: vec![0.0; layout.statistics_len()],
+            statistics_untold: false,
+            tells_statistics: false,
+            config: config.clone(),
+            share,
+            layout,
+        }
     }
 
     fn next_minibatch(&mut self) {
         let _phase = Phase::Sample.enter();
         let Position { epoch, number } = self.place;
         if number == 0 {
-            self.rollouts.shuffle();
+            self.minibatches.shuffle(self.streams.iter_mut());
         }
-        self.rollouts.draw(number);
-        self.place = if number + 1 == self.rollouts.share.minibatches() {
+        self.minibatches.draw(number, &self.buffer);
+        self.place = if number + 1 == self.share.minibatches() {
             Position { epoch: epoch + 1, number: 0 }
         } else {
             Position { epoch, number: number + 1 }
@@ -235,38 +337,39 @@ fn normalise_advantages(buffer: &mut RolloutBuffer) {
     buffer.normalise_advantages(mean, variance);
 }
 
-impl LocalHalf for PpoLocal {
-    fn spec(&self) -> &EnvSpec {
-        &self.rollouts.spec
+impl RolloutLearner for PpoLearner {
+    fn wants_rollout(&self) -> bool {
+        self.place.epoch >= self.config.epochs
     }
 
-    fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> Result<Tail, TrainError> {
-        if self.place.epoch >= self.config.epochs {
-            self.roll_out(model)?;
-        }
+    fn buffer_mut(&mut self) -> &mut RolloutBuffer {
+        &mut self.buffer
+    }
+
+    fn begin(&mut self, statistics: &[f32]) {
+        let _sampling = Phase::Sample.enter();
+        self.statistics.copy_from_slice(statistics);
+        self.statistics_untold = true;
+        self.minibatches.begin(&mut self.buffer);
+        normalise_advantages(&mut self.buffer);
+        self.place = Position { epoch: 0, number: 0 };
+    }
+
+    fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> [f32; LOSSES] {
         self.next_minibatch();
         let parameters = &model[..self.layout.parameters];
         let (by_parameters, statistics) = gradient.split_at_mut(self.layout.parameters);
-        let losses: Losses = self.rollouts.gradient(&self.config, parameters, by_parameters);
+        let losses = self.minibatches.gradient(&self.config, parameters, by_parameters);
         statistics.fill(0.0);
-        self.tells_sums = std::mem::take(&mut self.sums_untold);
-        if self.tells_sums {
-            self.tally.sums.write(statistics);
+        self.tells_statistics = std::mem::take(&mut self.statistics_untold);
+        if self.tells_statistics {
+            statistics.copy_from_slice(&self.statistics);
         }
-        let losses = [losses.policy, losses.value, losses.entropy, losses.approx_kl].map(|loss| loss as f32);
-        Ok(Tail { losses, ..std::mem::take(&mut self.tally.tail) })
+        [losses.policy, losses.value, losses.entropy, losses.approx_kl].map(|loss| loss as f32)
     }
 
     fn skipped(&mut self) {
-        self.sums_untold |= self.tells_sums;
-    }
-
-    fn write(&self, writer: &mut Writer) {
-        write_slots(writer, &self.rollouts.slots);
-    }
-
-    fn read(&mut self, files: &[Reader<'_>]) -> Result<Vec<usize>, TrainError> {
-        read_slots(files, &mut self.rollouts.slots)
+        self.statistics_untold |= self.tells_statistics;
     }
 }
 

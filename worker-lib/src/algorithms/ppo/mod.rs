@@ -22,6 +22,7 @@
 //! A rollout costs `epochs * minibatches` aggregations of the gradient and one of statistics, which also
 //! carries the request to stop, so that all workers stop after the same rollout.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -31,7 +32,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 pub use self::loss::{Losses, Minibatch, PpoLoss};
-use self::rollouts::{Frozen, Rollouts, Tally};
+use self::rollouts::{Collector, Frozen, Rollouts, Tally};
 use super::TrainError;
 use super::actor_critic::ActorCritic;
 use super::checkpoint::{Reader, Writer, read_slots, write_slots};
@@ -41,6 +42,7 @@ use super::episodes::RecentReturns;
 use super::halves::{Halves, Tail};
 use super::normalise::{Deviations, Moments, Normaliser, normalise_or_copy};
 use super::phases::Phase;
+use super::remote::{RemoteActor, RemoteHalves};
 use super::share::Share;
 use super::statistics::RolloutStatistics;
 use super::streams::{Purpose, stream};
@@ -218,6 +220,18 @@ impl Algorithm for PpoConfig {
         halves::halves(self, place, factory)
     }
 
+    fn remote_learner(self, place: Place, spec: &EnvSpec) -> Result<RemoteHalves, TrainError> {
+        halves::remote_learner(self, place, spec)
+    }
+
+    fn remote_actor(
+        &self,
+        environments: Range<usize>,
+        factory: &EnvFactory,
+    ) -> Result<RemoteActor, TrainError> {
+        halves::remote_actor(self, environments, factory)
+    }
+
     fn trainer(
         self,
         place: Place,
@@ -229,12 +243,13 @@ impl Algorithm for PpoConfig {
 
     fn policy(self, reader: &Reader<'_>, env: &EnvSpec) -> Result<Box<dyn Policy>, TrainError> {
         let agent = self.networks(env);
-        let replica = Replica::read(reader, &self, &agent)?;
-        let normaliser = self.normalise_observations.then(|| Normaliser::new(&replica.observation_moments));
+        // All that acting needs; synchronous and asynchronous runs have it under the same names.
+        let moments = Moments::read("observation", agent.observation_dim(), reader)?;
+        let normaliser = self.normalise_observations.then(|| Normaliser::new(&moments));
         Ok(Box::new(PpoPolicy {
             work: agent.actor().workspace(1),
             normalised: vec![0.0; agent.observation_dim()],
-            parameters: replica.parameters,
+            parameters: reader.parameters("", agent.tensors())?,
             normaliser,
             agent,
         }))
@@ -418,7 +433,7 @@ impl PpoTrainer {
         // Fixed from here on: a run that goes on with more workers keeps its environments.
         config.environments = Some(share.environments);
         let rollouts = Rollouts::new(&config, share, factory)?;
-        let Rollouts { agent, share, spec, .. } = &rollouts;
+        let Rollouts { share, collector: Collector { agent, spec, .. }, .. } = &rollouts;
         let (actual, expected) = (agent.parameter_count(), aggregator.gradient_len());
         if actual != expected {
             return Err(crate::AggregateError::WrongLength { actual, expected }.into());
@@ -449,12 +464,12 @@ impl PpoTrainer {
 
     /// The environment's shapes and limits.
     pub fn spec(&self) -> &EnvSpec {
-        &self.rollouts.spec
+        &self.rollouts.collector.spec
     }
 
     /// The networks' shapes.
     pub fn agent(&self) -> &ActorCritic {
-        &self.rollouts.agent
+        &self.rollouts.collector.agent
     }
 
     /// What all workers hold alike.
@@ -464,7 +479,7 @@ impl PpoTrainer {
 
     /// This worker's environments.
     pub fn slots(&self) -> &[EnvironmentSlot] {
-        &self.rollouts.slots
+        &self.rollouts.collector.slots
     }
 
     /// Set it to make all workers stop at the end of the next rollout.
@@ -539,7 +554,7 @@ impl PpoTrainer {
             reward_scale: self.config.normalise_rewards.then(|| return_moments.scale()[0]),
         };
         self.statistics.clear();
-        self.rollouts.slots.iter_mut().for_each(EnvironmentSlot::clear_deviations);
+        self.rollouts.collector.slots.iter_mut().for_each(EnvironmentSlot::clear_deviations);
         let mut tally = DeviationsFromMeans {
             observation: &observation_moments.mean,
             discounted_return: return_moments.mean[0],
@@ -551,9 +566,9 @@ impl PpoTrainer {
     /// Exchanges the rollout's statistics with the other workers and takes in the result: moments, recent
     /// episodes, and the normalisation of the advantages.
     fn exchange_statistics(&mut self) -> Result<(), TrainError> {
-        let (steps, dim) = (self.rollouts.share.steps_per_env, self.rollouts.spec.observation_dim);
+        let (steps, dim) = (self.rollouts.share.steps_per_env, self.rollouts.collector.spec.observation_dim);
         let advantages = self.rollouts.buffer.advantages.chunks_exact(steps);
-        for (slot, advantages) in self.rollouts.slots.iter().zip(advantages) {
+        for (slot, advantages) in self.rollouts.collector.slots.iter().zip(advantages) {
             let mut sums = Deviations::default();
             advantages.iter().for_each(|advantage| sums.add(f64::from(*advantage), 0.0));
             self.statistics.add(SUM_STEPS, steps as f64);
@@ -656,7 +671,7 @@ impl Trainer for PpoTrainer {
     }
 
     fn spec(&self) -> &EnvSpec {
-        &self.rollouts.spec
+        &self.rollouts.collector.spec
     }
 
     fn place(&self) -> Place {
@@ -735,19 +750,19 @@ impl Trainer for PpoTrainer {
     }
 
     fn write_model(&self, writer: &mut Writer) {
-        self.replica.write(&self.rollouts.agent, writer);
+        self.replica.write(&self.rollouts.collector.agent, writer);
     }
 
     fn read_model(&mut self, reader: &Reader<'_>) -> Result<(), TrainError> {
-        self.replica = Replica::read(reader, &self.config, &self.rollouts.agent)?;
+        self.replica = Replica::read(reader, &self.config, &self.rollouts.collector.agent)?;
         Ok(())
     }
 
     fn write_worker(&self, writer: &mut Writer) {
-        write_slots(writer, &self.rollouts.slots);
+        write_slots(writer, &self.rollouts.collector.slots);
     }
 
     fn read_worker(&mut self, files: &[Reader<'_>]) -> Result<Vec<usize>, TrainError> {
-        read_slots(files, &mut self.rollouts.slots)
+        read_slots(files, &mut self.rollouts.collector.slots)
     }
 }

@@ -1,6 +1,7 @@
 //! A worker's environments, the rollout that they fill and the minibatches that are drawn from it.
 
 use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
 
 use super::loss::{Minibatch, PpoLoss};
 use super::{Losses, PpoConfig};
@@ -37,18 +38,9 @@ pub(super) trait Tally {
 /// Environments, rollout, minibatches.
 pub(super) struct Rollouts {
     pub(super) share: Share,
-    pub(super) spec: EnvSpec,
-    pub(super) agent: ActorCritic,
-    pub(super) slots: Vec<EnvironmentSlot>,
+    pub(super) collector: Collector,
     pub(super) buffer: RolloutBuffer,
-    loss: PpoLoss,
-    minibatch: Minibatch,
-    /// Order of each environment's samples.
-    permutations: Vec<Vec<u32>>,
-    /// What the environments stand at, `[environments, observation_dim]`.
-    normalised: Vec<f32>,
-    gamma: f32,
-    gae_lambda: f32,
+    minibatches: Minibatches,
 }
 
 impl Rollouts {
@@ -56,20 +48,11 @@ impl Rollouts {
     pub(super) fn new(config: &PpoConfig, share: Share, factory: &EnvFactory) -> Result<Self, TrainError> {
         let (spec, slots) = local_slots(&share, config.seed, factory)?;
         let agent = config.networks(&spec);
-        let (dim, steps) = (spec.observation_dim, share.steps_per_env);
-        let samples = share.minibatch_per_env * slots.len();
         Ok(Self {
-            buffer: RolloutBuffer::new(slots.len(), steps, dim, agent.action_dim()),
-            loss: PpoLoss::new(agent.clone(), samples.max(slots.len())),
-            minibatch: Minibatch::with_size(samples, &agent),
-            permutations: vec![(0..steps as u32).collect(); slots.len()],
-            normalised: vec![0.0; slots.len() * dim],
-            gamma: config.gamma,
-            gae_lambda: config.gae_lambda,
+            buffer: new_buffer(&share, &agent),
+            minibatches: Minibatches::new(config, &share, agent),
+            collector: Collector::new(config, spec, slots),
             share,
-            spec,
-            agent,
-            slots,
         })
     }
 
@@ -78,41 +61,215 @@ impl Rollouts {
     /// # Errors
     /// If an environment fails.
     pub(super) fn collect(&mut self, with: &Frozen<'_>, tally: &mut dyn Tally) -> Result<(), TrainError> {
-        for t in 0..self.share.steps_per_env {
-            self.normalise_observations(with.normaliser);
-            self.act(with.parameters, t, tally)?;
-            self.finish_steps(with.reward_scale, t, tally)?;
-            self.end_episodes(with, t, tally)?;
-        }
-        self.normalise_observations(with.normaliser);
-        let values = self.loss.values(with.parameters, &self.normalised);
-        self.buffer.last_values.copy_from_slice(values);
-        Ok(())
+        self.collector.collect(with, &mut self.buffer, tally)
     }
 
     /// Advantages and value targets; minibatches are drawn anew.
     pub(super) fn estimate_advantages(&mut self) {
-        self.buffer.estimate_advantages(self.gamma, self.gae_lambda);
+        self.minibatches.begin(&mut self.buffer);
+    }
+
+    /// Another order of the samples.
+    pub(super) fn shuffle(&mut self) {
+        self.minibatches.shuffle(self.collector.slots.iter_mut().map(|slot| &mut slot.minibatch_rng));
+    }
+
+    /// Draws the `number`-th minibatch in the present order.
+    pub(super) fn draw(&mut self, number: usize) {
+        self.minibatches.draw(number, &self.buffer);
+    }
+
+    /// Gradient of the loss over the minibatch that was drawn.
+    pub(super) fn gradient(
+        &mut self,
+        config: &PpoConfig,
+        parameters: &[f32],
+        gradient: &mut [f32],
+    ) -> Losses {
+        self.minibatches.gradient(config, parameters, gradient)
+    }
+}
+
+/// Room for one rollout of a worker's environments.
+pub(super) fn new_buffer(share: &Share, agent: &ActorCritic) -> RolloutBuffer {
+    let environments = share.local_environments().len();
+    RolloutBuffer::new(environments, share.steps_per_env, agent.observation_dim(), agent.action_dim())
+}
+
+/// Environments, and what acts in them.
+pub(super) struct Collector {
+    pub(super) spec: EnvSpec,
+    pub(super) agent: ActorCritic,
+    pub(super) slots: Vec<EnvironmentSlot>,
+    networks: PpoLoss,
+    /// What the environments stand at, `[environments, observation_dim]`.
+    normalised: Vec<f32>,
+    gamma: f32,
+}
+
+impl Collector {
+    pub(super) fn new(config: &PpoConfig, spec: EnvSpec, slots: Vec<EnvironmentSlot>) -> Self {
+        let agent = config.networks(&spec);
+        Self {
+            networks: PpoLoss::new(agent.clone(), slots.len()),
+            normalised: vec![0.0; slots.len() * spec.observation_dim],
+            gamma: config.gamma,
+            spec,
+            agent,
+            slots,
+        }
+    }
+
+    /// Fills the buffer.
+    ///
+    /// # Errors
+    /// If an environment fails.
+    pub(super) fn collect(
+        &mut self,
+        with: &Frozen<'_>,
+        buffer: &mut RolloutBuffer,
+        tally: &mut dyn Tally,
+    ) -> Result<(), TrainError> {
+        for t in 0..buffer.steps {
+            self.normalise_observations(with.normaliser);
+            self.act(with.parameters, buffer, t, tally)?;
+            self.finish_steps(with.reward_scale, buffer, t, tally)?;
+            self.end_episodes(with, buffer, t, tally)?;
+        }
+        self.normalise_observations(with.normaliser);
+        let values = self.networks.values(with.parameters, &self.normalised);
+        buffer.last_values.copy_from_slice(values);
+        Ok(())
+    }
+
+    fn normalise_observations(&mut self, normaliser: Option<&Normaliser>) {
+        let rows = self.normalised.chunks_exact_mut(self.spec.observation_dim);
+        for (slot, row) in self.slots.iter().zip(rows) {
+            normalise_or_copy(normaliser, &slot.observation, row);
+        }
+    }
+
+    /// Begins step `t` of every environment, from the observations in `self.normalised`.
+    fn act(
+        &mut self,
+        parameters: &[f32],
+        buffer: &mut RolloutBuffer,
+        t: usize,
+        tally: &mut dyn Tally,
+    ) -> Result<(), TrainError> {
+        let (dim, action_dim) = (self.spec.observation_dim, self.agent.action_dim());
+        for (k, value) in self.networks.values(parameters, &self.normalised).iter().enumerate() {
+            buffer.values[k * buffer.steps + t] = *value;
+        }
+        let outputs = self.agent.actor().outputs();
+        let output = self.networks.policy(parameters, &self.normalised);
+        for (k, slot) in self.slots.iter_mut().enumerate() {
+            let i = k * buffer.steps + t;
+            buffer.observations[i * dim..(i + 1) * dim]
+                .copy_from_slice(&self.normalised[k * dim..(k + 1) * dim]);
+            let action = &mut buffer.actions[i * action_dim..(i + 1) * action_dim];
+            let row = &output[k * outputs..(k + 1) * outputs];
+            buffer.log_probs[i] = self.agent.sample(parameters, row, &mut slot.action_rng, action);
+            tally.observed(slot);
+            slot.begin_step(self.agent.to_env(action))?;
+        }
+        Ok(())
+    }
+
+    fn finish_steps(
+        &mut self,
+        reward_scale: Option<f64>,
+        buffer: &mut RolloutBuffer,
+        t: usize,
+        tally: &mut dyn Tally,
+    ) -> Result<(), TrainError> {
+        let (action_dim, gamma) = (self.agent.action_dim(), f64::from(self.gamma));
+        for (k, slot) in self.slots.iter_mut().enumerate() {
+            let i = k * buffer.steps + t;
+            let action = self.agent.to_env(&buffer.actions[i * action_dim..(i + 1) * action_dim]);
+            let step = slot.finish_step(action, gamma, tally.return_mean())?;
+            tally.stepped(slot);
+            buffer.rewards[i] = match reward_scale {
+                Some(scale) => (step.reward * scale).clamp(-CLIP, CLIP) as f32,
+                None => step.reward as f32,
+            };
+            buffer.dones[i] = slot.ended || step.life_lost;
+        }
+        Ok(())
+    }
+
+    /// Starts new episodes where one ended at step `t`, after adding to the reward of truncated ones the value
+    /// of where they would have gone on.
+    fn end_episodes(
+        &mut self,
+        with: &Frozen<'_>,
+        buffer: &mut RolloutBuffer,
+        t: usize,
+        tally: &mut dyn Tally,
+    ) -> Result<(), TrainError> {
+        for (k, slot) in self.slots.iter_mut().enumerate() {
+            if !slot.ended {
+                continue;
+            }
+            if slot.truncated {
+                let row = &mut self.normalised[..self.spec.observation_dim];
+                normalise_or_copy(with.normaliser, &slot.observation, row);
+                let value = self.networks.values(with.parameters, row)[0];
+                buffer.rewards[k * buffer.steps + t] += self.gamma * value;
+            }
+            tally.ended(slot, t);
+            slot.reset()?;
+        }
+        Ok(())
+    }
+}
+
+/// What is drawn of a rollout, and the loss over it.
+pub(super) struct Minibatches {
+    loss: PpoLoss,
+    minibatch: Minibatch,
+    /// Order of each environment's samples.
+    permutations: Vec<Vec<u32>>,
+    per_env: usize,
+    gamma: f32,
+    gae_lambda: f32,
+}
+
+impl Minibatches {
+    /// Of the rollouts of a worker's part of a job.
+    pub(super) fn new(config: &PpoConfig, share: &Share, agent: ActorCritic) -> Self {
+        let environments = share.local_environments().len();
+        let samples = share.minibatch_per_env * environments;
+        Self {
+            minibatch: Minibatch::with_size(samples, &agent),
+            loss: PpoLoss::new(agent, samples),
+            permutations: vec![(0..share.steps_per_env as u32).collect(); environments],
+            per_env: share.minibatch_per_env,
+            gamma: config.gamma,
+            gae_lambda: config.gae_lambda,
+        }
+    }
+
+    /// Advantages and value targets of a new rollout; minibatches are drawn anew.
+    pub(super) fn begin(&mut self, buffer: &mut RolloutBuffer) {
+        buffer.estimate_advantages(self.gamma, self.gae_lambda);
         for permutation in &mut self.permutations {
             permutation.iter_mut().zip(0..).for_each(|(place, i)| *place = i);
         }
     }
 
-    /// Another order of the samples.
-    pub(super) fn shuffle(&mut self) {
-        for (permutation, slot) in self.permutations.iter_mut().zip(&mut self.slots) {
-            permutation.shuffle(&mut slot.minibatch_rng);
-        }
+    /// Another order of the samples; each environment has its stream.
+    pub(super) fn shuffle<'a>(&mut self, streams: impl Iterator<Item = &'a mut ChaCha8Rng>) {
+        self.permutations.iter_mut().zip(streams).for_each(|(permutation, rng)| permutation.shuffle(rng));
     }
 
     /// Draws the `number`-th minibatch in the present order.
-    pub(super) fn draw(&mut self, number: usize) {
-        let per_env = self.share.minibatch_per_env;
+    pub(super) fn draw(&mut self, number: usize, buffer: &RolloutBuffer) {
         for (k, permutation) in self.permutations.iter().enumerate() {
-            let chosen = &permutation[number * per_env..(number + 1) * per_env];
+            let chosen = &permutation[number * self.per_env..(number + 1) * self.per_env];
             for (j, t) in chosen.iter().enumerate() {
-                let from = k * self.share.steps_per_env + *t as usize;
-                self.minibatch.copy_sample(k * per_env + j, &self.buffer, from);
+                let from = k * buffer.steps + *t as usize;
+                self.minibatch.copy_sample(k * self.per_env + j, buffer, from);
             }
         }
     }
@@ -125,73 +282,5 @@ impl Rollouts {
         gradient: &mut [f32],
     ) -> Losses {
         self.loss.gradient(config, parameters, &self.minibatch, gradient)
-    }
-
-    fn normalise_observations(&mut self, normaliser: Option<&Normaliser>) {
-        let rows = self.normalised.chunks_exact_mut(self.spec.observation_dim);
-        for (slot, row) in self.slots.iter().zip(rows) {
-            normalise_or_copy(normaliser, &slot.observation, row);
-        }
-    }
-
-    /// Begins step `t` of every environment, from the observations in `self.normalised`.
-    fn act(&mut self, parameters: &[f32], t: usize, tally: &mut dyn Tally) -> Result<(), TrainError> {
-        let (dim, action_dim) = (self.spec.observation_dim, self.agent.action_dim());
-        for (k, value) in self.loss.values(parameters, &self.normalised).iter().enumerate() {
-            self.buffer.values[k * self.share.steps_per_env + t] = *value;
-        }
-        let outputs = self.agent.actor().outputs();
-        let output = self.loss.policy(parameters, &self.normalised);
-        for (k, slot) in self.slots.iter_mut().enumerate() {
-            let i = k * self.share.steps_per_env + t;
-            self.buffer.observations[i * dim..(i + 1) * dim]
-                .copy_from_slice(&self.normalised[k * dim..(k + 1) * dim]);
-            let action = &mut self.buffer.actions[i * action_dim..(i + 1) * action_dim];
-            let row = &output[k * outputs..(k + 1) * outputs];
-            self.buffer.log_probs[i] = self.agent.sample(parameters, row, &mut slot.action_rng, action);
-            tally.observed(slot);
-            slot.begin_step(self.agent.to_env(action))?;
-        }
-        Ok(())
-    }
-
-    fn finish_steps(
-        &mut self,
-        reward_scale: Option<f64>,
-        t: usize,
-        tally: &mut dyn Tally,
-    ) -> Result<(), TrainError> {
-        let (action_dim, gamma) = (self.agent.action_dim(), f64::from(self.gamma));
-        for (k, slot) in self.slots.iter_mut().enumerate() {
-            let i = k * self.share.steps_per_env + t;
-            let action = self.agent.to_env(&self.buffer.actions[i * action_dim..(i + 1) * action_dim]);
-            let step = slot.finish_step(action, gamma, tally.return_mean())?;
-            tally.stepped(slot);
-            self.buffer.rewards[i] = match reward_scale {
-                Some(scale) => (step.reward * scale).clamp(-CLIP, CLIP) as f32,
-                None => step.reward as f32,
-            };
-            self.buffer.dones[i] = slot.ended || step.life_lost;
-        }
-        Ok(())
-    }
-
-    /// Starts new episodes where one ended at step `t`, after adding to the reward of truncated ones the value
-    /// of where they would have gone on.
-    fn end_episodes(&mut self, with: &Frozen<'_>, t: usize, tally: &mut dyn Tally) -> Result<(), TrainError> {
-        for (k, slot) in self.slots.iter_mut().enumerate() {
-            if !slot.ended {
-                continue;
-            }
-            if slot.truncated {
-                let row = &mut self.normalised[..self.spec.observation_dim];
-                normalise_or_copy(with.normaliser, &slot.observation, row);
-                let value = self.loss.values(with.parameters, row)[0];
-                self.buffer.rewards[k * self.share.steps_per_env + t] += self.gamma * value;
-            }
-            tally.ended(slot, t);
-            slot.reset()?;
-        }
-        Ok(())
     }
 }

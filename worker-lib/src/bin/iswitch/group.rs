@@ -207,7 +207,7 @@ impl GroupArgs {
 }
 
 /// Addresses of the loop-back interface that nobody listens at.
-fn free_addresses(count: usize) -> anyhow::Result<Vec<SocketAddrV4>> {
+pub(crate) fn free_addresses(count: usize) -> anyhow::Result<Vec<SocketAddrV4>> {
     // All at once, so that they differ.
     let listeners: Vec<_> = (0..count)
         .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))

@@ -89,6 +89,12 @@ impl OwnParameters for PpoParameters {
 }
 
 impl HyperParameters {
+    /// Whether the number of environments is given.
+    pub(crate) fn environments_given(&self) -> bool {
+        self.environments.is_some()
+            || self.settings.iter().any(|setting| setting.starts_with("environments="))
+    }
+
     /// The preset with what was given.
     pub(crate) fn apply<A: Algorithm>(&self, mut preset: A, own: &impl OwnParameters) -> anyhow::Result<A> {
         if self.environments.is_some() {

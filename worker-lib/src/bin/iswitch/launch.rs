@@ -65,6 +65,20 @@ pub(crate) fn placement(
     Ok(found.map(|(placement, _)| placement))
 }
 
+/// This process's rank by a launcher's variables, whatever the number of processes.
+///
+/// # Errors
+/// If a variable is not a number.
+pub(crate) fn rank(lookup: impl Fn(&str) -> Option<String>) -> anyhow::Result<Option<usize>> {
+    let names = LAUNCHERS.iter().map(|(rank, _)| *rank).chain([KUBERNETES]);
+    Ok(names
+        .map(|name| number(name, &lookup))
+        .collect::<anyhow::Result<Vec<_>>>()?
+        .into_iter()
+        .flatten()
+        .next())
+}
+
 fn number(name: &str, lookup: &impl Fn(&str) -> Option<String>) -> anyhow::Result<Option<usize>> {
     let Some(text) = lookup(name) else { return Ok(None) };
     text.trim().parse().map(Some).with_context(|| format!("{name}={text} is not a number"))
@@ -118,6 +132,15 @@ struct Workers {
 /// How often the workers are looked after.
 const POLL: Duration = Duration::from_millis(20);
 
+/// Which failures end a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// That of worker 0; the others go on without any other.
+    OfFirst,
+    /// That of any.
+    OfAny,
+}
+
 /// How a group of workers ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ended {
@@ -138,6 +161,7 @@ pub(crate) fn run_workers(
     arguments: &[OsString],
     host: &Host,
     stop: &AtomicBool,
+    fatal: Failure,
 ) -> anyhow::Result<Ended> {
     let mut group = Workers { children: Vec::with_capacity(workers) };
     for rank in 0..workers {
@@ -151,7 +175,7 @@ pub(crate) fn run_workers(
             group.ask_to_stop();
             asked = true;
         }
-        if let Some(status) = group.reap()? {
+        if let Some(status) = group.reap(fatal)? {
             break status;
         }
         std::thread::sleep(POLL);
@@ -183,9 +207,9 @@ impl Workers {
         }
     }
 
-    /// Takes note of workers that ended and reports those that failed; gives the status of worker 0 once
-    /// it has one.
-    fn reap(&mut self) -> std::io::Result<Option<ExitStatus>> {
+    /// Takes note of workers that ended and reports those that failed; gives the status with which the group ends once
+    /// there is one.
+    fn reap(&mut self, fatal: Failure) -> std::io::Result<Option<ExitStatus>> {
         let mut first = None;
         for (rank, place) in self.children.iter_mut().enumerate() {
             let Some(child) = place else { continue };
@@ -193,7 +217,7 @@ impl Workers {
             if !status.success() {
                 eprintln!("iswitch: worker {rank} failed: {status}");
             }
-            if rank == 0 {
+            if rank == 0 || (fatal == Failure::OfAny && !status.success()) {
                 first = Some(status);
             }
             *place = None;
@@ -204,7 +228,7 @@ impl Workers {
     /// Waits until the others have ended as well, which after worker 0's good end they are about to.
     fn wait_for_all(&mut self) -> std::io::Result<()> {
         while self.children.iter().any(Option::is_some) {
-            self.reap()?;
+            self.reap(Failure::OfFirst)?;
             std::thread::sleep(POLL);
         }
         Ok(())

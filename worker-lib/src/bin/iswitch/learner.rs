@@ -10,7 +10,7 @@ use iswitch::algorithms::trainer::Place;
 use serde::Serialize;
 
 use crate::group::GroupArgs;
-use crate::launch;
+use crate::launch::{self, Failure};
 use crate::run::{Role, RunArgs};
 
 /// Works as one worker, starts all workers and what sums for them, or is what sums. Vectors have `len` floats.
@@ -24,7 +24,9 @@ pub(crate) fn start(
     run.prepare(out, role.place())?;
     match *role {
         Role::Worker(place) => work(place)?,
-        Role::Parent(workers) => return run.lead(out, workers, |_| group.host(workers, len)),
+        Role::Parent(workers) => {
+            return run.lead(out, workers, Failure::OfFirst, |_| group.host(workers, len));
+        }
         Role::Server(workers, address) => {
             let stop = std::sync::Arc::default();
             launch::stop_on_signal(&stop)?;

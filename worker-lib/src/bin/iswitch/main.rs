@@ -1,5 +1,6 @@
 //! The `iswitch` command: trains and evaluates agents with gradients aggregated in the network.
 
+mod actor_learner;
 mod asynchronous;
 mod coflow;
 mod eval;
@@ -19,6 +20,7 @@ mod session;
 mod switch;
 mod train;
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -27,6 +29,7 @@ use iswitch::algorithms::ddpg::DdpgConfig;
 use iswitch::algorithms::dqn::DqnConfig;
 use iswitch::algorithms::ppo::PpoConfig;
 
+use actor_learner::{ActorLearner, ActorsArgs, CellCommandArgs, Learner, ReplayArgs};
 use hyper::{NoneOwn, PpoParameters};
 use train::TrainArgs;
 
@@ -43,6 +46,19 @@ enum Command {
     /// Trains an agent with one or more workers.
     #[command(subcommand)]
     Train(Algorithm),
+    /// Trains with actors, replay, cells and learners in processes of their own: starts and looks after all of them on
+    /// this machine.
+    #[command(subcommand)]
+    ActorLearner(ActorLearner),
+    /// One of the learners, which learn from what actors elsewhere insert into the replay; or all of them.
+    #[command(subcommand)]
+    Learner(Learner),
+    /// Actors, which act for learners elsewhere.
+    Actors(ActorsArgs),
+    /// A shard of the replay between actors and learners.
+    Replay(ReplayArgs),
+    /// A cache of policies between a learner and the actors near it.
+    Cell(CellCommandArgs),
     /// Runs a trained agent and reports its returns.
     Eval(eval::EvalArgs),
     /// Trains and compares packet-routing policies for multi-stage networks.
@@ -82,9 +98,18 @@ impl Algorithm {
 fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_env("ISWITCH_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr)
+        .init();
     let result = match Cli::parse().command {
         Command::Train(algorithm) => algorithm.run(),
+        Command::ActorLearner(command) => command.run(),
+        Command::Learner(command) => command.run(),
+        Command::Actors(args) => args.run().map(|()| ExitCode::SUCCESS),
+        Command::Replay(args) => args.run().map(|()| ExitCode::SUCCESS),
+        Command::Cell(args) => args.run().map(|()| ExitCode::SUCCESS),
         Command::Eval(args) => eval::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Route(command) => command.run(),
         Command::Coflow(command) => command.run(),
@@ -94,4 +119,16 @@ fn main() -> ExitCode {
         eprintln!("iswitch: {error:#}");
         ExitCode::FAILURE
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::Cli;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
 }

@@ -63,9 +63,7 @@ impl Outcome {
 
     /// Prints it to the standard output.
     pub(crate) fn print(&self, json: bool) -> anyhow::Result<()> {
-        let text = if json { serde_json::to_string(self)? + "\n" } else { self.text() };
-        // Not `print!`, which panics where nobody reads any more.
-        Ok(std::io::stdout().write_all(text.as_bytes())?)
+        print(&if json { serde_json::to_string(self)? + "\n" } else { self.text() })
     }
 
     fn text(&self) -> String {
@@ -89,6 +87,12 @@ impl Outcome {
             if self.replicas_identical { "yes" } else { "NO" },
         )
     }
+}
+
+/// Prints to the standard output.
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+    // Not `print!`, which panics where nobody reads any more.
+    Ok(std::io::stdout().write_all(text.as_bytes())?)
 }
 
 /// A quantile of a histogram of nanoseconds, to a tenth of a microsecond.

@@ -14,7 +14,7 @@ use iswitch_protocol::limits::MAX_MEMBERS;
 
 use crate::files::make_directory;
 use crate::group::{Aggregator, GroupArgs, Host};
-use crate::launch::{self, Ended};
+use crate::launch::{self, Ended, Failure};
 
 const PROGRESS_FILE: &str = "progress.csv";
 
@@ -126,7 +126,7 @@ impl RunArgs {
 
     /// Makes the run directory, and refuses to overwrite a run. Worker 0's, or the parent's, task.
     pub(crate) fn prepare(&self, out: &Path, place: Place) -> anyhow::Result<()> {
-        if self.supervised || place.rank > 0 {
+        if self.supervised || self.restarted || place.rank > 0 {
             return Ok(());
         }
         if holds_run(out) && !self.resume && !self.force {
@@ -141,12 +141,18 @@ impl RunArgs {
         make_directory(out)
     }
 
-    /// Starts all workers, and starts them again if they fail. `host` gives what they meet at; it is told whether they
+    /// Workers of the job, by default so many.
+    pub(crate) fn workers_or(&self, default: u16) -> u16 {
+        self.workers.unwrap_or(default)
+    }
+
+    /// Starts all workers, and starts them again after a `fatal` failure. `host` gives what they meet at; it is told whether they
     /// are started again.
     pub(crate) fn lead(
         &self,
         out: &Path,
         workers: usize,
+        fatal: Failure,
         host: impl Fn(bool) -> anyhow::Result<Host>,
     ) -> anyhow::Result<ExitCode> {
         let stop = Arc::new(AtomicBool::new(false));
@@ -158,7 +164,7 @@ impl RunArgs {
         let mut restarts = 0;
         loop {
             let host = host(restarts > 0)?;
-            let code = match launch::run_workers(workers, &arguments, &host, &stop)? {
+            let code = match launch::run_workers(workers, &arguments, &host, &stop, fatal)? {
                 Ended::Well => return Ok(ExitCode::SUCCESS),
                 Ended::Failed(code) => code,
             };
@@ -168,7 +174,7 @@ impl RunArgs {
             restarts += 1;
             let from = if holds_checkpoint(out) { "its last checkpoint" } else { "its start" };
             eprintln!("iswitch: starting the job again from {from}, {restarts} of {} times", self.restarts);
-            if restarts == 1 {
+            if restarts == 1 && !self.restarted {
                 arguments.push("--restarted".into());
             }
         }

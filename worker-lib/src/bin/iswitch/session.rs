@@ -35,8 +35,7 @@ pub(crate) struct Session {
     options: SessionOptions,
     metrics: Option<MetricsWriter>,
     progress: progress::Progress,
-    /// Steps when they were last shown.
-    steps: u64,
+    rate: Rate,
     /// Nanoseconds of each gradient aggregation of this worker, since the start and in the last advance.
     aggregation: Histogram<u64>,
     aggregation_recent: Histogram<u64>,
@@ -57,7 +56,7 @@ impl Session {
         Ok(Self {
             metrics: options.is_first.then(create).transpose()?,
             progress: progress::Progress::new(at.total_steps, options.quiet || !options.is_first),
-            steps: at.steps,
+            rate: Rate::new(at.steps),
             options,
             aggregation: Histogram::new(SIGNIFICANT_DIGITS)?,
             aggregation_recent: Histogram::new(SIGNIFICANT_DIGITS)?,
@@ -111,8 +110,7 @@ impl Session {
             self.aggregation_recent.record(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1))?;
         }
         self.aggregation.add(&self.aggregation_recent)?;
-        let steps_per_second = (at.steps - self.steps) as f64 / report.elapsed.as_secs_f64();
-        self.steps = at.steps;
+        let steps_per_second = self.rate.update(at.steps, report.elapsed);
         if let Some(metrics) = &mut self.metrics {
             let charts =
                 [report.episodic_return, report.episodic_length, at.mean_return, Some(steps_per_second)];
@@ -131,5 +129,34 @@ impl Session {
         };
         self.progress.update(shown, report.stopped || at.finished);
         Ok(())
+    }
+}
+
+/// Steps a second, over a time that is long enough to tell.
+struct Rate {
+    steps: u64,
+    time: Duration,
+    per_second: f64,
+}
+
+impl Rate {
+    /// Learners hear of the steps of actors elsewhere a few times in this.
+    const WINDOW: Duration = Duration::from_millis(500);
+
+    fn new(steps: u64) -> Self {
+        Self { steps, time: Duration::ZERO, per_second: 0.0 }
+    }
+
+    /// The rate, after so many steps of the run, of which the last took `elapsed`.
+    fn update(&mut self, steps: u64, elapsed: Duration) -> f64 {
+        self.time += elapsed;
+        let present = steps.saturating_sub(self.steps) as f64 / self.time.as_secs_f64();
+        if self.time >= Self::WINDOW || self.per_second == 0.0 {
+            self.per_second = present;
+        }
+        if self.time >= Self::WINDOW {
+            (self.steps, self.time) = (steps, Duration::ZERO);
+        }
+        self.per_second
     }
 }

@@ -16,7 +16,8 @@ use iswitch::env;
 use crate::asynchronous::{AsyncArgs, Run};
 use crate::group::{Aggregator, AsyncHost, GroupArgs, Host};
 use crate::hyper::{HyperParameters, OwnParameters};
-use crate::launch;
+use crate::launch::{self, Failure};
+use crate::outcome;
 use crate::run::{Role, RunArgs, holds_checkpoint, is_ring};
 use crate::session::{Session, SessionOptions};
 
@@ -26,13 +27,13 @@ pub(crate) struct TrainArgs<H: Args> {
     #[command(flatten)]
     task: TaskArgs,
     #[command(flatten)]
-    run: RunArgs,
+    pub(crate) run: RunArgs,
     #[command(flatten)]
-    group: GroupArgs,
+    pub(crate) group: GroupArgs,
     #[command(flatten)]
-    asynchronous: AsyncArgs,
+    pub(crate) asynchronous: AsyncArgs,
     #[command(flatten)]
-    hyper: HyperParameters,
+    pub(crate) hyper: HyperParameters,
     #[command(flatten)]
     own: H,
 }
@@ -61,17 +62,16 @@ const DEFAULT_SEED: u64 = 1;
 
 /// What a run is, after defaults and checkpoint.
 #[derive(Clone)]
-struct Job<A> {
-    env: String,
-    config: A,
-    out: PathBuf,
+pub(crate) struct Job<A> {
+    pub(crate) env: String,
+    pub(crate) config: A,
+    pub(crate) out: PathBuf,
 }
 
 /// Trains as one worker, or starts all workers and what sums their gradients.
 pub(crate) fn run<A: Algorithm, H: OwnParameters>(args: &TrainArgs<H>) -> anyhow::Result<ExitCode> {
     let job = args.job::<A>()?;
-    if args.hyper.list_parameters {
-        println!("{}", serde_json::to_string_pretty(&job.config)?);
+    if args.lists_parameters(&job)? {
         return Ok(ExitCode::SUCCESS);
     }
     let role = args.run.role(&args.group, DEFAULT_WORKERS)?;
@@ -87,7 +87,7 @@ pub(crate) fn run<A: Algorithm, H: OwnParameters>(args: &TrainArgs<H>) -> anyhow
         Role::Worker(place) => args.work(job, place)?,
         Role::Parent(workers) => {
             let host = |restarted| args.host(job.clone(), workers, restarted);
-            return args.run.lead(&job.out, workers, host);
+            return args.run.lead(&job.out, workers, Failure::OfFirst, host);
         }
         Role::Server(workers, address) => args.serve(job, workers, address)?,
     }
@@ -101,7 +101,16 @@ impl<A: Algorithm> Job<A> {
 }
 
 impl<H: OwnParameters> TrainArgs<H> {
-    fn job<A: Algorithm>(&self) -> anyhow::Result<Job<A>> {
+    /// Prints the hyper-parameters, if that is all that is asked for.
+    pub(crate) fn lists_parameters<A: Algorithm>(&self, job: &Job<A>) -> anyhow::Result<bool> {
+        if self.hyper.list_parameters {
+            outcome::print(&(serde_json::to_string_pretty(&job.config)? + "\n"))?;
+        }
+        Ok(self.hyper.list_parameters)
+    }
+
+    /// What is to be trained, and where that is kept.
+    pub(crate) fn job<A: Algorithm>(&self) -> anyhow::Result<Job<A>> {
         let TaskArgs { env, seed, steps, .. } = &self.task;
         let wanted_env = env.clone().unwrap_or_else(|| A::DEFAULT_ENV.to_owned());
         let wanted_seed = seed.unwrap_or(DEFAULT_SEED);
@@ -139,11 +148,16 @@ impl<H: OwnParameters> TrainArgs<H> {
         if self.asynchronous.is_async { Mode::Asynchronous } else { Mode::Synchronous }
     }
 
-    /// How the run is shown and kept.
-    fn session_options<A: Algorithm>(&self, out: &Path, is_first: bool) -> SessionOptions {
+    /// How the run is shown and kept; `checkpoint_every` if nothing is said.
+    pub(crate) fn session_options(
+        &self,
+        out: &Path,
+        is_first: bool,
+        checkpoint_every: u64,
+    ) -> SessionOptions {
         SessionOptions {
             out: out.to_owned(),
-            checkpoint_every: self.task.checkpoint_every.unwrap_or(A::CHECKPOINT_EVERY),
+            checkpoint_every: self.task.checkpoint_every.unwrap_or(checkpoint_every),
             quiet: self.run.quiet,
             resume: self.run.resumes(out),
             is_first,
@@ -166,7 +180,7 @@ impl<H: OwnParameters> TrainArgs<H> {
     /// What the children of this process meet at.
     fn host<A: Algorithm>(&self, job: Job<A>, workers: usize, restarted: bool) -> anyhow::Result<Host> {
         if self.asynchronous.is_async && self.group.aggregator(workers) == Aggregator::Ps {
-            let mut options = self.session_options::<A>(&job.out, true);
+            let mut options = self.session_options(&job.out, true, A::CHECKPOINT_EVERY);
             options.resume |= restarted && holds_checkpoint(&job.out);
             let run = self.asynchronous_run(job, Place { rank: 0, workers }, options)?;
             return Ok(Host::AsyncServer(AsyncHost::start(run)?));
@@ -179,7 +193,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         let stop = Arc::new(AtomicBool::new(false));
         launch::stop_on_signal(&stop)?;
         if self.asynchronous.is_async {
-            let options = self.session_options::<A>(&job.out, true);
+            let options = self.session_options(&job.out, true, A::CHECKPOINT_EVERY);
             let run = self.asynchronous_run(job, Place { rank: 0, workers }, options)?;
             let server = AsyncServer::bind(address, run.vector_len(), run.staleness())?;
             return run.serve(server, &stop);
@@ -205,7 +219,7 @@ impl<H: OwnParameters> TrainArgs<H> {
             }
         }
         self.run.stop_when_told(&trainer.stop_handle())?;
-        let options = self.session_options::<A>(&out, place.rank == 0);
+        let options = self.session_options(&out, place.rank == 0, A::CHECKPOINT_EVERY);
         let mut session = Session::new(options, &trainer.progress(), trainer.loss_names())?;
         let outcome = session.run(trainer.as_mut())?;
         if place.rank == 0 {
@@ -220,7 +234,8 @@ impl<H: OwnParameters> TrainArgs<H> {
         let stop = Arc::new(AtomicBool::new(false));
         self.run.stop_when_told(&stop)?;
         let by_server = self.group.server.filter(|_| self.group.aggregator(place.workers) == Aggregator::Ps);
-        let options = self.session_options::<A>(&job.out, place.rank == 0 && by_server.is_none());
+        let options =
+            self.session_options(&job.out, place.rank == 0 && by_server.is_none(), A::CHECKPOINT_EVERY);
         let run = self.asynchronous_run(job, place, options)?;
         if let Some(server) = by_server {
             return run.with_server(server, stop);

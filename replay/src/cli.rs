@@ -1,0 +1,129 @@
+//! What commands that serve a shard have in common.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context;
+use clap::Args;
+use serde::Serialize;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::options::{ShardOptions, Size};
+use crate::server::{Address, Listener, Shard, ShardConfig, serve};
+use crate::store::Durability;
+
+/// How a shard is served, but for its tables.
+#[derive(Clone, Debug, Args)]
+pub struct ServeArgs {
+    /// IP:PORT or unix:PATH; any number [default: 127.0.0.1:7800]
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Vec<String>,
+    /// All that items, requests and answers may take [default: 1GiB]
+    #[arg(long, value_name = "SIZE")]
+    pub memory_max: Option<Size>,
+    /// Longest payload, up to 1GiB [default: 16MiB]
+    #[arg(long, value_name = "SIZE")]
+    pub item_max: Option<Size>,
+    /// Connections at a time [default: 4096]
+    #[arg(long, value_name = "COUNT")]
+    pub connections_max: Option<usize>,
+    /// Where journal and snapshots are; without it nothing survives the process
+    #[arg(long, value_name = "PATH")]
+    pub data_dir: Option<PathBuf>,
+    /// What acknowledged inserts survive: none, write (the end of the process), sync (of the machine) [default: write]
+    #[arg(long, value_name = "WHAT", value_parser = durability)]
+    pub durability: Option<Durability>,
+    /// Writes a snapshot this often, besides those that keep the journal short
+    #[arg(long, value_name = "SECONDS")]
+    pub snapshot_every: Option<f64>,
+    /// Choices of the selectors follow from it [default: 0]
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Prints a line of JSON when it is ready, and one that describes the shard when it ends
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl ServeArgs {
+    /// The same as options of a file have it, without tables.
+    pub fn options(self) -> ShardOptions {
+        ShardOptions {
+            listen: self.listen,
+            tables: Vec::new(),
+            memory_max: self.memory_max,
+            item_max: self.item_max,
+            connections_max: self.connections_max,
+            data_dir: self.data_dir,
+            durability: self.durability,
+            snapshot_every: self.snapshot_every,
+            seed: self.seed,
+        }
+    }
+}
+
+fn durability(text: &str) -> Result<Durability, String> {
+    match text {
+        "none" => Ok(Durability::None),
+        "write" => Ok(Durability::Write),
+        "sync" => Ok(Durability::Sync),
+        _ => Err("expected none, write or sync".to_owned()),
+    }
+}
+
+/// Addresses to listen at.
+///
+/// # Errors
+/// One that is none.
+pub fn addresses(listen: &[String]) -> anyhow::Result<Vec<Address>> {
+    listen.iter().map(|address| address.parse().map_err(anyhow::Error::msg)).collect()
+}
+
+#[derive(Serialize)]
+struct Ready {
+    listening: Vec<String>,
+    restored_items: u64,
+    damaged_bytes: u64,
+}
+
+/// Serves a shard until SIGTERM or SIGINT.
+///
+/// # Errors
+/// If it cannot be restored, or an address not be listened at.
+pub fn run(config: ShardConfig, addresses: &[Address], json: bool) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let shard = Arc::new(Shard::open(config)?);
+    runtime.block_on(async {
+        let (mut terminate, mut interrupt) =
+            (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let mut listeners = Vec::new();
+        for address in addresses {
+            let listener = Listener::bind(address).await;
+            listeners.push(listener.with_context(|| format!("cannot listen on {address}"))?);
+        }
+        announce(&shard, &listeners, json)?;
+        let stop = async {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        };
+        serve(Arc::clone(&shard), listeners, stop).await?;
+        if json {
+            println!("{}", serde_json::to_string(&shard.describe())?);
+        }
+        Ok(())
+    })
+}
+
+fn announce(shard: &Shard, listeners: &[Listener], json: bool) -> anyhow::Result<()> {
+    let mut listening = Vec::new();
+    for listener in listeners {
+        listening.push(listener.address()?.to_string());
+    }
+    let (restored_items, damaged_bytes) = shard.restored();
+    tracing::info!("listening on {}; {restored_items} items restored", listening.join(", "));
+    if json {
+        println!("{}", serde_json::to_string(&Ready { listening, restored_items, damaged_bytes })?);
+    }
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! Environments that act together, a step at a time, for off-policy algorithms.
+
+use super::TrainError;
+use super::environments::EnvironmentSlot;
+use super::halves::Tail;
+use super::replay::Transition;
+use crate::env::EnvSpec;
+
+/// Takes the transitions of a step; the first argument is the environment, counted from 0 here.
+pub type TransitionSink<'a> = dyn FnMut(usize, &Transition<'_>) + 'a;
+
+/// This process's environments and what they stand at.
+pub struct VectorEnv {
+    spec: EnvSpec,
+    slots: Vec<EnvironmentSlot>,
+    clip_rewards: bool,
+    tail: Tail,
+    /// As the networks want them, `[environments, observation_dim]`.
+    observations: Vec<f32>,
+    next_observation: Vec<f32>,
+}
+
+impl VectorEnv {
+    /// Of environments at the start of their episodes. With `clip_rewards` transitions have rewards in [-1, 1].
+    pub fn new(spec: EnvSpec, slots: Vec<EnvironmentSlot>, clip_rewards: bool) -> Self {
+        Self {
+            observations: vec![0.0; slots.len() * spec.observation_dim],
+            next_observation: vec![0.0; spec.observation_dim],
+            tail: Tail::default(),
+            spec,
+            slots,
+            clip_rewards,
+        }
+    }
+
+    /// The environment's shapes and limits.
+    pub fn spec(&self) -> &EnvSpec {
+        &self.spec
+    }
+
+    /// The environments.
+    pub fn slots(&self) -> &[EnvironmentSlot] {
+        &self.slots
+    }
+
+    /// The environments.
+    pub fn slots_mut(&mut self) -> &mut [EnvironmentSlot] {
+        &mut self.slots
+    }
+
+    /// What the environments stand at, as the networks want it, `[environments, observation_dim]`.
+    pub fn observations(&mut self) -> &[f32] {
+        let dim = self.spec.observation_dim;
+        for (slot, row) in self.slots.iter().zip(self.observations.chunks_exact_mut(dim)) {
+            self.spec.scale_observation(&slot.observation, row);
+        }
+        &self.observations
+    }
+
+    /// One step of each environment with its row of `actions` (`[environments, action_dim]`; a discrete action is
+    /// its index). [`Self::observations`] comes before.
+    ///
+    /// # Errors
+    /// If an environment fails.
+    pub fn step(&mut self, actions: &[f32], sink: &mut TransitionSink<'_>) -> Result<(), TrainError> {
+        let action_dim = actions.len() / self.slots.len();
+        for (slot, action) in self.slots.iter_mut().zip(actions.chunks_exact(action_dim)) {
+            slot.begin_step(self.spec.to_env(action))?;
+        }
+        for (k, action) in actions.chunks_exact(action_dim).enumerate() {
+            self.finish_step(k, action, sink)?;
+        }
+        self.tail.steps += self.slots.len() as f32;
+        Ok(())
+    }
+
+    fn finish_step(
+        &mut self,
+        k: usize,
+        action: &[f32],
+        sink: &mut TransitionSink<'_>,
+    ) -> Result<(), TrainError> {
+        let (slot, dim) = (&mut self.slots[k], self.spec.observation_dim);
+        let step = slot.finish_step(self.spec.to_env(action), 0.0, 0.0)?;
+        let reward = if self.clip_rewards { step.reward.clamp(-1.0, 1.0) } else { step.reward };
+        self.spec.scale_observation(&slot.observation, &mut self.next_observation);
+        let transition = Transition {
+            observation: &self.observations[k * dim..(k + 1) * dim],
+            action,
+            reward: reward as f32,
+            next_observation: &self.next_observation,
+            terminated: step.terminated || step.life_lost,
+            episode_ends: slot.ended,
+        };
+        sink(k, &transition);
+        if slot.ended {
+            self.tail.count_episode(slot);
+            slot.reset()?;
+        }
+        Ok(())
+    }
+
+    /// What has happened since the last call.
+    pub fn take_tail(&mut self) -> Tail {
+        std::mem::take(&mut self.tail)
+    }
+}

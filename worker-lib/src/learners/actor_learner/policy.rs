@@ -1,0 +1,233 @@
+//! What actors act with, and where they get it from.
+//!
+//! A policy is published as 32 bytes and then its floats, all little-endian: `iSwP`, the format (1), updates and
+//! environment steps so far (u64), the greatest priority so far (f32), and 1 if the run is over, else 0.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use iswitch_models::{BlockingModelClient, ClientOptions, Endpoint, ModelName};
+
+use super::error::malformed;
+use super::retry::Complaint;
+use super::{ActorLearnerError, Job};
+
+const MAGIC: [u8; 4] = *b"iSwP";
+const FORMAT: u32 = 1;
+const HEAD: usize = 32;
+
+/// What actors act with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    /// Updates of the learners before it: its age is counted in them.
+    pub updates: u64,
+    /// Environment steps of the run before it.
+    pub steps: u64,
+    /// What new items get, so that they are drawn soon.
+    pub priority_max: f32,
+    /// The run is over.
+    pub finished: bool,
+    /// `[policy_len]`.
+    pub floats: Vec<f32>,
+}
+
+impl Policy {
+    /// Name of the object that it is published as.
+    pub const NAME: &'static str = "policy";
+
+    /// As it is published.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEAD + size_of_val(&self.floats[..]));
+        bytes.extend(MAGIC);
+        bytes.extend(FORMAT.to_le_bytes());
+        bytes.extend(self.updates.to_le_bytes());
+        bytes.extend(self.steps.to_le_bytes());
+        bytes.extend(self.priority_max.to_le_bytes());
+        bytes.extend(u32::from(self.finished).to_le_bytes());
+        bytes.extend_from_slice(bytemuck::cast_slice(&self.floats));
+        bytes
+    }
+
+    /// What [`Self::to_bytes`] gave, of `len` floats.
+    ///
+    /// # Errors
+    /// If it is something else.
+    pub fn from_bytes(bytes: &[u8], len: usize) -> Result<Self, ActorLearnerError> {
+        let expected = HEAD + len * size_of::<f32>();
+        if bytes.len() != expected {
+            return Err(malformed("policy", format!("{} bytes", bytes.len()), expected.to_string()));
+        }
+        let (head, floats) = bytes.split_at(HEAD);
+        let word = |at: usize| <[u8; 4]>::try_from(&head[at..at + 4]).expect("4 bytes");
+        let long = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().expect("8 bytes"));
+        if word(0) != MAGIC || u32::from_le_bytes(word(4)) != FORMAT {
+            let found = format!("something that begins with {:?}", &head[..8]);
+            return Err(malformed("policy", found, format!("{MAGIC:?} and format {FORMAT}")));
+        }
+        let mut own = vec![0.0; len];
+        bytemuck::cast_slice_mut::<f32, u8>(&mut own).copy_from_slice(floats);
+        Ok(Self {
+            updates: long(8),
+            steps: long(16),
+            priority_max: f32::from_le_bytes(word(24)),
+            finished: u32::from_le_bytes(word(28)) != 0,
+            floats: own,
+        })
+    }
+}
+
+/// What a feed has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct PolicyStats {
+    /// Policies that were read.
+    pub policies: u64,
+    /// The longest time for which it was not certain that the policy was the latest, milliseconds.
+    pub age_ms_max: u64,
+    /// Reads that failed.
+    pub failures: u64,
+}
+
+/// Follows the newest policy, in a thread of its own, for all actors of a process.
+pub struct PolicyFeed {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    policy: Mutex<Option<Arc<Policy>>>,
+    changed: Condvar,
+    stop: AtomicBool,
+    policies: AtomicU64,
+    age_ms_max: AtomicU64,
+    failures: AtomicU64,
+}
+
+/// A newer policy is waited for this long before the age of the present one is looked at.
+const WAIT: Duration = Duration::from_millis(500);
+/// Between reads that fail.
+const PAUSE: Duration = Duration::from_millis(100);
+
+impl PolicyFeed {
+    /// Begins to read policies of `len` floats; the preferred endpoints come first, the learner last.
+    ///
+    /// # Errors
+    /// Without endpoints, or without room for a thread.
+    pub fn start(endpoints: &[Endpoint], len: usize) -> Result<Self, ActorLearnerError> {
+        let io = |source| ActorLearnerError::Io { what: "reading policies", source };
+        let name: ModelName = Policy::NAME.parse().expect("a good name");
+        let client = BlockingModelClient::new(name, endpoints, ClientOptions::default()).map_err(io)?;
+        let shared = Arc::new(Shared::default());
+        let own = Arc::clone(&shared);
+        std::thread::Builder::new()
+            .name("policies".to_owned())
+            .spawn(move || own.follow(client, len))
+            .map_err(io)?;
+        Ok(Self { shared })
+    }
+
+    /// The newest policy that has come; the first one is waited for, until `stop` is set.
+    pub fn newest(&self, stop: &AtomicBool) -> Option<Arc<Policy>> {
+        let mut policy = self.shared.lock();
+        while policy.is_none() && !stop.load(Relaxed) {
+            let waited = self.shared.changed.wait_timeout(policy, PAUSE);
+            policy = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        policy.clone()
+    }
+
+    /// The newest policy is the last one of the run.
+    pub fn is_finished(&self) -> bool {
+        self.shared.lock().as_ref().is_some_and(|policy| policy.finished)
+    }
+
+    /// What it has done.
+    pub fn stats(&self) -> PolicyStats {
+        PolicyStats {
+            policies: self.shared.policies.load(Relaxed),
+            age_ms_max: self.shared.age_ms_max.load(Relaxed),
+            failures: self.shared.failures.load(Relaxed),
+        }
+    }
+}
+
+impl Drop for PolicyFeed {
+    fn drop(&mut self) {
+        // The thread ends after its present read; nobody waits for it.
+        self.shared.stop.store(true, Relaxed);
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Policy>>> {
+        // An Arc is replaced whole.
+        self.policy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn follow(&self, mut client: BlockingModelClient, len: usize) {
+        let mut complaint = Complaint::default();
+        while !self.stop.load(Relaxed) {
+            let read = client.wait_newer(WAIT).map_err(ActorLearnerError::from);
+            let policy =
+                read.and_then(|model| model.map(|model| Policy::from_bytes(&model.bytes, len)).transpose());
+            if let Some(age) = client.model_age() {
+                let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+                self.age_ms_max.fetch_max(age_ms, Relaxed);
+            }
+            match policy {
+                Ok(None) => {}
+                Ok(Some(policy)) => {
+                    *self.lock() = Some(Arc::new(policy));
+                    self.policies.fetch_add(1, Relaxed);
+                    self.changed.notify_all();
+                    complaint.over("policies come again");
+                }
+                Err(error) => {
+                    self.failures.fetch_add(1, Relaxed);
+                    complaint.about("no newer policy", &error);
+                    std::thread::sleep(PAUSE);
+                }
+            }
+        }
+    }
+}
+
+impl Job {
+    /// Reads it from a cell or a learner, as soon as one is there; gives nothing if `stop` is set before.
+    ///
+    /// # Errors
+    /// Without endpoints, or if what is published is no run of this version.
+    pub fn read(endpoints: &[Endpoint], stop: &AtomicBool) -> Result<Option<Self>, ActorLearnerError> {
+        let io = |source| ActorLearnerError::Io { what: "reading the run", source };
+        let name: ModelName = Self::NAME.parse().expect("a good name");
+        let mut client = BlockingModelClient::new(name, endpoints, ClientOptions::default()).map_err(io)?;
+        let mut complaint = Complaint::default();
+        while !stop.load(Relaxed) {
+            match client.poll() {
+                Ok(Some(model)) => return Self::from_bytes(&model.bytes).map(Some),
+                Ok(None) => {}
+                Err(error) => complaint.about("waiting for a learner", &error),
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_comes_back() {
+        let floats = vec![1.0, -2.5, f32::MIN_POSITIVE];
+        let policy = Policy { updates: 7, steps: 1 << 40, priority_max: 3.5, finished: true, floats };
+        let bytes = policy.to_bytes();
+        assert_eq!(Policy::from_bytes(&bytes, 3).unwrap(), policy);
+        let error = |bytes: &[u8], len| Policy::from_bytes(bytes, len).unwrap_err().to_string();
+        assert_eq!(error(&bytes, 4), "policy is 44 bytes, expected 48");
+        let mut other = bytes.clone();
+        other[4] = 2;
+        assert!(error(&other, 3).starts_with("policy is something that begins with [105, 83, 119, 80, 2,"));
+    }
+}
