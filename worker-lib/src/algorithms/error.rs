@@ -36,6 +36,14 @@ pub enum TrainError {
     /// Workers of one job run different things; the text says who and what.
     #[error("the workers disagree: {0}")]
     Disagreement(String),
+    /// Workers were lost of which none may be.
+    #[error("{contributors} of {workers} workers contributed to a gradient: all are to start again")]
+    Lost {
+        /// That are left.
+        contributors: usize,
+        /// That there were.
+        workers: usize,
+    },
     /// A checkpoint is missing or unusable.
     #[error("checkpoint {}: {reason}", path.display())]
     Checkpoint {

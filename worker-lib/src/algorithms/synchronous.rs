@@ -31,6 +31,7 @@ pub struct SynchronousTrainer {
     aggregation_times: Vec<Duration>,
     stop: Arc<AtomicBool>,
     agreed: bool,
+    all_or_none: bool,
 }
 
 impl SynchronousTrainer {
@@ -60,6 +61,7 @@ impl SynchronousTrainer {
             aggregation_times: Vec::with_capacity(ITERATIONS as usize),
             stop: Arc::default(),
             agreed: false,
+            all_or_none: false,
         })
     }
 
@@ -67,6 +69,13 @@ impl SynchronousTrainer {
     #[must_use]
     pub fn with_stop(self, stop: Arc<AtomicBool>) -> Self {
         Self { stop, ..self }
+    }
+
+    /// Fails when a worker is lost, instead of going on with the others: whoever looks after the workers then starts
+    /// all again, from the last checkpoint.
+    #[must_use]
+    pub fn all_or_none(self) -> Self {
+        Self { all_or_none: true, ..self }
     }
 
     /// The parameters and whatever else gradients depend on.
@@ -84,6 +93,10 @@ impl SynchronousTrainer {
         let round = self.aggregator.all_reduce(&mut self.vector)?;
         self.aggregation_times.push(begin.elapsed());
         drop(aggregating);
+        let (contributors, workers) = (usize::from(round.contributors), self.place.workers);
+        if self.all_or_none && contributors < workers {
+            return Err(TrainError::Lost { contributors, workers });
+        }
         self.replica.apply(&mut self.model, &self.vector, round.contributors);
         self.local.observe(self.replica.counters());
         Ok(())

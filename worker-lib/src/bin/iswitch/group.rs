@@ -1,6 +1,6 @@
 //! What sums the gradients of a job, and where its workers meet.
 
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -39,10 +39,10 @@ pub(crate) struct GroupArgs {
     #[arg(long, value_enum)]
     aggregator: Option<Aggregator>,
     /// Switch to join. This process is then one worker, whose place --rank or the launcher tells.
-    #[arg(long, value_name = "ADDR:PORT", env = "ISWITCH_SWITCH")]
+    #[arg(long, value_name = "HOST:PORT", env = "ISWITCH_SWITCH", value_parser = resolve)]
     pub(crate) switch: Option<SocketAddrV4>,
     /// Parameter server to join, with --aggregator ps. This process is then one worker.
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "HOST:PORT", value_parser = resolve)]
     pub(crate) server: Option<SocketAddrV4>,
     /// Be the parameter server of --workers workers at this address, with --aggregator ps.
     #[arg(long, value_name = "ADDR:PORT", conflicts_with = "server")]
@@ -204,6 +204,16 @@ impl GroupArgs {
             Aggregator::Local => Ok(Host::Ring(Vec::new())),
         }
     }
+}
+
+/// An IPv4 address, or a name that has one.
+fn resolve(text: &str) -> Result<SocketAddrV4, String> {
+    let found = text.to_socket_addrs().map_err(|error| format!("{error}, expected HOST:PORT"))?;
+    let mut found = found.filter_map(|address| match address {
+        SocketAddr::V4(address) => Some(address),
+        SocketAddr::V6(_) => None,
+    });
+    found.next().ok_or_else(|| "it has no IPv4 address".to_owned())
 }
 
 /// Addresses of the loop-back interface that nobody listens at.

@@ -54,9 +54,10 @@ pub(crate) struct RunArgs {
     /// Given by the parent process to its workers.
     #[arg(long, hide = true)]
     pub(crate) supervised: bool,
-    /// Given by the parent process to its workers when it starts them again.
-    #[arg(long, hide = true)]
-    restarted: bool,
+    /// Go on from the checkpoint in the run directory if there is one, else begin: for what starts a failed process again
+    /// with the same command, as this one does with its workers.
+    #[arg(long, conflicts_with = "resume")]
+    auto_resume: bool,
 }
 
 /// As many workers as a switch counts in one job.
@@ -126,7 +127,7 @@ impl RunArgs {
 
     /// Makes the run directory, and refuses to overwrite a run. Worker 0's, or the parent's, task.
     pub(crate) fn prepare(&self, out: &Path, place: Place) -> anyhow::Result<()> {
-        if self.supervised || self.restarted || place.rank > 0 {
+        if self.supervised || self.auto_resume || place.rank > 0 {
             return Ok(());
         }
         if holds_run(out) && !self.resume && !self.force {
@@ -174,15 +175,20 @@ impl RunArgs {
             restarts += 1;
             let from = if holds_checkpoint(out) { "its last checkpoint" } else { "its start" };
             eprintln!("iswitch: starting the job again from {from}, {restarts} of {} times", self.restarts);
-            if restarts == 1 && !self.restarted {
-                arguments.push("--restarted".into());
+            if restarts == 1 && !self.auto_resume {
+                arguments.push("--auto-resume".into());
             }
         }
     }
 
+    /// Whether the command says to go on.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.resume || self.auto_resume
+    }
+
     /// Whether there is a state to go on from.
     pub(crate) fn resumes(&self, out: &Path) -> bool {
-        self.resume || (self.restarted && holds_checkpoint(out))
+        self.resume || (self.auto_resume && holds_checkpoint(out))
     }
 
     /// Sets the flag when a signal, or the parent, asks to stop.

@@ -289,10 +289,13 @@ struct DrawnBatch {
     version_sum: u64,
 }
 
+/// New priorities of items.
+type Priorities = Vec<(ItemKey, f64)>;
+
 /// Batches of transitions, one of them drawn ahead.
 struct Batches {
     ready: Receiver<DrawnBatch>,
-    errors: Option<(SyncSender<Vec<(ItemKey, f64)>>, Prioritisation)>,
+    errors: Option<(SyncSender<Priorities>, Prioritisation)>,
     /// The greatest that an item has got.
     priority_max: f32,
 }
@@ -323,7 +326,7 @@ impl Batches {
             }
         })?;
         let errors = prioritisation.map(|how| -> Result<_, ActorLearnerError> {
-            let (sender, errors) = sync_channel::<Vec<(ItemKey, f64)>>(ERRORS_WAITING);
+            let (sender, errors) = sync_channel::<Priorities>(ERRORS_WAITING);
             spawn("priorities", move || {
                 for updates in errors {
                     // A shard that is gone comes back with the priorities that it had.

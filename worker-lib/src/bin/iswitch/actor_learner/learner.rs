@@ -88,7 +88,7 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LearnerArgs<H>) -> anyh
     let role = run.role(group, DEFAULT_LEARNERS)?;
     run.prepare(&job.out, role.place())?;
     match role {
-        Role::Worker(place) => args.learn(job, place)?,
+        Role::Worker(place) => args.learn(&job, place)?,
         Role::Parent(learners) => {
             let len = vector_len(&job)?;
             // What one learner has and the others have not is little, and all are soon there again.
@@ -109,9 +109,9 @@ fn vector_len<A: Algorithm>(job: &Job<A>) -> anyhow::Result<usize> {
 }
 
 impl<H: OwnParameters> LearnerArgs<H> {
-    fn learn<A: Algorithm>(&self, job: Job<A>, place: Place) -> anyhow::Result<()> {
+    fn learn<A: Algorithm>(&self, job: &Job<A>, place: Place) -> anyhow::Result<()> {
         let Self { train, service, .. } = self;
-        let (len, is_first) = (vector_len(&job)?, place.rank == 0);
+        let (len, is_first) = (vector_len(job)?, place.rank == 0);
         let stop: Arc<AtomicBool> = Arc::default();
         train.run.stop_when_told(&stop)?;
         let spec = env::make(&job.env)?.spec().clone();
@@ -120,7 +120,8 @@ impl<H: OwnParameters> LearnerArgs<H> {
         let publisher = if is_first { Some(self.publisher(&job.env, &halves)?) } else { None };
         let aggregator = train.group.join(place, len, train.run.supervised)?;
         let (halves, stats) = self.with_source(halves, place, publisher.clone(), &stop)?;
-        let mut trainer = SynchronousTrainer::new(halves, place, aggregator)?.with_stop(Arc::clone(&stop));
+        let mut trainer =
+            SynchronousTrainer::new(halves, place, aggregator)?.with_stop(Arc::clone(&stop)).all_or_none();
         if train.run.resumes(&job.out) {
             checkpoint::resume(&mut trainer, &job.out)?;
         }

@@ -96,7 +96,7 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LocalArgs<H>) -> anyhow
     let environments = args.environments(&job)?;
     let arguments =
         learner_arguments(environments, &addresses, args.train.run.out.is_none().then_some(&job.out));
-    let mut learner = start_learner(arguments, args.train.run.resume)?;
+    let mut learner = start_learner(arguments, args.train.run.goes_on())?;
     let mut others = args.site.start(&addresses, &job.out)?;
     let ended = look_after(&mut learner, &mut others, &stop);
     learner.ask_to_end();
@@ -202,9 +202,9 @@ fn own_option(argument: &str) -> Option<OwnOption> {
 }
 
 /// The learners: one process, or the parent of several.
-fn start_learner(arguments: Vec<OsString>, resumes: bool) -> anyhow::Result<Supervised> {
+fn start_learner(arguments: Vec<OsString>, goes_on: bool) -> anyhow::Result<Supervised> {
     Supervised::start("the learner".to_owned(), Kind::Main, move |starts| {
-        let again = (starts > 0 && !resumes).then(|| OsString::from("--restarted"));
+        let again = (starts > 0 && !goes_on).then(|| OsString::from("--auto-resume"));
         arguments.iter().cloned().chain(again).collect()
     })
 }
