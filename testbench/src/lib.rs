@@ -1,6 +1,7 @@
 //! What proves the rest: a deterministic simulation of the real switch core and the real worker protocol, and
 //! real frames between network namespaces, with faults injected by the kernel.
 
+pub mod actors;
 pub mod binaries;
 pub mod cluster;
 pub mod core_load;
@@ -11,6 +12,7 @@ pub mod models;
 pub mod mutants;
 pub mod netns;
 pub mod peers;
+pub mod ports;
 pub mod process;
 pub mod requirements;
 pub mod rtl_mutants;

@@ -1,11 +1,11 @@
 //! The manifests for Kubernetes and the script for Slurm: valid, and what they run trains.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use iswitch_testbench::binaries;
 use iswitch_testbench::cluster::SOON;
+use iswitch_testbench::ports::free_ports;
 use iswitch_testbench::process::{self, Process};
 use iswitch_testbench::requirements::{REQUIRE_VARIABLE, alone, programs, report};
 use iswitch_testbench::scratch;
@@ -31,13 +31,6 @@ fn manifests(test: &str) -> Option<Vec<Value>> {
     }
     let printed = process::run(Command::new(&python).args(["-c", VALIDATE]).arg(packaging("kubernetes")));
     Some(serde_json::from_str(&printed).expect(&printed))
-}
-
-/// Ports that nobody listens at.
-fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
-    let listeners: [TcpListener; COUNT] =
-        std::array::from_fn(|_| TcpListener::bind("127.0.0.1:0").expect("a free port"));
-    listeners.map(|listener| listener.local_addr().expect("an address").port())
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Simulations of the switch and its workers: random ones, those that have to find planted bugs, and the comparison
 //! with simpler protocols. And the benchmark beside what others have.
 
+mod actors;
 mod compare;
 mod core;
 mod instructions;
@@ -50,6 +51,10 @@ enum Command {
     Lockstep(lockstep::Options),
     /// Measure how long actors take to read a model, from the learner and from caches in cells; needs root
     Models(models::Options),
+    /// Measure how training time falls with the number of actors, until the learner is busy all the time
+    Actors(actors::Options),
+    /// Kill actors, cells, shards and learners of a run, and measure how soon they are back
+    Recovery(actors::RecoveryOptions),
     /// Put faults into the accelerator's RTL, and expect its checks to find each; needs Verilator and Icarus
     RtlMutants(rtl_mutants::Options),
 }
@@ -67,6 +72,8 @@ fn main() -> ExitCode {
         Command::Instructions(options) => instructions::run(&options),
         Command::Lockstep(options) => lockstep::run(&options),
         Command::Models(options) => models::run(&options),
+        Command::Actors(options) => actors::run(&options),
+        Command::Recovery(options) => actors::recover(&options),
         Command::RtlMutants(options) => rtl_mutants::run(&options),
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Args;
-use iswitch::env;
+use iswitch::env::{self, Paced};
 use iswitch::learners::actor_learner::{
     Actor, ActorCounts, ActorLearnerError, ActorOptions, Job, PolicyFeed,
 };
@@ -37,6 +37,9 @@ pub(crate) struct ActorsArgs {
     /// Environments of each actor, which it steps together.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
     environments_per_actor: u32,
+    /// Let each environment take so many steps a second, as machines in the world do, and no more.
+    #[arg(long, value_name = "HZ", value_parser = rate)]
+    steps_per_second: Option<f64>,
     /// Print what they did as one JSON object when the run is over.
     #[arg(long)]
     json: bool,
@@ -103,9 +106,10 @@ impl ActorsArgs {
                 environments: self.environments_per_actor as usize,
             };
             let (shared, sender) = (Arc::clone(&shared), Sender::clone(&sender));
+            let period = self.steps_per_second.map(|rate| Duration::from_secs_f64(rate.recip()));
             std::thread::Builder::new().name(format!("actor-{}", options.actor)).spawn(move || {
                 // Nobody listens where the process is about to end.
-                let _ = sender.send(act(&shared, place, options));
+                let _ = sender.send(act(&shared, place, options, period));
             })?;
         }
         drop(sender);
@@ -164,10 +168,26 @@ impl ActorsArgs {
     }
 }
 
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate| (1e-3..=1e6).contains(rate));
+    rate.ok_or_else(|| "expected 0.001 to 1000000".to_owned())
+}
+
 /// One actor, until the run is over.
-fn act(shared: &Shared, place: usize, options: ActorOptions) -> Result<(), ActorLearnerError> {
+fn act(
+    shared: &Shared,
+    place: usize,
+    options: ActorOptions,
+    period: Option<Duration>,
+) -> Result<(), ActorLearnerError> {
     let id = shared.job.env.clone();
-    let make = move |count: usize| env::make_vector(&id, count);
+    let make = move |count: usize| {
+        let all = env::make_vector(&id, count)?;
+        Ok(match period {
+            Some(period) => all.into_iter().map(|env| Box::new(Paced::new(env, period)) as _).collect(),
+            None => all,
+        })
+    };
     let mut actor = Actor::new(&shared.job, options, &make, &shared.replay)?;
     actor.run(&shared.policies, &shared.stop, &mut |counts| shared.lock()[place] = *counts)?;
     Ok(())

@@ -1,0 +1,226 @@
+//! How soon each process of a run does again what it is for, after a SIGKILL.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Write as _};
+use std::time::{Duration, Instant};
+
+use iswitch_models::{BlockingModelClient, ClientOptions, Endpoint};
+use iswitch_replay::client::ClientConfig;
+use iswitch_replay::client::blocking::ReplayClient;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::binaries;
+use crate::process::{self, Process};
+use crate::scratch;
+use crate::spread::Spread;
+
+/// A kind of process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Back when it has stored items.
+    Actors,
+    /// Back when it says which policy is the latest.
+    Cell,
+    /// Back when it has restored its items and answers.
+    Shard,
+    /// Back when it has published a newer policy than before.
+    Learner,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Actors, Self::Cell, Self::Shard, Self::Learner];
+
+    /// The subcommand that it is.
+    fn subcommand(self) -> &'static str {
+        match self {
+            Self::Actors => "actors",
+            Self::Cell => "cell",
+            Self::Shard => "replay",
+            Self::Learner => "learner",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Actors => "process of actors",
+            Self::Cell => "cell",
+            Self::Shard => "shard",
+            Self::Learner => "learner",
+        })
+    }
+}
+
+/// Longer than anything here takes on any machine.
+const HANGS: Duration = Duration::from_secs(120);
+const POLL: Duration = Duration::from_millis(2);
+/// Between two kills.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// Times of each kind, milliseconds.
+#[derive(Clone, Debug)]
+pub struct Table {
+    rows: Vec<(Kind, Vec<f64>)>,
+    malformed: u64,
+}
+
+/// Kills a process of each kind in turns, in one training of DQN on `CartPole-v1` that has no end, with a shard whose
+/// items survive the end of its process.
+///
+/// # Panics
+/// If one does not come back, or an item was not what an actor had inserted.
+pub fn measure(kills: usize, progress: &dyn Fn(&str)) -> Table {
+    let directory = scratch::directory();
+    let mut command = process::command(binaries::iswitch());
+    command.args(["actor-learner", "dqn", "--steps", "1000000000", "--quiet", "--json"]);
+    command.args(["--actors", "2", "--replay-durability", "write", "--checkpoint-every", "1", "--out"]);
+    command.arg(directory.path().join("run"));
+    let parent = Process::spawn("iswitch actor-learner", &mut command);
+    let mut run = Run::find(&parent);
+    let mut rows: Vec<_> = Kind::ALL.into_iter().map(|kind| (kind, Vec::new())).collect();
+    for _ in 0..kills {
+        for (kind, times) in &mut rows {
+            std::thread::sleep(PAUSE);
+            let time = run.kill(*kind);
+            progress(&format!("{kind}: back after {:.0} ms", time.as_secs_f64() * 1e3));
+            times.push(time.as_secs_f64() * 1e3);
+        }
+    }
+    let finished = parent.stop(Signal::TERM, HANGS);
+    let result: Value = serde_json::from_str(&finished.stdout).expect(&finished.stdout);
+    let malformed = result["replay"]["malformed"].as_u64().expect("a number");
+    assert_eq!(malformed, 0, "{result}");
+    Table { rows, malformed }
+}
+
+/// The processes of a run, and what asks them.
+struct Run {
+    parent: u32,
+    cell: Endpoint,
+    learner: BlockingModelClient,
+    shard: ReplayClient,
+}
+
+impl Run {
+    /// As soon as all are there.
+    fn find(parent: &Process) -> Self {
+        let argument = |kind: Kind, name: &str| {
+            wait("all processes", || {
+                let (_, line) = children(parent.id(), kind).into_iter().next()?;
+                let at = line.iter().position(|word| word == name)?;
+                line.get(at + 1).cloned()
+            })
+        };
+        let endpoint = |address: String| address.parse::<Endpoint>().expect("an address");
+        let learner = endpoint(argument(Kind::Cell, "--upstream"));
+        let shard = format!("http://{}", argument(Kind::Shard, "--listen"));
+        let name = "policy".parse().expect("a name");
+        let options = ClientOptions::default();
+        let wait = Duration::from_millis(1);
+        let config = ClientConfig { wait, patience: wait, ..ClientConfig::new([shard]) };
+        Self {
+            parent: parent.id(),
+            cell: endpoint(argument(Kind::Cell, "--listen")),
+            learner: BlockingModelClient::new(name, &[learner], options).expect("a client"),
+            shard: ReplayClient::new(config).expect("a client"),
+        }
+    }
+
+    /// Items that the shard has, and that were ever inserted.
+    fn items(&self) -> Option<(u64, u64)> {
+        let described = self.shard.describe().pop()?.ok()?;
+        let table = described.tables.into_iter().find(|table| table.name == "experience")?;
+        Some((table.extent?.size, table.inserts))
+    }
+
+    fn latest(&mut self) -> Option<u64> {
+        Some(self.learner.latest().ok()?.version)
+    }
+
+    /// Kills one; how long it takes until another does what it did.
+    fn kill(&mut self, kind: Kind) -> Duration {
+        let ids = |run: &Self| -> BTreeSet<u32> {
+            children(run.parent, kind).into_iter().map(|(id, _)| id).collect()
+        };
+        let before = wait("a process to kill", || Some(ids(self)).filter(|ids| ids.len() == 1));
+        let (size, _) = wait("a shard", || self.items());
+        let version = self.latest();
+        let began = Instant::now();
+        let victim = *before.first().expect("one");
+        let victim = Pid::from_raw(i32::try_from(victim).expect("a process")).expect("a process");
+        kill_process(victim, Signal::KILL).expect("the process is ours");
+        wait("another process", || Some(ids(self)).filter(|now| now.len() == 1 && *now != before));
+        match kind {
+            Kind::Actors => {
+                // What the dead one had on its way is there by now.
+                let (_, inserts) = wait("a shard", || self.items());
+                wait("more items", || self.items().filter(|(_, now)| *now > inserts));
+            }
+            Kind::Cell => {
+                let name = "policy".parse().expect("a name");
+                let options = ClientOptions::default();
+                let cell = std::slice::from_ref(&self.cell);
+                let mut client = BlockingModelClient::new(name, cell, options).expect("a client");
+                wait("the cell", || client.latest().ok());
+            }
+            Kind::Shard => {
+                // Those that were acknowledged, up to the capacity, and more that came meanwhile.
+                let (restored, _) = wait("the shard", || self.items());
+                assert!(restored >= size, "{restored} of {size} items");
+            }
+            Kind::Learner => _ = wait("a newer policy", || self.latest().filter(|now| Some(*now) > version)),
+        }
+        began.elapsed()
+    }
+}
+
+fn wait<T>(what: &str, mut find: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = find() {
+            return found;
+        }
+        assert!(began.elapsed() < HANGS, "{what}: not for {HANGS:?}");
+        std::thread::sleep(POLL);
+    }
+}
+
+/// Processes of a kind that `parent` has started, and their command lines.
+fn children(parent: u32, kind: Kind) -> Vec<(u32, Vec<String>)> {
+    let tasks = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    let ids: Vec<u32> = lists
+        .flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<_>>())
+        .collect();
+    let words = |id: u32| -> Vec<String> {
+        let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+    };
+    let all = ids.into_iter().map(|id| (id, words(id)));
+    all.filter(|(_, words)| words.get(1).is_some_and(|word| word == kind.subcommand())).collect()
+}
+
+impl Table {
+    /// For people, as Markdown.
+    pub fn text(&self) -> String {
+        let mut text = "| killed | times | back after, ms |\n|---|---|---|\n".to_owned();
+        for (kind, times) in &self.rows {
+            let spread = Spread::of(times.iter().copied());
+            let _ = writeln!(text, "| {kind} | {} | {} |", times.len(), spread.text(0));
+        }
+        let _ = writeln!(text, "\nItems that were not what an actor had inserted: {}", self.malformed);
+        text
+    }
+
+    /// For programs.
+    pub fn json(&self) -> Value {
+        let row = |(kind, times): &(Kind, Vec<f64>)| {
+            let times_ms = Spread::of(times.iter().copied()).json();
+            json!({ "killed": kind.subcommand(), "kills": times.len(), "back_after_ms": times_ms })
+        };
+        json!({ "rows": self.rows.iter().map(row).collect::<Vec<_>>(), "malformed": self.malformed })
+    }
+}

@@ -1,0 +1,107 @@
+//! The processes of a run on this machine: the learner on one core, all others on another.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::binaries;
+use crate::ports::free_ports;
+use crate::process::{self, Process, Signal};
+
+/// How long what is started and ended may take.
+const SOON: Duration = Duration::from_secs(30);
+
+/// What one run is.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Environment.
+    pub env: String,
+    /// Environment steps.
+    pub steps: u64,
+    /// Steps a second that each actor's environment takes.
+    pub rate: f64,
+    /// Actors.
+    pub actors: usize,
+    /// Of everything random.
+    pub seed: u64,
+    /// More arguments of the learner.
+    pub learner: Vec<String>,
+}
+
+/// What it came to.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    /// From the first learner's start to the end of its training.
+    pub seconds: f64,
+    /// Gradients.
+    pub iterations: f64,
+    /// Of those seconds, waiting for experience.
+    pub waited_s: f64,
+    /// Mean return of the last 100 episodes.
+    pub last_return: f64,
+}
+
+impl Outcome {
+    /// Gradients a second.
+    pub fn gradients_per_s(&self) -> f64 {
+        self.iterations / self.seconds
+    }
+
+    /// Share of the time in which the learner had something to do.
+    pub fn busy(&self) -> f64 {
+        1.0 - self.waited_s / self.seconds
+    }
+}
+
+/// Actors of one process.
+const PER_PROCESS: usize = 64;
+
+impl Run {
+    /// Runs it; its files lie in `directory` then.
+    ///
+    /// # Panics
+    /// If a process fails.
+    pub fn measure(&self, directory: &Path) -> Outcome {
+        let [policies, shard, cell] = free_ports().map(|port| format!("127.0.0.1:{port}"));
+        let spawn = |core: usize, name: &str, arguments: &[&str]| {
+            let mut command = process::command("taskset");
+            command.args(["-c", &core.to_string()]).arg(binaries::iswitch()).args(arguments);
+            Process::spawn(name, &mut command)
+        };
+        let (steps, seed) = (self.steps.to_string(), self.seed.to_string());
+        let (out, replay) = (directory.display().to_string(), format!("http://{shard}"));
+        let mut arguments = vec!["learner", "dqn", "--json", "--quiet", "--linger-s", "1", "--force"];
+        arguments.extend(["--env", &self.env, "--steps", &steps, "--seed", &seed]);
+        arguments.extend(["--replay", &replay, "--publish", &policies, "--out", &out]);
+        arguments.extend(self.learner.iter().map(String::as_str));
+        let learner = spawn(0, "the learner", &arguments);
+        let mut services = vec![
+            spawn(1, "the shard", &["replay", "--models", &policies, "--listen", &shard]),
+            spawn(1, "the cell", &["cell", "--upstream", &policies, "--listen", &cell]),
+        ];
+        let (models, rate) = (format!("{cell},{policies}"), self.rate.to_string());
+        for first in (0..self.actors).step_by(PER_PROCESS) {
+            let count = PER_PROCESS.min(self.actors - first).to_string();
+            let first = first.to_string();
+            let mut arguments = vec!["actors", "--models", &models, "--quiet", "--steps-per-second", &rate];
+            arguments.extend(["--first", &first, "--actors", &count]);
+            services.push(spawn(1, "actors", &arguments));
+        }
+        // Slower than real time it never is by more than this.
+        let patience = Duration::from_secs_f64(self.steps as f64 / self.rate) + 20 * SOON;
+        let printed = learner.wait_success(patience);
+        let result: Value = serde_json::from_str(&printed).expect(&printed);
+        for service in services {
+            // Actors have ended by themselves.
+            let _ = service.stop(Signal::TERM, SOON);
+        }
+        let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
+        Outcome {
+            seconds: number(&result["seconds"]),
+            iterations: number(&result["iterations"]),
+            waited_s: number(&result["replay"]["waited_s"]),
+            last_return: number(&result["final_return"]),
+        }
+    }
+}

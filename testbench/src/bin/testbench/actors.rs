@@ -1,0 +1,89 @@
+//! `testbench actors` and `testbench recovery`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use iswitch_testbench::actors::recovery;
+use iswitch_testbench::actors::scaling::{CSV_HEAD, measure};
+use iswitch_testbench::actors::site::Run;
+use iswitch_testbench::requirements::programs;
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Numbers of actors
+    #[arg(
+        long, value_delimiter = ',', default_value = "2,4,8,16,32,64,128",
+        value_parser = clap::value_parser!(u16).range(1..=4096)
+    )]
+    actors: Vec<u16>,
+    /// Environment
+    #[arg(long, default_value = "CartPole-v1")]
+    env: String,
+    /// Environment steps of each training
+    #[arg(long, default_value_t = 40_000, value_parser = clap::value_parser!(u64).range(1..))]
+    steps: u64,
+    /// Steps a second that each actor's environment takes
+    #[arg(long, default_value_t = 200.0)]
+    rate: f64,
+    /// Hyper-parameter of the learner, as its --set; repeatable
+    #[arg(long = "set", value_name = "NAME=VALUE", default_value = "hidden=[256,256]")]
+    settings: Vec<String>,
+    /// Times that each number has its turn, with other seeds
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    turns: u16,
+    /// Seed of the first turn
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write every run into this file
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Write a figure into this file, as SVG
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// Print the measurements as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RecoveryOptions {
+    /// Times that a process of each kind is killed
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    kills: u16,
+    /// Print the measurements as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(options: &Options) -> ExitCode {
+    if !programs("testbench actors", &["taskset"]) {
+        return ExitCode::FAILURE;
+    }
+    let learner = options.settings.iter().flat_map(|setting| ["--set".to_owned(), setting.clone()]);
+    let run = Run {
+        env: options.env.clone(),
+        steps: options.steps,
+        rate: options.rate,
+        actors: 0,
+        seed: options.seed,
+        learner: learner.collect(),
+    };
+    let actors: Vec<usize> = options.actors.iter().copied().map(usize::from).collect();
+    let table = measure(&run, &actors, usize::from(options.turns), &|text| eprintln!("{text}"));
+    println!("{}", if options.json { table.json().to_string() } else { table.text() });
+    let files = [(&options.csv, CSV_HEAD.to_owned() + &table.csv()), (&options.plot, table.figure())];
+    for (path, text) in files.into_iter().filter_map(|(path, text)| Some((path.as_ref()?, text))) {
+        if let Err(error) = std::fs::write(path, text) {
+            eprintln!("testbench actors: {}: {error}", path.display());
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+pub(crate) fn recover(options: &RecoveryOptions) -> ExitCode {
+    let table = recovery::measure(usize::from(options.kills), &|text| eprintln!("{text}"));
+    println!("{}", if options.json { table.json().to_string() } else { table.text() });
+    ExitCode::SUCCESS
+}
