@@ -58,8 +58,11 @@ fn what_the_manifests_run_trains() {
             let all = replaced.iter().chain(more);
             all.fold(argument.to_owned(), |text, (name, address)| text.replace(name, address))
         });
-        if name == "learner" {
-            command.args(["--steps=20000", "--quiet"]);
+        match name {
+            "learner" => _ = command.args(["--steps=20000", "--quiet"]),
+            // Other tests have one too.
+            "switch" => _ = command.arg("--control-socket").arg(directory.path().join("switch.sock")),
+            _ => {}
         }
         command.env("JOB_COMPLETION_INDEX", index.to_string());
         Process::spawn(&format!("{name} {index}"), &mut command)
@@ -141,13 +144,14 @@ fn what_the_slurm_script_runs_trains() {
         let name = program.file_name().expect("a name");
         std::os::unix::fs::symlink(program, directory.path().join(name)).expect("a link");
     }
-    // Ports that follow one another: the fourth is not asked for, but likely to be free as well.
-    let [port] = free_ports();
+    // The script's ports follow from it: below those of connections.
+    let job = std::process::id().to_string();
     let path = format!("{}:{}", directory.path().display(), std::env::var("PATH").unwrap_or_default());
     let mut command = process::command(&script);
     command.args(["dqn", "--steps", "20000", "--json", "--quiet", "--linger-s", "1"]);
-    command.current_dir(directory.path()).env("PATH", path).env("ISWITCH_PORT", port.to_string());
-    command.env("ISWITCH_ACTORS", "2").env("SLURM_JOB_ID", "7").env("SLURM_JOB_NODELIST", "127.0.0.1");
+    command.current_dir(directory.path()).env("PATH", path);
+    command.env("TMPDIR", directory.path());
+    command.env("ISWITCH_ACTORS", "2").env("SLURM_JOB_ID", job).env("SLURM_JOB_NODELIST", "127.0.0.1");
     let printed = Process::spawn("the Slurm script", &mut command).wait_success(6 * SOON);
     let result = printed.lines().find(|line| line.starts_with('{')).expect(&printed);
     let result: Value = serde_json::from_str(result).expect(&printed);

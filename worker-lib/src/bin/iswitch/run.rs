@@ -127,16 +127,16 @@ impl RunArgs {
 
     /// Makes the run directory, and refuses to overwrite a run. Worker 0's, or the parent's, task.
     pub(crate) fn prepare(&self, out: &Path, place: Place) -> anyhow::Result<()> {
-        if self.supervised || self.auto_resume || place.rank > 0 {
+        if self.supervised || place.rank > 0 {
             return Ok(());
         }
-        if holds_run(out) && !self.resume && !self.force {
+        if holds_run(out) && !self.goes_on() && !self.force {
             bail!(
                 "{} already holds a run: --resume goes on with it, --force discards it, --out takes another directory",
                 out.display()
             );
         }
-        if self.force {
+        if self.force && !self.goes_on() {
             discard_run(out)?;
         }
         make_directory(out)
