@@ -42,14 +42,14 @@ fn what_the_manifests_run_trains() {
     let run = directory.path().join("run").display().to_string();
     // What the cluster's names and volumes stand for.
     let replaced = [
-        ("switch-0.switch:4793".to_owned(), format!("127.0.0.1:{switch}")),
-        ("0.0.0.0:4793".to_owned(), format!("127.0.0.1:{switch}")),
-        ("learner-0.learner:7900".to_owned(), format!("127.0.0.1:{policies}")),
-        ("0.0.0.0:7900".to_owned(), format!("127.0.0.1:{policies}")),
+        ("switch-0.switch:7711".to_owned(), format!("127.0.0.1:{switch}")),
+        ("0.0.0.0:7711".to_owned(), format!("127.0.0.1:{switch}")),
+        ("learner-0.learner:7720".to_owned(), format!("127.0.0.1:{policies}")),
+        ("0.0.0.0:7720".to_owned(), format!("127.0.0.1:{policies}")),
         ("replay-0.replay:7800".to_owned(), format!("127.0.0.1:{first}")),
         ("replay-1.replay:7800".to_owned(), format!("127.0.0.1:{second}")),
-        ("=cell:7910".to_owned(), format!("=127.0.0.1:{cell}")),
-        ("0.0.0.0:7910".to_owned(), format!("127.0.0.1:{cell}")),
+        ("=cell:7721".to_owned(), format!("=127.0.0.1:{cell}")),
+        ("0.0.0.0:7721".to_owned(), format!("127.0.0.1:{cell}")),
         ("/run/iswitch".to_owned(), run),
         ("--linger-s=30".to_owned(), "--linger-s=3".to_owned()),
     ];

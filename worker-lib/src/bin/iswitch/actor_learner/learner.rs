@@ -53,7 +53,7 @@ pub(crate) struct ServiceArgs {
     #[arg(long = "replay", value_name = "ADDRESS,...", value_delimiter = ',', required = true)]
     shards: Vec<String>,
     /// Where the first learner serves policies and the description of the run: ADDRESS:PORT or unix:PATH; repeatable.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7900")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7720")]
     publish: Vec<Listen>,
     /// Policies are at least so many milliseconds apart [default: 100; of ppo and a2c 0, each update makes one].
     #[arg(long, value_name = "MS")]
