@@ -32,25 +32,31 @@ pub struct Run {
 /// What it came to.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
-    /// From the first learner's start to the end of its training.
+    /// From the learner's start to the end of its training.
     pub seconds: f64,
     /// Gradients.
     pub iterations: f64,
     /// Of those seconds, waiting for experience.
     pub waited_s: f64,
+    /// Of those, before the first gradient.
+    pub waited_first_s: f64,
     /// Mean return of the last 100 episodes.
     pub last_return: f64,
 }
 
 impl Outcome {
-    /// Gradients a second.
+    /// Gradients a second, since the first.
     pub fn gradients_per_s(&self) -> f64 {
-        self.iterations / self.seconds
+        self.iterations / self.learned_s()
     }
 
-    /// Share of the time in which the learner had something to do.
+    /// Share of the time since the first gradient in which the learner had something to do.
     pub fn busy(&self) -> f64 {
-        1.0 - self.waited_s / self.seconds
+        1.0 - (self.waited_s - self.waited_first_s) / self.learned_s()
+    }
+
+    fn learned_s(&self) -> f64 {
+        self.seconds - self.waited_first_s
     }
 }
 
@@ -101,6 +107,7 @@ impl Run {
             seconds: number(&result["seconds"]),
             iterations: number(&result["iterations"]),
             waited_s: number(&result["replay"]["waited_s"]),
+            waited_first_s: number(&result["replay"]["waited_first_s"]),
             last_return: number(&result["final_return"]),
         }
     }

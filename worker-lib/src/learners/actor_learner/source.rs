@@ -52,6 +52,8 @@ pub struct SourceStats {
     pub age_mean: f64,
     /// Time spent waiting for experience, seconds.
     pub waited_s: f64,
+    /// Of that, before the first gradient.
+    pub waited_first_s: f64,
 }
 
 #[derive(Default)]
@@ -61,8 +63,18 @@ struct Shared {
     malformed: AtomicU64,
     age_sum: AtomicU64,
     waited_us: AtomicU64,
+    waited_first_us: AtomicU64,
     /// What actors told and no gradient has carried yet.
     told: Mutex<Tail>,
+}
+
+impl Shared {
+    fn waited(&self, time: Duration) {
+        let us = time.as_micros() as u64;
+        if self.waited_us.fetch_add(us, Relaxed) == 0 {
+            self.waited_first_us.store(us, Relaxed);
+        }
+    }
 }
 
 /// The local half of a learner.
@@ -136,6 +148,7 @@ impl ReplaySource {
                 malformed: shared.malformed.load(Relaxed),
                 age_mean: shared.age_sum.load(Relaxed) as f64 / items.max(1) as f64,
                 waited_s: shared.waited_us.load(Relaxed) as f64 / 1e6,
+                waited_first_s: shared.waited_first_us.load(Relaxed) as f64 / 1e6,
             }
         }
     }
@@ -349,7 +362,7 @@ impl Batches {
                 Err(_) => break None,
             }
         };
-        shared.waited_us.fetch_add(began.elapsed().as_micros() as u64, Relaxed);
+        shared.waited(began.elapsed());
         if let Some(drawn) = &drawn {
             let count = drawn.keys.len() as u64;
             shared.items.fetch_add(count, Relaxed);
@@ -481,7 +494,7 @@ impl Rollouts {
                 }
             }
         }
-        shared.waited_us.fetch_add(began.elapsed().as_micros() as u64, Relaxed);
+        shared.waited(began.elapsed());
         if filled == self.count {
             learner.begin(&self.statistics);
         }
