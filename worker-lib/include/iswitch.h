@@ -33,7 +33,14 @@ typedef enum iswitch_status {
   ISWITCH_STATUS_INTERNAL = 10,
   // The others went on without this worker, which is a member again but lacks the sums in between.
   ISWITCH_STATUS_MISSED_ROUNDS = 11,
+  // The weights of this worker and of another differ, although they have applied the same sums.
+  ISWITCH_STATUS_DIVERGED = 12,
+  // The worker was closed while the call waited.
+  ISWITCH_STATUS_CLOSED = 13,
 } iswitch_status;
+
+// A worker of an asynchronous job. Several threads may use it: one submits vectors, another takes sums.
+typedef struct iswitch_async_worker iswitch_async_worker;
 
 // A worker that has joined a job. To be used by one thread at a time.
 typedef struct iswitch_worker iswitch_worker;
@@ -73,6 +80,14 @@ typedef struct iswitch_round {
   // Whether all segments hold the same number of gradients.
   bool uniform;
 } iswitch_round;
+
+// What one sum of an asynchronous job is.
+typedef struct iswitch_aggregate {
+  // Its number; they come in order and without a gap.
+  uint32_t number;
+  // Worker gradients inside it.
+  uint16_t contributions;
+} iswitch_aggregate;
 
 #ifdef __cplusplus
 extern "C" {
@@ -119,6 +134,46 @@ enum iswitch_status iswitch_leave(struct iswitch_worker *worker);
 
 // What went wrong in this thread's last call that failed; valid until its next one. Never null.
 const char *iswitch_last_error(void);
+
+// Joins a job in asynchronous mode and waits until all its workers have; `round_timeout_ms` means nothing there. On
+// success `*worker` must be given to `iswitch_async_leave`.
+//
+// # Safety
+// As for `iswitch_join`.
+enum iswitch_status iswitch_async_join(const struct iswitch_join_options *options,
+                                       struct iswitch_async_worker **worker);
+
+// Hands a vector over to be sent. Waits until the one before is part of an aggregate and the sums are taken as they
+// come, but not until this one is sent.
+//
+// # Safety
+// `worker` is null or comes from `iswitch_async_join`; `vector` is null or points to `len` floats.
+enum iswitch_status iswitch_async_submit(const struct iswitch_async_worker *worker,
+                                         const float *vector,
+                                         size_t len);
+
+// Takes the next sum; waits until there is one. `aggregate` may be null. After `ISWITCH_STATUS_MISSED_ROUNDS` sums are
+// missing, and the state of another worker is needed before the next one.
+//
+// # Safety
+// `worker` is null or comes from `iswitch_async_join`; `sum` is null or points to `len` floats; `aggregate` is null or
+// points to writable memory for the struct.
+enum iswitch_status iswitch_async_recv_sum(const struct iswitch_async_worker *worker,
+                                           float *sum,
+                                           size_t len,
+                                           struct iswitch_aggregate *aggregate);
+
+// Ends all calls that wait, and those to come, with `ISWITCH_STATUS_CLOSED`. A null pointer is ignored.
+//
+// # Safety
+// `worker` is null or comes from `iswitch_async_join`.
+void iswitch_async_close(const struct iswitch_async_worker *worker);
+
+// Leaves the job and frees the worker, which no other thread may use any more. A null pointer is ignored.
+//
+// # Safety
+// `worker` is null or comes from `iswitch_async_join` and is not used again.
+void iswitch_async_leave(struct iswitch_async_worker *worker);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -5,6 +5,8 @@
 // Pointers from C can only be trusted, not checked.
 #![allow(unsafe_code)]
 
+pub mod asynchronous;
+
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, OsStr, c_char};
 use std::os::unix::ffi::OsStrExt as _;
@@ -45,6 +47,10 @@ pub enum IswitchStatus {
     Internal = 10,
     /// The others went on without this worker, which is a member again but lacks the sums in between.
     MissedRounds = 11,
+    /// The weights of this worker and of another differ, although they have applied the same sums.
+    Diverged = 12,
+    /// The worker was closed while the call waited.
+    Closed = 13,
 }
 
 /// What a worker declares when it joins. Fill it with `iswitch_join_options_init` first.
@@ -131,10 +137,10 @@ fn aggregate_status(error: &AggregateError) -> IswitchStatus {
         AggregateError::StaleRound { .. } => IswitchStatus::StaleRound,
         AggregateError::Refused { .. } => IswitchStatus::Refused,
         AggregateError::Io(_) => IswitchStatus::Io,
-        // Errors of asynchronous workers, rings and parameter servers, which C does not know.
-        AggregateError::Diverged { .. } | AggregateError::PeerLost { .. } | AggregateError::Closed => {
-            IswitchStatus::Internal
-        }
+        AggregateError::Diverged { .. } => IswitchStatus::Diverged,
+        AggregateError::Closed => IswitchStatus::Closed,
+        // Of rings and parameter servers, which C does not know.
+        AggregateError::PeerLost { .. } => IswitchStatus::Internal,
     }
 }
 
@@ -179,6 +185,20 @@ pub unsafe extern "C" fn iswitch_join(
     options: *const IswitchJoinOptions,
     worker: *mut *mut IswitchWorker,
 ) -> IswitchStatus {
+    let join = |options| Worker::join(options).map(IswitchWorker);
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { join_as(options, worker, join) }
+}
+
+/// Joins by `join`, and hands out what that gives.
+///
+/// # Safety
+/// As for `iswitch_join`.
+unsafe fn join_as<W>(
+    options: *const IswitchJoinOptions,
+    worker: *mut *mut W,
+    join_worker: impl FnOnce(JoinOptions) -> Result<W, JoinError>,
+) -> IswitchStatus {
     guarded(|| {
         // SAFETY: the caller vouches for both pointers; null becomes `None`.
         let (options, out) = unsafe { (options.as_ref(), worker.as_mut()) };
@@ -186,43 +206,49 @@ pub unsafe extern "C" fn iswitch_join(
             return fail(IswitchStatus::InvalidArgument, "options or worker is a null pointer");
         };
         *out = std::ptr::null_mut();
-        if options.switch_address.is_null() {
-            return fail(IswitchStatus::InvalidArgument, "switch_address is a null pointer");
-        }
-        // SAFETY: not null, and the caller vouches that it ends with a zero byte.
-        let text = unsafe { CStr::from_ptr(options.switch_address) }.to_string_lossy();
-        let Ok(switch) = text.parse() else {
-            let message = format!("switch_address is {text:?}, expected an IPv4 ADDRESS:PORT");
-            return fail(IswitchStatus::InvalidArgument, &message);
+        // SAFETY: the caller vouches for the pointers in it.
+        let joined = match unsafe { join_options(options) } {
+            Ok(options) => join_worker(options),
+            Err(message) => return fail(IswitchStatus::InvalidArgument, &message),
         };
-        let mut join = JoinOptions::new(switch, options.workers, options.gradient_len);
-        join.job = options.job;
-        join.segment_floats = options.segment_floats;
-        join.rank = options.rank;
-        join.connect_timeout = Duration::from_millis(u64::from(options.connect_timeout_ms));
-        join.workers_timeout = milliseconds(options.workers_timeout_ms);
-        join.round_timeout = milliseconds(options.round_timeout_ms);
-        join.tag_data = options.tag_data;
-        if !options.key_file.is_null() {
-            // SAFETY: not null, and the caller vouches that it ends with a zero byte.
-            let path = unsafe { CStr::from_ptr(options.key_file) };
-            let path = Path::new(OsStr::from_bytes(path.to_bytes()));
-            match key_file::read(path) {
-                Ok(key) => join.key = Some(key),
-                Err(error) => {
-                    let message = format!("key_file {}: {error}", path.display());
-                    return fail(IswitchStatus::InvalidArgument, &message);
-                }
-            }
-        }
-        match Worker::join(join) {
-            Ok(joined) => {
-                *out = Box::into_raw(Box::new(IswitchWorker(joined)));
+        match joined {
+            Ok(worker) => {
+                *out = Box::into_raw(Box::new(worker));
                 IswitchStatus::Ok
             }
             Err(error) => fail(join_status(&error), &error.to_string()),
         }
     })
+}
+
+/// The same for Rust, or what is wrong with it.
+///
+/// # Safety
+/// Its pointers are null or point to texts that end with a zero byte.
+unsafe fn join_options(options: &IswitchJoinOptions) -> Result<JoinOptions, String> {
+    if options.switch_address.is_null() {
+        return Err("switch_address is a null pointer".to_owned());
+    }
+    // SAFETY: not null, and the caller vouches that it ends with a zero byte.
+    let text = unsafe { CStr::from_ptr(options.switch_address) }.to_string_lossy();
+    let switch =
+        text.parse().map_err(|_| format!("switch_address is {text:?}, expected an IPv4 ADDRESS:PORT"))?;
+    let mut join = JoinOptions::new(switch, options.workers, options.gradient_len);
+    join.job = options.job;
+    join.segment_floats = options.segment_floats;
+    join.rank = options.rank;
+    join.connect_timeout = Duration::from_millis(u64::from(options.connect_timeout_ms));
+    join.workers_timeout = milliseconds(options.workers_timeout_ms);
+    join.round_timeout = milliseconds(options.round_timeout_ms);
+    join.tag_data = options.tag_data;
+    if !options.key_file.is_null() {
+        // SAFETY: not null, and the caller vouches that it ends with a zero byte.
+        let path = unsafe { CStr::from_ptr(options.key_file) };
+        let path = Path::new(OsStr::from_bytes(path.to_bytes()));
+        let key = key_file::read(path).map_err(|error| format!("key_file {}: {error}", path.display()))?;
+        join.key = Some(key);
+    }
+    Ok(join)
 }
 
 /// Replaces `vector` by its sum over all workers; blocks until it is there. `round` may be null.

@@ -19,6 +19,7 @@ fn the_header_is_up_to_date() {
     cbindgen::Builder::new()
         .with_config(config)
         .with_src(manifest_dir().join("src/capi.rs"))
+        .with_src(manifest_dir().join("src/capi/asynchronous.rs"))
         .generate()
         .unwrap()
         .write(&mut header);
@@ -39,47 +40,58 @@ fn library_dir() -> PathBuf {
     found.expect("cargo builds the cdylib together with the tests")
 }
 
-#[test]
-fn the_c_example_runs() {
+/// Compiles an example and runs it as two workers; what each prints. Nothing without a C compiler.
+fn run_example(name: &str) -> Vec<String> {
     if Command::new("cc").arg("--version").output().is_err() {
-        let line = "SKIPPED the_c_example_runs: no C compiler (cc)";
+        let line = format!("SKIPPED the C example {name}: no C compiler (cc)");
         assert!(std::env::var_os("ISWITCH_REQUIRE_ALL_TESTS").is_none(), "{line}");
         // Past the capture of the test harness, so that it shows.
-        return writeln!(std::io::stderr(), "{line}").unwrap();
+        writeln!(std::io::stderr(), "{line}").unwrap();
+        return Vec::new();
     }
     let directory = tempfile::tempdir().unwrap();
-    let program = directory.path().join("all_reduce");
+    let program = directory.path().join(name);
     let library = library_dir();
     let status = Command::new("cc")
-        .args(["-std=c11", "-Wall", "-Wextra", "-Werror"])
-        .arg(manifest_dir().join("examples/c/all_reduce.c"))
+        .args(["-std=c11", "-D_DEFAULT_SOURCE", "-Wall", "-Wextra", "-Werror"])
+        .arg(manifest_dir().join("examples/c").join(name).with_extension("c"))
         .arg("-I")
         .arg(manifest_dir().join("include"))
         .arg("-L")
         .arg(&library)
-        .args(["-liswitch", "-o"])
+        .args(["-liswitch", "-pthread", "-o"])
         .arg(&program)
         .status()
         .unwrap();
-    assert!(status.success(), "the example compiles without a warning");
+    assert!(status.success(), "{name} compiles without a warning");
 
     let any_port = "127.0.0.1:0".parse().unwrap();
     let switch = EmbeddedSwitch::start(any_port, &EmbeddedOptions::default()).unwrap();
-    let workers: Vec<_> = (0..2)
-        .map(|rank| {
-            Command::new(&program)
-                .args([switch.address().to_string(), "2".into(), rank.to_string()])
-                .env("LD_LIBRARY_PATH", &library)
-                .stdout(Stdio::piped())
-                .spawn()
-                .unwrap()
-        })
-        .collect();
-    for worker in workers {
+    let start = |rank: u32| {
+        let mut command = Command::new(&program);
+        command.args([switch.address().to_string(), "2".into(), rank.to_string()]);
+        command.env("LD_LIBRARY_PATH", &library).stdout(Stdio::piped()).spawn().unwrap()
+    };
+    let workers: Vec<_> = (0..2).map(start).collect();
+    let printed = workers.into_iter().map(|worker| {
         let output = worker.wait_with_output().unwrap();
         assert!(output.status.success());
-        let text = String::from_utf8(output.stdout).unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    });
+    printed.collect()
+}
+
+#[test]
+fn the_c_example_runs() {
+    for text in run_example("all_reduce") {
         assert_eq!(text.lines().count(), 10);
         assert!(text.lines().all(|line| line.ends_with("sum of 2 gradients")), "{text}");
+    }
+}
+
+#[test]
+fn the_asynchronous_c_example_runs() {
+    for text in run_example("asynchronous") {
+        assert_eq!(text, "50 sums of 100 gradients\n");
     }
 }

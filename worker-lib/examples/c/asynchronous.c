@@ -1,0 +1,81 @@
+/* Workers that do not wait for each other: one thread submits vectors, another takes the sums of as many as there are
+ * workers, whoever they are of.
+ *
+ *   cc asynchronous.c -I../../include -L../../../target/release -liswitch -pthread -o asynchronous
+ *   ./asynchronous 127.0.0.1:7711 2 0 &   ./asynchronous 127.0.0.1:7711 2 1
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "iswitch.h"
+
+enum { LEN = 10119, VECTORS = 50 };
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "%s: %s\n", what, iswitch_last_error());
+    exit(EXIT_FAILURE);
+}
+
+/* What takes the sums, and would apply them. */
+struct taker {
+    iswitch_async_worker *worker;
+    double total;
+    unsigned contributions;
+};
+
+static void *take(void *argument)
+{
+    struct taker *taker = argument;
+    static float sum[LEN];
+    for (int i = 0; i < VECTORS; i++) {
+        iswitch_aggregate aggregate;
+        if (iswitch_async_recv_sum(taker->worker, sum, LEN, &aggregate) != ISWITCH_STATUS_OK)
+            fail("recv_sum");
+        taker->total += sum[LEN - 1];
+        taker->contributions += aggregate.contributions;
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 4) {
+        fprintf(stderr, "usage: %s ADDRESS:PORT WORKERS RANK\n", argv[0]);
+        return EXIT_FAILURE;
+    }
+    const int workers = atoi(argv[2]), rank = atoi(argv[3]);
+
+    iswitch_join_options options;
+    iswitch_join_options_init(&options);
+    options.switch_address = argv[1];
+    options.workers = (uint16_t)workers;
+    options.rank = (uint16_t)rank;
+    options.gradient_len = LEN;
+
+    struct taker taker = {0};
+    if (iswitch_async_join(&options, &taker.worker) != ISWITCH_STATUS_OK)
+        fail("join");
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, take, &taker) != 0)
+        fail("thread");
+
+    static float vector[LEN];
+    for (int k = 0; k < LEN; k++)
+        vector[k] = (float)(rank + 1);
+    for (int i = 0; i < VECTORS; i++)
+        if (iswitch_async_submit(taker.worker, vector, LEN) != ISWITCH_STATUS_OK)
+            fail("submit");
+    pthread_join(thread, NULL);
+
+    /* Each vector is in one aggregate, whichever. */
+    const double expected = (double)VECTORS * workers * (workers + 1) / 2;
+    printf("%d sums of %u gradients\n", VECTORS, taker.contributions);
+    if (taker.total != expected || taker.contributions != (unsigned)(VECTORS * workers)) {
+        fprintf(stderr, "the sums add up to %g, expected %g\n", taker.total, expected);
+        return EXIT_FAILURE;
+    }
+    iswitch_async_leave(taker.worker);
+    return EXIT_SUCCESS;
+}

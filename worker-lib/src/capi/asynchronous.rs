@@ -1,0 +1,125 @@
+//! Workers that do not wait for each other, for C.
+
+use super::{IswitchJoinOptions, IswitchStatus, aggregate_status, fail, guarded, join_as};
+use crate::worker::asynchronous::AsyncWorker;
+
+/// A worker of an asynchronous job. Several threads may use it: one submits vectors, another takes sums.
+pub struct IswitchAsyncWorker(AsyncWorker);
+
+/// What one sum of an asynchronous job is.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct IswitchAggregate {
+    /// Its number; they come in order and without a gap.
+    pub number: u32,
+    /// Worker gradients inside it.
+    pub contributions: u16,
+}
+
+/// Joins a job in asynchronous mode and waits until all its workers have; `round_timeout_ms` means nothing there. On
+/// success `*worker` must be given to `iswitch_async_leave`.
+///
+/// # Safety
+/// As for `iswitch_join`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn iswitch_async_join(
+    options: *const IswitchJoinOptions,
+    worker: *mut *mut IswitchAsyncWorker,
+) -> IswitchStatus {
+    let join = |options| AsyncWorker::join(options).map(IswitchAsyncWorker);
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { join_as(options, worker, join) }
+}
+
+/// Hands a vector over to be sent. Waits until the one before is part of an aggregate and the sums are taken as they
+/// come, but not until this one is sent.
+///
+/// # Safety
+/// `worker` is null or comes from `iswitch_async_join`; `vector` is null or points to `len` floats.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn iswitch_async_submit(
+    worker: *const IswitchAsyncWorker,
+    vector: *const f32,
+    len: usize,
+) -> IswitchStatus {
+    guarded(|| {
+        // SAFETY: the caller vouches for the pointer; null becomes `None`.
+        let Some(worker) = (unsafe { worker.as_ref() }) else {
+            return fail(IswitchStatus::InvalidArgument, "worker is a null pointer");
+        };
+        if vector.is_null() {
+            return fail(IswitchStatus::InvalidArgument, "vector is a null pointer");
+        }
+        // SAFETY: not null, and the caller vouches that it points to `len` floats.
+        let vector = unsafe { std::slice::from_raw_parts(vector, len) };
+        match worker.0.submit(vector) {
+            Ok(_) => IswitchStatus::Ok,
+            Err(error) => fail(aggregate_status(&error), &error.to_string()),
+        }
+    })
+}
+
+/// Takes the next sum; waits until there is one. `aggregate` may be null. After `ISWITCH_STATUS_MISSED_ROUNDS` sums are
+/// missing, and the state of another worker is needed before the next one.
+///
+/// # Safety
+/// `worker` is null or comes from `iswitch_async_join`; `sum` is null or points to `len` floats; `aggregate` is null or
+/// points to writable memory for the struct.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn iswitch_async_recv_sum(
+    worker: *const IswitchAsyncWorker,
+    sum: *mut f32,
+    len: usize,
+    aggregate: *mut IswitchAggregate,
+) -> IswitchStatus {
+    guarded(|| {
+        // SAFETY: the caller vouches for the pointer; null becomes `None`.
+        let Some(worker) = (unsafe { worker.as_ref() }) else {
+            return fail(IswitchStatus::InvalidArgument, "worker is a null pointer");
+        };
+        if sum.is_null() {
+            return fail(IswitchStatus::InvalidArgument, "sum is a null pointer");
+        }
+        // SAFETY: not null, and the caller vouches that it points to `len` floats.
+        let sum = unsafe { std::slice::from_raw_parts_mut(sum, len) };
+        match worker.0.recv_sum(sum) {
+            Ok((number, contributions)) => {
+                // SAFETY: the caller vouches for the pointer; null becomes `None`.
+                if let Some(out) = unsafe { aggregate.as_mut() } {
+                    *out = IswitchAggregate { number, contributions };
+                }
+                IswitchStatus::Ok
+            }
+            Err(error) => fail(aggregate_status(&error), &error.to_string()),
+        }
+    })
+}
+
+/// Ends all calls that wait, and those to come, with `ISWITCH_STATUS_CLOSED`. A null pointer is ignored.
+///
+/// # Safety
+/// `worker` is null or comes from `iswitch_async_join`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn iswitch_async_close(worker: *const IswitchAsyncWorker) {
+    // SAFETY: the caller vouches for the pointer; null becomes `None`.
+    if let Some(worker) = unsafe { worker.as_ref() } {
+        worker.0.close();
+    }
+}
+
+/// Leaves the job and frees the worker, which no other thread may use any more. A null pointer is ignored.
+///
+/// # Safety
+/// `worker` is null or comes from `iswitch_async_join` and is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn iswitch_async_leave(worker: *mut IswitchAsyncWorker) {
+    if worker.is_null() {
+        return;
+    }
+    // SAFETY: not null, made by `Box::into_raw` in `iswitch_async_join`, and given back once.
+    let worker = unsafe { Box::from_raw(worker) };
+    guarded(|| {
+        drop(worker);
+        IswitchStatus::Ok
+    });
+}
