@@ -9,6 +9,8 @@ pub mod blocking;
 mod config;
 mod error;
 mod flight;
+mod grpc;
+mod insert_request;
 mod sample;
 mod shard;
 mod writer;

@@ -3,14 +3,16 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
 
-use super::affinity;
 use super::error::ClientError;
+use super::{affinity, grpc, insert_request};
 use crate::lock;
-use crate::proto::Extent;
 use crate::proto::replay_client::ReplayClient as Stub;
+use crate::proto::{Extent, InsertRequest, InsertResponse};
 
+const INSERT_PATH: &str = "/iswitch.replay.v1.Replay/Insert";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// A connection on which nothing comes back for so long is given up.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -21,6 +23,7 @@ const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
 pub(super) struct Shard {
     pub(super) address: String,
     pub(super) hash: u64,
+    channel: Channel,
     stub: Stub<Channel>,
     state: Mutex<State>,
 }
@@ -49,9 +52,21 @@ impl Shard {
             .http2_keep_alive_interval(KEEP_ALIVE)
             .keep_alive_timeout(KEEP_ALIVE)
             .connect_lazy();
-        let stub =
-            Stub::new(channel).max_decoding_message_size(usize::MAX).max_encoding_message_size(usize::MAX);
-        Ok(Self { address: address.to_owned(), hash: affinity::hash(address), stub, state: Mutex::default() })
+        let stub = Stub::new(channel.clone())
+            .max_decoding_message_size(usize::MAX)
+            .max_encoding_message_size(usize::MAX);
+        Ok(Self {
+            address: address.to_owned(),
+            hash: affinity::hash(address),
+            channel,
+            stub,
+            state: Mutex::default(),
+        })
+    }
+
+    pub(super) async fn insert(&self, request: &InsertRequest) -> Result<InsertResponse, Status> {
+        let parts = insert_request::parts(request)?;
+        grpc::only(grpc::call(self.channel.clone(), INSERT_PATH, tokio_stream::iter(parts)).await?).await
     }
 
     pub(super) fn stub(&self) -> Stub<Channel> {
