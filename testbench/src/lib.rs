@@ -12,6 +12,7 @@ pub mod mutants;
 pub mod netns;
 pub mod peers;
 pub mod process;
+pub mod replay;
 pub mod requirements;
 pub mod rtl_mutants;
 pub mod scaling;

@@ -8,6 +8,7 @@ mod lockstep;
 mod models;
 mod mutants;
 mod peers;
+mod replay;
 mod rtl_mutants;
 mod scale;
 mod scaling;
@@ -50,6 +51,8 @@ enum Command {
     Lockstep(lockstep::Options),
     /// Measure how long actors take to read a model, from the learner and from caches in cells; needs root
     Models(models::Options),
+    /// Measure how long actors take to write to replay, in shards, beside Reverb; needs root
+    Replay(replay::Options),
     /// Put faults into the accelerator's RTL, and expect its checks to find each; needs Verilator and Icarus
     RtlMutants(rtl_mutants::Options),
 }
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         Command::Instructions(options) => instructions::run(&options),
         Command::Lockstep(options) => lockstep::run(&options),
         Command::Models(options) => models::run(&options),
+        Command::Replay(options) => replay::run(&options),
         Command::RtlMutants(options) => rtl_mutants::run(&options),
     }
 }
