@@ -81,13 +81,14 @@ impl Shard {
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_nodelay(true)
             .initial_stream_window_size(STREAM_WINDOW_BYTES)
-            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-            .http2_keep_alive_interval(KEEP_ALIVE)
-            .keep_alive_timeout(KEEP_ALIVE)
-            .connect_lazy();
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
         let link = if is_reverb {
+            // gRPC's servers take pings every few seconds for an attack.
+            let channel = channel.tcp_keepalive(Some(KEEP_ALIVE)).connect_lazy();
             Link::Reverb(reverb::Server::new(channel))
         } else {
+            let channel = channel.http2_keep_alive_interval(KEEP_ALIVE).keep_alive_timeout(KEEP_ALIVE);
+            let channel = channel.connect_lazy();
             let stub = Stub::new(channel.clone())
                 .max_decoding_message_size(usize::MAX)
                 .max_encoding_message_size(usize::MAX);

@@ -1,5 +1,5 @@
-//! Writes to replay: shards, each behind a link of the same rate, and actors that write at a pace of their own. Menger's
-//! figure (Google AI blog 2020) is the write latency of 16 to 2048 actors, with one shard and with several.
+//! Writes to replay: shards, each behind a link of the same rate, and actors that write at a pace of their own.
+//! Menger's figure (Google AI blog 2020) is the write latency of 16 to 2048 actors, with one shard and with several.
 
 pub mod contender;
 pub mod reverb;

@@ -1,7 +1,7 @@
 //! Reverb servers as shards: what a client asks is said in their own protocol, `proto/reverb.proto`.
 //!
-//! An item is a trajectory of one step with two columns: the payload, of uint8, and version, actor and number, of int64.
-//! Of items of others the first column is the payload, if it is of uint8.
+//! An item is a trajectory of one step with two columns: the payload, of uint8, and version, actor and number, of
+//! int64. Of items of others the first column is the payload, if it is of uint8.
 
 mod describe;
 mod insert;
@@ -51,9 +51,9 @@ impl Server {
         Self { channel, stub, idle: Mutex::default() }
     }
 
-    /// Inserts all items of a request, or fails. Reverb knows neither sessions nor deadlines of inserts: keys follow from
-    /// actor, session and number, so that a request that is sent again changes nothing while its items are there; and
-    /// the client gives up when the time is over, which the server is not told.
+    /// Inserts all items of a request, or fails. Reverb knows neither sessions nor deadlines of inserts: keys follow
+    /// from actor, session and number, so that a request that is sent again changes nothing while its items are there;
+    /// and the client gives up when the time is over, which the server is not told.
     pub(super) async fn insert(&self, request: &InsertRequest) -> Result<InsertResponse, Status> {
         check_priorities("items", request.items.iter().map(|item| item.priority))?;
         let idle = lock(&self.idle).pop();
@@ -70,7 +70,7 @@ impl Server {
             let text = format!("table {:?} did not take it within {} ms", request.table, request.wait_ms);
             return Err(Status::deadline_exceeded(text));
         };
-        let (stream, keys) = inserted?;
+        let (stream, keys) = inserted.inspect_err(|_| lock(&self.idle).clear())?;
         lock(&self.idle).push(stream);
         Ok(InsertResponse { keys, refused: String::new(), refused_code: 0, extent: None })
     }
