@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep_until};
 /// A link that thousands share serves each of them now and then only.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Before the start, actors make their connections one after the other.
-const CONNECTING: Duration = Duration::from_millis(3000);
+const CONNECTING: Duration = Duration::from_secs(3);
 
 /// Writes to replay as many actors would
 #[derive(Debug, Parser)]

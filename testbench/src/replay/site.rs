@@ -16,7 +16,7 @@ const REVERB_PORT: u16 = 7801;
 /// Processes that the actors are in.
 const WRITER_PROCESSES: usize = 2;
 /// In which these start, and each actor makes its connection.
-const HEAD_START: Duration = Duration::from_millis(4000);
+const HEAD_START: Duration = Duration::from_secs(4);
 /// One turn of the slowest contender.
 const TURN_TIMEOUT: Duration = Duration::from_secs(900);
 /// Items of a shard, in bytes.

@@ -49,7 +49,7 @@ impl Table {
         }
         let (few, many) = (actors[0], actors[actors.len() - 1]);
         let _ = writeln!(text, " {many} to {few} actors, times |");
-        text += &format!("|---|{}\n", "---|".repeat(actors.len() + 1));
+        let _ = writeln!(text, "|---|{}", "---|".repeat(actors.len() + 1));
         for (contender, columns) in &self.rows {
             let _ = write!(text, "| {contender} |");
             for runs in columns {

@@ -1,6 +1,7 @@
 //! How much one shard takes from actors that never pause, beside one Reverb server: on this machine's loop-back, where
 //! no link but the cores are the limit.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -94,25 +95,21 @@ fn one_turn(
         }
         _ => start_own(items),
     };
-    let words = [actors.to_string(), len_bytes.to_string()];
-    let mut writers = match (pair, reverb) {
-        (Pair::Reverb, Some(reverb)) => {
-            let mut command = reverb.script("writers.py");
-            command.arg(&address).args(words);
-            command.args([WARM_UP, measured].map(|time| time.as_secs_f64().to_string()));
-            command
-        }
-        _ => {
-            let scheme = if pair == Pair::Own { "http" } else { "reverb" };
-            let mut command = command(binaries::replay_writers());
-            let start = SystemTime::now() + HEAD_START;
-            let start_ms = start.duration_since(UNIX_EPOCH).expect("it is after 1970").as_millis();
-            command.args(["--shards", &format!("{scheme}://{address}"), "--start-unix-ms"]);
-            command.args([&start_ms.to_string(), "--actors", &words[0], "--bytes", &words[1]]);
-            command.args(["--warm-up-s", &WARM_UP.as_secs_f64().to_string()]);
-            command.args(["--measured-s", &measured.as_secs_f64().to_string()]);
-            command
-        }
+    let [actors, bytes] = [actors, len_bytes].map(|number| number.to_string());
+    let [warm_up_s, measured_s] = [WARM_UP, measured].map(|time| time.as_secs_f64().to_string());
+    let mut writers = if let (Pair::Reverb, Some(reverb)) = (pair, reverb) {
+        let mut command = reverb.script("writers.py");
+        command.args([address, actors, bytes, warm_up_s, measured_s]);
+        command
+    } else {
+        let scheme = if pair == Pair::Own { "http" } else { "reverb" };
+        let start = SystemTime::now() + HEAD_START;
+        let start_ms = start.duration_since(UNIX_EPOCH).expect("it is after 1970").as_millis();
+        let mut command = command(binaries::replay_writers());
+        command.args(["--shards", &format!("{scheme}://{address}"), "--start-unix-ms"]);
+        command.args([&start_ms.to_string(), "--actors", &actors, "--bytes", &bytes]);
+        command.args(["--warm-up-s", &warm_up_s, "--measured-s", &measured_s]);
+        command
     };
     let latencies = latencies_ms(&Process::spawn("actors", &mut writers).wait_success(TURN_TIMEOUT));
     server.kill(SOON);
@@ -155,7 +152,7 @@ impl Throughput {
             let rate = Spread::of(rates.iter().copied());
             let megabytes = rate.scaled(self.len_bytes as f64 / 1e6);
             let (name, gain) = (pair.text(), self.gain(rates).text(2));
-            text += &format!("| {name} | {} | {} | {gain} |\n", rate.text(0), megabytes.text(0));
+            let _ = writeln!(text, "| {name} | {} | {} | {gain} |", rate.text(0), megabytes.text(0));
         }
         text
     }

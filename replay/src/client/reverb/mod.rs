@@ -58,10 +58,7 @@ impl Server {
         check_priorities("items", request.items.iter().map(|item| item.priority))?;
         let idle = lock(&self.idle).pop();
         let inserting = async {
-            let mut stream = match idle {
-                Some(stream) => stream,
-                None => InsertStream::default(),
-            };
+            let mut stream = idle.unwrap_or_default();
             let keys = stream.insert(&self.channel, request).await?;
             Ok::<_, Status>((stream, keys))
         };
