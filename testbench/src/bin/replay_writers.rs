@@ -124,11 +124,12 @@ async fn act(
     // At a random place of the first pause.
     let mut next = times.start + Duration::from_secs_f64(times.think_s * rng.random_range(0.0..=1.0));
     loop {
-        sleep_until(next).await;
-        let asked = Instant::now();
-        if asked >= times.end {
+        // Not slept for: nobody waits for the end of a last pause.
+        if next >= times.end {
             return Ok(latencies_ms);
         }
+        sleep_until(next).await;
+        let asked = Instant::now();
         writer.insert(item(payload.clone())).await?;
         if asked >= times.begin {
             latencies_ms.push(asked.elapsed().as_secs_f64() * 1e3);
