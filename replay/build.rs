@@ -1,7 +1,7 @@
-//! Code of the gRPC service, from `proto/replay.proto`, without protoc.
+//! Code of the gRPC services, from `proto/`, without protoc.
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    println!("cargo::rerun-if-changed=proto/replay.proto");
+    println!("cargo::rerun-if-changed=proto");
     let descriptors = protox::compile(["proto/replay.proto"], ["proto"])?;
     // Payloads are parts of the message that was received: no copy.
     let mut code = tonic_prost_build::configure().bytes(".");
@@ -10,5 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         code = code.type_attribute(format!("iswitch.replay.v1.{message}"), "#[derive(serde::Serialize)]");
     }
     code.compile_fds(descriptors)?;
+    let reverb = protox::compile(["proto/reverb.proto"], ["proto"])?;
+    tonic_prost_build::configure().bytes(".").build_server(false).compile_fds(reverb)?;
     Ok(())
 }

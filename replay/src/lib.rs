@@ -26,6 +26,8 @@ pub mod proto {
     tonic::include_proto!("iswitch.replay.v1");
 }
 
+pub use bytes::Bytes;
+
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Locks. What a panic may have left half done is a table's items, which are consistent after each of its calls.

@@ -72,6 +72,22 @@ pub fn model_readers() -> &'static Path {
     path("model_readers")
 }
 
+/// A shard of experience replay.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn replayd() -> &'static Path {
+    path("replayd")
+}
+
+/// Actors that write to replay.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn replay_writers() -> &'static Path {
+    path("replay_writers")
+}
+
 /// The simulations and benchmarks.
 ///
 /// # Panics
@@ -109,6 +125,8 @@ fn build() -> Paths {
         "iswitch-testbench",
         "-p",
         "iswitch-models",
+        "-p",
+        "iswitch-replay",
     ]);
     command.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"));
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));

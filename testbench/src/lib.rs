@@ -14,6 +14,7 @@ pub mod netns;
 pub mod peers;
 pub mod ports;
 pub mod process;
+pub mod replay;
 pub mod requirements;
 pub mod rtl_mutants;
 pub mod scaling;

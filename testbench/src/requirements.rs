@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::netns::Namespace;
+use crate::replay::Reverb;
 
 /// Where this is set, a test that would skip fails instead.
 pub const REQUIRE_VARIABLE: &str = "ISWITCH_REQUIRE_ALL_TESTS";
@@ -53,6 +54,18 @@ pub fn ns3_and(test: &str, programs: &[&str]) -> bool {
     let missing = HEADERS.into_iter().find(|(header, _)| !Path::new("/usr/include").join(header).exists());
     let missing = missing.map(|(header, package)| format!("{header} (apt install {package})"));
     with_programs(test, missing, programs)
+}
+
+/// Reverb, if it is on this machine.
+///
+/// # Panics
+/// If it is missing, and [`REQUIRE_VARIABLE`] is set.
+pub fn reverb(test: &str) -> Option<Reverb> {
+    let (found, missing) = match Reverb::find() {
+        Ok(found) => (Some(found), None),
+        Err(missing) => (None, Some(missing)),
+    };
+    if with_programs(test, missing, &["setpriv"]) { found } else { None }
 }
 
 fn with_programs(test: &str, missing: Option<String>, programs: &[&str]) -> bool {

@@ -7,7 +7,8 @@ use super::error::ClientError;
 /// How a client behaves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientConfig {
-    /// `http://HOST:PORT` or `unix:PATH` of each shard; all clients name them alike, in any order.
+    /// `http://HOST:PORT` or `unix:PATH` of each shard, or `reverb://HOST:PORT` of a Reverb server; all clients name
+    /// them alike, in any order.
     pub shards: Vec<String>,
     /// How long a shard may hold a request back: what the rate limiter or a full table does to the caller.
     pub wait: Duration,

@@ -26,7 +26,7 @@ pub enum ClientError {
         text: String,
     },
     /// An address that is none.
-    #[error("shard is {address:?}, expected http://HOST:PORT or unix:PATH")]
+    #[error("shard is {address:?}, expected http://HOST:PORT, unix:PATH or reverb://HOST:PORT")]
     Address {
         /// As it was given.
         address: String,

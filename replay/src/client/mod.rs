@@ -9,6 +9,9 @@ pub mod blocking;
 mod config;
 mod error;
 mod flight;
+mod grpc;
+mod insert_request;
+mod reverb;
 mod sample;
 mod shard;
 mod writer;
@@ -29,8 +32,7 @@ pub use self::writer::{Ticket, Writer};
 use self::shard::Shard;
 use crate::lock;
 use crate::proto::{
-    DeleteRequest, DescribeRequest, DescribeResponse, PriorityUpdate, ResetRequest, SnapshotRequest,
-    SnapshotResponse, UpdatePrioritiesRequest,
+    DeleteRequest, DescribeResponse, PriorityUpdate, ResetRequest, SnapshotResponse, UpdatePrioritiesRequest,
 };
 
 /// A client of all shards. Clones share their connections.
@@ -115,7 +117,7 @@ impl ReplayClient {
                 own.map(|(item, priority)| PriorityUpdate { key: item.key, priority: *priority }).collect();
             if !updates.is_empty() {
                 let request = UpdatePrioritiesRequest { table: table.to_owned(), updates };
-                updated += self.inner.heard(shard, shard.stub().update_priorities(request).await)?.updated;
+                updated += self.inner.heard(shard, shard.update_priorities(request).await)?.updated;
             }
         }
         Ok(updated)
@@ -131,7 +133,7 @@ impl ReplayClient {
             let keys: Vec<u64> = items.iter().filter(|item| item.shard == at).map(|item| item.key).collect();
             if !keys.is_empty() {
                 let request = DeleteRequest { table: table.to_owned(), keys };
-                deleted += self.inner.heard(shard, shard.stub().delete(request).await)?.deleted;
+                deleted += self.inner.heard(shard, shard.delete(request).await)?.deleted;
             }
         }
         Ok(deleted)
@@ -141,7 +143,7 @@ impl ReplayClient {
     pub async fn describe(&self) -> Vec<Result<DescribeResponse, ClientError>> {
         let mut all = Vec::new();
         for shard in &self.inner.shards {
-            all.push(self.inner.heard(shard, shard.stub().describe(DescribeRequest {}).await));
+            all.push(self.inner.heard(shard, shard.describe().await));
         }
         all
     }
@@ -150,7 +152,7 @@ impl ReplayClient {
     pub async fn snapshot(&self) -> Vec<Result<SnapshotResponse, ClientError>> {
         let mut all = Vec::new();
         for shard in &self.inner.shards {
-            all.push(self.inner.heard(shard, shard.stub().snapshot(SnapshotRequest {}).await));
+            all.push(self.inner.heard(shard, shard.snapshot().await));
         }
         all
     }
@@ -163,7 +165,7 @@ impl ReplayClient {
         let mut deleted = 0;
         for shard in &self.inner.shards {
             let request = ResetRequest { table: table.to_owned() };
-            deleted += self.inner.heard(shard, shard.stub().reset(request).await)?.deleted;
+            deleted += self.inner.heard(shard, shard.reset(request).await)?.deleted;
         }
         Ok(deleted)
     }

@@ -11,7 +11,7 @@ use tonic::{Code, Status};
 use super::error::{ClientError, is_failure_of_shard};
 use super::{Inner, ItemKey, ReplayClient};
 use crate::lock;
-use crate::proto::{DescribeRequest, Extent, Item, SampleRequest};
+use crate::proto::{Extent, Item, SampleRequest};
 
 /// How long one of several shards may hold a draw back before it is asked of what the shards then have.
 const ROUND: Duration = Duration::from_millis(100);
@@ -111,7 +111,7 @@ impl Inner {
 
     async fn refresh(&self, place: usize) {
         let shard = &self.shards[place];
-        let Ok(answer) = self.heard(shard, shard.stub().describe(DescribeRequest {}).await) else { return };
+        let Ok(answer) = self.heard(shard, shard.describe().await) else { return };
         answer.tables.into_iter().for_each(|table| shard.learn(&table.name, table.extent));
     }
 
@@ -185,8 +185,8 @@ impl Inner {
     ) -> Result<(), Status> {
         let shard = &self.shards[place];
         let (table, count) = (request.table.clone(), request.count as usize);
-        let mut parts = shard.stub().sample(request).await?.into_inner();
-        while let Some(part) = parts.message().await? {
+        let mut parts = shard.sample(request).await?;
+        while let Some(part) = parts.next().await? {
             shard.learn(&table, part.extent);
             items.extend(part.items);
         }

@@ -4,13 +4,19 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use tonic::transport::{Channel, Endpoint};
+use tonic::{Response, Status, Streaming};
 
-use super::affinity;
 use super::error::ClientError;
+use super::{affinity, grpc, insert_request, reverb};
 use crate::lock;
-use crate::proto::Extent;
 use crate::proto::replay_client::ReplayClient as Stub;
+use crate::proto::{
+    DeleteRequest, DeleteResponse, DescribeRequest, DescribeResponse, Extent, InsertRequest, InsertResponse,
+    ResetRequest, ResetResponse, SampleRequest, SampleResponse, SnapshotRequest, SnapshotResponse,
+    UpdatePrioritiesRequest, UpdatePrioritiesResponse,
+};
 
+const INSERT_PATH: &str = "/iswitch.replay.v1.Replay/Insert";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// A connection on which nothing comes back for so long is given up.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -21,8 +27,34 @@ const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
 pub(super) struct Shard {
     pub(super) address: String,
     pub(super) hash: u64,
-    stub: Stub<Channel>,
+    link: Link,
     state: Mutex<State>,
+}
+
+/// What the other end is.
+enum Link {
+    /// A `replayd`.
+    Own {
+        channel: Channel,
+        stub: Stub<Channel>,
+    },
+    Reverb(reverb::Server),
+}
+
+/// An answer to a sample request, part by part.
+pub(super) enum Parts {
+    Own(Streaming<SampleResponse>),
+    /// All at once.
+    Reverb(Option<SampleResponse>),
+}
+
+impl Parts {
+    pub(super) async fn next(&mut self) -> Result<Option<SampleResponse>, Status> {
+        match self {
+            Self::Own(parts) => parts.message().await,
+            Self::Reverb(part) => Ok(part.take()),
+        }
+    }
 }
 
 #[derive(Default)]
@@ -37,25 +69,90 @@ struct State {
 impl Shard {
     pub(super) fn new(address: &str) -> Result<Self, ClientError> {
         let refused = || ClientError::Address { address: address.to_owned() };
-        if !address.starts_with("http://") && !address.starts_with("unix:") {
+        let at_reverb = address.strip_prefix(reverb::SCHEME).map(|rest| format!("http://{rest}"));
+        let is_own = address.starts_with("http://") || address.starts_with("unix:");
+        if !is_own && at_reverb.is_none() {
             return Err(refused());
         }
-        let endpoint = Endpoint::from_shared(address.to_owned()).map_err(|_| refused())?;
+        let is_reverb = at_reverb.is_some();
+        let endpoint = Endpoint::from_shared(at_reverb.unwrap_or_else(|| address.to_owned()));
         let channel = endpoint
+            .map_err(|_| refused())?
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_nodelay(true)
             .initial_stream_window_size(STREAM_WINDOW_BYTES)
-            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-            .http2_keep_alive_interval(KEEP_ALIVE)
-            .keep_alive_timeout(KEEP_ALIVE)
-            .connect_lazy();
-        let stub =
-            Stub::new(channel).max_decoding_message_size(usize::MAX).max_encoding_message_size(usize::MAX);
-        Ok(Self { address: address.to_owned(), hash: affinity::hash(address), stub, state: Mutex::default() })
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
+        let link = if is_reverb {
+            // gRPC's servers take pings every few seconds for an attack.
+            let channel = channel.tcp_keepalive(Some(KEEP_ALIVE)).connect_lazy();
+            Link::Reverb(reverb::Server::new(channel))
+        } else {
+            let channel = channel.http2_keep_alive_interval(KEEP_ALIVE).keep_alive_timeout(KEEP_ALIVE);
+            let channel = channel.connect_lazy();
+            let stub = Stub::new(channel.clone())
+                .max_decoding_message_size(usize::MAX)
+                .max_encoding_message_size(usize::MAX);
+            Link::Own { channel, stub }
+        };
+        Ok(Self { address: address.to_owned(), hash: affinity::hash(address), link, state: Mutex::default() })
     }
 
-    pub(super) fn stub(&self) -> Stub<Channel> {
-        self.stub.clone()
+    pub(super) async fn insert(&self, request: &InsertRequest) -> Result<InsertResponse, Status> {
+        match &self.link {
+            Link::Own { channel, .. } => {
+                let parts = tokio_stream::iter(insert_request::parts(request)?);
+                grpc::only(grpc::call(channel.clone(), INSERT_PATH, parts).await?).await
+            }
+            Link::Reverb(server) => server.insert(request).await,
+        }
+    }
+
+    pub(super) async fn sample(&self, request: SampleRequest) -> Result<Parts, Status> {
+        match &self.link {
+            Link::Own { stub, .. } => Ok(Parts::Own(stub.clone().sample(request).await?.into_inner())),
+            Link::Reverb(server) => {
+                let (items, extent) = server.sample(request).await?;
+                Ok(Parts::Reverb(Some(SampleResponse { items, extent })))
+            }
+        }
+    }
+
+    pub(super) async fn update_priorities(
+        &self,
+        request: UpdatePrioritiesRequest,
+    ) -> Result<Response<UpdatePrioritiesResponse>, Status> {
+        match &self.link {
+            Link::Own { stub, .. } => stub.clone().update_priorities(request).await,
+            Link::Reverb(server) => server.update_priorities(request).await,
+        }
+    }
+
+    pub(super) async fn delete(&self, request: DeleteRequest) -> Result<Response<DeleteResponse>, Status> {
+        match &self.link {
+            Link::Own { stub, .. } => stub.clone().delete(request).await,
+            Link::Reverb(server) => server.delete(request).await,
+        }
+    }
+
+    pub(super) async fn describe(&self) -> Result<Response<DescribeResponse>, Status> {
+        match &self.link {
+            Link::Own { stub, .. } => stub.clone().describe(DescribeRequest {}).await,
+            Link::Reverb(server) => server.describe().await,
+        }
+    }
+
+    pub(super) async fn snapshot(&self) -> Result<Response<SnapshotResponse>, Status> {
+        match &self.link {
+            Link::Own { stub, .. } => stub.clone().snapshot(SnapshotRequest {}).await,
+            Link::Reverb(server) => server.snapshot().await,
+        }
+    }
+
+    pub(super) async fn reset(&self, request: ResetRequest) -> Result<Response<ResetResponse>, Status> {
+        match &self.link {
+            Link::Own { stub, .. } => stub.clone().reset(request).await,
+            Link::Reverb(server) => server.reset(request).await,
+        }
     }
 
     /// Whether the last attempt has failed and the next one is not due.

@@ -139,10 +139,9 @@ impl Attempt {
         self.skip_down();
         loop {
             let shard = &self.inner.shards[self.preference[self.at]];
-            match shard.stub().insert(request.clone()).await {
+            match shard.insert(&request).await {
                 Ok(answer) => {
                     shard.succeeded();
-                    let answer = answer.into_inner();
                     shard.learn(&request.table, answer.extent);
                     if self.at > 0 {
                         self.inner.failovers.fetch_add(1, Relaxed);

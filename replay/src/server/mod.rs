@@ -15,6 +15,7 @@ mod sample;
 mod serve;
 mod service;
 mod shard;
+mod unary;
 
 pub use self::config::{MemoryPlan, ShardConfig, ShardConfigError};
 pub use self::error::ShardError;

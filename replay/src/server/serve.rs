@@ -20,6 +20,7 @@ use tower_service::Service as _;
 use super::admission::Admission;
 use super::service::Service;
 use super::shard::Shard;
+use super::unary;
 use crate::limits::{JOURNAL_BYTES_MIN, REQUEST_SLACK_BYTES};
 use crate::proto::replay_server::ReplayServer;
 
@@ -138,6 +139,7 @@ pub async fn serve(
             memory_bytes: shard.plan.receiving,
             message_max_bytes: shard.config.item_max_bytes + REQUEST_SLACK_BYTES,
         },
+        inserts: Service(Arc::clone(&shard)),
         service: ReplayServer::new(Service(Arc::clone(&shard)))
             .max_decoding_message_size(usize::MAX)
             .max_encoding_message_size(usize::MAX),
@@ -183,6 +185,7 @@ struct Connections {
     graceful: GracefulShutdown,
     places: Arc<Semaphore>,
     admission: Admission,
+    inserts: Service,
     service: ReplayServer<Service>,
 }
 
@@ -215,14 +218,19 @@ impl Connections {
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         place: OwnedSemaphorePermit,
     ) {
-        let (service, admission) = (self.service.clone(), self.admission.clone());
+        let (inserts, service) = (self.inserts.clone(), self.service.clone());
+        let admission = self.admission.clone();
         let answer = service_fn(move |request: http::Request<Incoming>| {
-            let mut service = service.clone();
+            let (inserts, mut service) = (inserts.clone(), service.clone());
             let (parts, body) = request.into_parts();
             let (body, share) = admission.admit(body);
-            let answer = service.call(http::Request::from_parts(parts, body));
+            let request = http::Request::from_parts(parts, body);
             async move {
-                let answer = answer.await;
+                let answer = if request.uri().path() == unary::INSERT_PATH {
+                    Ok(unary::answer(inserts, request).await)
+                } else {
+                    service.call(request).await
+                };
                 drop(share);
                 answer
             }

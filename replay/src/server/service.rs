@@ -23,12 +23,9 @@ use crate::table::{NewItem, Origin, Sampled};
 #[derive(Clone)]
 pub(super) struct Service(pub(super) Arc<Shard>);
 
-#[tonic::async_trait]
-impl Replay for Service {
-    type SampleStream = Parts;
-
-    async fn insert(&self, request: Request<InsertRequest>) -> Result<Response<InsertResponse>, Status> {
-        let InsertRequest { table, actor, session, first_seq, items, wait_ms } = request.into_inner();
+impl Service {
+    pub(super) async fn insert_items(&self, request: InsertRequest) -> Result<InsertResponse, Status> {
+        let InsertRequest { table, actor, session, first_seq, items, wait_ms } = request;
         let new = |item: crate::proto::NewItem| NewItem {
             priority: item.priority,
             version: item.version,
@@ -46,7 +43,16 @@ impl Replay for Service {
             None => (0, String::new()),
         };
         let extent = Some(Extent { size: inserted.size, mass: inserted.mass });
-        Ok(Response::new(InsertResponse { keys: inserted.keys, refused, refused_code, extent }))
+        Ok(InsertResponse { keys: inserted.keys, refused, refused_code, extent })
+    }
+}
+
+#[tonic::async_trait]
+impl Replay for Service {
+    type SampleStream = Parts;
+
+    async fn insert(&self, request: Request<InsertRequest>) -> Result<Response<InsertResponse>, Status> {
+        self.insert_items(request.into_inner()).await.map(Response::new)
     }
 
     async fn sample(&self, request: Request<SampleRequest>) -> Result<Response<Parts>, Status> {

@@ -26,6 +26,23 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+/// For the fuzz target of `fuzz/`: a body of a record as it is written after it was read, and again after that one was
+/// read; nothing if it is none.
+#[doc(hidden)]
+pub fn rewritten_record(body: &[u8]) -> Option<[Vec<u8>; 2]> {
+    let rewritten = |body: &[u8]| {
+        let record = Record::parse(body)?;
+        let mut bytes = record.emit();
+        if let Record::Item { item, .. } = &record {
+            bytes.extend_from_slice(&item.payload);
+        }
+        Some(bytes)
+    };
+    let once = rewritten(body)?;
+    let twice = rewritten(&once).unwrap_or_default();
+    Some([once, twice])
+}
+
 /// What an acknowledged insert has survived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -136,7 +136,7 @@ async fn inserts_go_on_at_the_other_shards() {
     let config = ClientConfig { failover_after: Duration::from_millis(100), ..config(&sockets) };
     let client = ReplayClient::new(config).unwrap();
     let (stop, acknowledged) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-    let actors = actors(&client, 12, &stop, &acknowledged);
+    let actors = actors(&client, 48, &stop, &acknowledged);
     reached(&acknowledged, 120).await;
     let sizes = |described: Vec<Result<iswitch_replay::proto::DescribeResponse, _>>| -> Vec<u64> {
         let size = |shard: Result<

@@ -9,6 +9,7 @@ mod lockstep;
 mod models;
 mod mutants;
 mod peers;
+mod replay;
 mod rtl_mutants;
 mod scale;
 mod scaling;
@@ -55,6 +56,8 @@ enum Command {
     Actors(actors::Options),
     /// Kill actors, cells, shards and learners of a run, and measure how soon they are back
     Recovery(actors::RecoveryOptions),
+    /// Measure how long actors take to write to replay, in shards, beside Reverb; needs root
+    Replay(replay::Options),
     /// Put faults into the accelerator's RTL, and expect its checks to find each; needs Verilator and Icarus
     RtlMutants(rtl_mutants::Options),
 }
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Command::Models(options) => models::run(&options),
         Command::Actors(options) => actors::run(&options),
         Command::Recovery(options) => actors::recover(&options),
+        Command::Replay(options) => replay::run(&options),
         Command::RtlMutants(options) => rtl_mutants::run(&options),
     }
 }

@@ -1,0 +1,119 @@
+//! Calls whose requests are sent from where their parts are. tonic's encoder copies each message into a buffer of its
+//! own, which for payloads of megabytes takes longer than the system calls that send it.
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Version, header};
+use http_body::Frame;
+use http_body_util::StreamBody;
+use prost::Message;
+use tokio_stream::{Stream, StreamExt as _};
+use tonic::codec::Codec as _;
+use tonic::transport::Channel;
+use tonic::{Status, Streaming};
+use tonic_prost::ProstCodec;
+use tower_service::Service as _;
+
+/// A flag for compression and a length of four bytes.
+const PREFIX_BYTES: usize = 5;
+/// Parts below this length are cheaper to copy than to send on their own.
+const COPY_BYTES: usize = 4096;
+
+/// A message that is sent in parts.
+#[derive(Debug)]
+pub(super) struct Parts {
+    parts: Vec<Bytes>,
+    /// What follows them.
+    last: Vec<u8>,
+}
+
+impl Parts {
+    pub(super) fn new() -> Self {
+        Self { parts: Vec::new(), last: vec![0; PREFIX_BYTES] }
+    }
+
+    /// Where small parts go.
+    pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.last
+    }
+
+    pub(super) fn push(&mut self, bytes: Bytes) {
+        if bytes.len() < COPY_BYTES {
+            self.last.extend_from_slice(&bytes);
+        } else {
+            self.parts.push(std::mem::take(&mut self.last).into());
+            self.parts.push(bytes);
+        }
+    }
+
+    /// The message with its prefix.
+    ///
+    /// # Errors
+    /// It is longer than a prefix can say.
+    pub(super) fn finish(mut self) -> Result<Vec<Bytes>, Status> {
+        if !self.last.is_empty() {
+            self.parts.push(self.last.into());
+        }
+        let len = self.parts.iter().map(Bytes::len).sum::<usize>() - PREFIX_BYTES;
+        let prefix = u32::try_from(len).map_err(|_| {
+            Status::invalid_argument(format!("a request is {len} bytes long, expected at most {}", u32::MAX))
+        })?;
+        let mut first = Vec::from(std::mem::take(&mut self.parts[0]));
+        first[1..PREFIX_BYTES].copy_from_slice(&prefix.to_be_bytes());
+        self.parts[0] = first.into();
+        Ok(self.parts)
+    }
+}
+
+/// Calls a method. The request ends with `parts`.
+pub(super) async fn call<M: Message + Default + 'static>(
+    mut channel: Channel,
+    path: &'static str,
+    parts: impl Stream<Item = Bytes> + Send + 'static,
+) -> Result<Streaming<M>, Status> {
+    let body = StreamBody::new(parts.map(|part| Ok::<_, Status>(Frame::data(part))));
+    let mut request = Request::new(tonic::body::Body::new(body));
+    *request.method_mut() = Method::POST;
+    *request.version_mut() = Version::HTTP_2;
+    *request.uri_mut() = http::Uri::from_static(path);
+    let headers = request.headers_mut();
+    headers.insert(header::TE, HeaderValue::from_static("trailers"));
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    let failed = |error: tonic::transport::Error| Status::from_error(Box::new(error));
+    std::future::poll_fn(|cx| channel.poll_ready(cx)).await.map_err(failed)?;
+    let response = channel.call(request).await.map_err(failed)?;
+    if let Some(status) = Status::from_header_map(response.headers())
+        && status.code() != tonic::Code::Ok
+    {
+        return Err(status);
+    }
+    let (head, body) = response.into_parts();
+    let decoder = ProstCodec::<M, M>::default().decoder();
+    Ok(Streaming::new_response(decoder, body, head.status, None, Some(usize::MAX)))
+}
+
+/// The one message of an answer.
+pub(super) async fn only<M>(mut answers: Streaming<M>) -> Result<M, Status> {
+    let message = answers.message().await?;
+    // The status comes behind it.
+    answers.trailers().await?;
+    message.ok_or_else(|| Status::internal("the answer is empty, expected a message"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_parts_are_not_copied() {
+        let long = Bytes::from(vec![7; COPY_BYTES]);
+        let mut parts = Parts::new();
+        parts.buffer().push(1);
+        parts.push(long.clone());
+        parts.push(Bytes::from_static(b"short"));
+        let sent = parts.finish().unwrap();
+        assert_eq!(sent[0], [0, 0, 0, 0x10, 6, 1][..]);
+        assert_eq!(sent[1].as_ptr(), long.as_ptr());
+        assert_eq!((sent[2].as_ref(), sent.len()), (&b"short"[..], 3));
+        assert_eq!(Parts::new().finish().unwrap(), [Bytes::from_static(&[0; 5])]);
+    }
+}

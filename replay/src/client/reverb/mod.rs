@@ -1,0 +1,169 @@
+//! Reverb servers as shards: what a client asks is said in their own protocol, `proto/reverb.proto`.
+//!
+//! An item is a trajectory of one step with two columns: the payload, of uint8, and version, actor and number, of
+//! int64. Of items of others the first column is the payload, if it is of uint8.
+
+mod describe;
+mod insert;
+mod item;
+
+/// Messages of Reverb, made from `proto/reverb.proto`.
+mod proto {
+    #![allow(missing_docs, unreachable_pub, unused_qualifications, dead_code, clippy::all, clippy::pedantic)]
+    tonic::include_proto!("deepmind.reverb");
+}
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use tonic::transport::Channel;
+use tonic::{Response, Status};
+
+use self::insert::InsertStream;
+use self::proto::reverb_service_client::ReverbServiceClient as Stub;
+use self::proto::{
+    CheckpointRequest, KeyWithPriority, MutatePrioritiesRequest, ResetRequest as ReverbResetRequest,
+    SampleStreamRequest, ServerInfoRequest, ServerInfoResponse, Timeout,
+};
+use crate::lock;
+use crate::proto::{
+    DeleteRequest, DeleteResponse, DescribeResponse, Extent, InsertRequest, InsertResponse, Item,
+    ResetRequest, ResetResponse, SampleRequest, SnapshotResponse, UpdatePrioritiesRequest,
+    UpdatePrioritiesResponse,
+};
+
+/// What an address begins with.
+pub(super) const SCHEME: &str = "reverb://";
+
+/// A Reverb server.
+pub(super) struct Server {
+    channel: Channel,
+    stub: Stub<Channel>,
+    /// Streams on which nothing is under way: a new one for each insert would cost the server more than the insert.
+    idle: Mutex<Vec<InsertStream>>,
+}
+
+impl Server {
+    pub(super) fn new(channel: Channel) -> Self {
+        let stub = Stub::new(channel.clone())
+            .max_decoding_message_size(usize::MAX)
+            .max_encoding_message_size(usize::MAX);
+        Self { channel, stub, idle: Mutex::default() }
+    }
+
+    /// Inserts all items of a request, or fails. Reverb knows neither sessions nor deadlines of inserts: keys follow
+    /// from actor, session and number, so that a request that is sent again changes nothing while its items are there;
+    /// and the client gives up when the time is over, which the server is not told.
+    pub(super) async fn insert(&self, request: &InsertRequest) -> Result<InsertResponse, Status> {
+        check_priorities("items", request.items.iter().map(|item| item.priority))?;
+        let idle = lock(&self.idle).pop();
+        let inserting = async {
+            let mut stream = idle.unwrap_or_default();
+            let keys = stream.insert(&self.channel, request).await?;
+            Ok::<_, Status>((stream, keys))
+        };
+        let wait = Duration::from_millis(request.wait_ms);
+        let Ok(inserted) = tokio::time::timeout(wait, inserting).await else {
+            let text = format!("table {:?} did not take it within {} ms", request.table, request.wait_ms);
+            return Err(Status::deadline_exceeded(text));
+        };
+        let (stream, keys) = inserted.inspect_err(|_| lock(&self.idle).clear())?;
+        lock(&self.idle).push(stream);
+        Ok(InsertResponse { keys, refused: String::new(), refused_code: 0, extent: None })
+    }
+
+    /// Draws up to `count` items.
+    pub(super) async fn sample(&self, request: SampleRequest) -> Result<(Vec<Item>, Option<Extent>), Status> {
+        let SampleRequest { table, count, wait_ms } = request;
+        let milliseconds = i64::try_from(wait_ms).unwrap_or(i64::MAX);
+        let request = SampleStreamRequest {
+            table,
+            num_samples: i64::from(count),
+            rate_limiter_timeout: Some(Timeout { milliseconds }),
+        };
+        let mut stub = self.stub.clone();
+        let mut answers = stub.sample_stream(tokio_stream::once(request)).await?.into_inner();
+        let mut items = Vec::new();
+        let mut pieces = item::Pieces::default();
+        loop {
+            match answers.message().await {
+                Ok(Some(answer)) => {
+                    for entry in answer.entries {
+                        items.extend(pieces.take(entry)?);
+                    }
+                }
+                Ok(None) => break,
+                // What was drawn counts.
+                Err(_) if !items.is_empty() => break,
+                Err(status) => return Err(status),
+            }
+        }
+        let extent = items.last().map(|item| extent(item.table_size));
+        Ok((items, extent))
+    }
+
+    /// Reverb does not say how many there were: all are taken to be.
+    pub(super) async fn update_priorities(
+        &self,
+        request: UpdatePrioritiesRequest,
+    ) -> Result<Response<UpdatePrioritiesResponse>, Status> {
+        check_priorities("updates", request.updates.iter().map(|update| update.priority))?;
+        let updated = request.updates.len() as u64;
+        let update = |update: crate::proto::PriorityUpdate| KeyWithPriority {
+            key: update.key,
+            priority: update.priority,
+        };
+        let updates = request.updates.into_iter().map(update).collect();
+        let request = MutatePrioritiesRequest { table: request.table, updates, delete_keys: Vec::new() };
+        self.stub.clone().mutate_priorities(request).await?;
+        Ok(Response::new(UpdatePrioritiesResponse { updated }))
+    }
+
+    /// As of [`Self::update_priorities`].
+    pub(super) async fn delete(&self, request: DeleteRequest) -> Result<Response<DeleteResponse>, Status> {
+        let deleted = request.keys.len() as u64;
+        let request =
+            MutatePrioritiesRequest { table: request.table, updates: Vec::new(), delete_keys: request.keys };
+        self.stub.clone().mutate_priorities(request).await?;
+        Ok(Response::new(DeleteResponse { deleted }))
+    }
+
+    pub(super) async fn describe(&self) -> Result<Response<DescribeResponse>, Status> {
+        Ok(Response::new(describe::response(self.info().await?)))
+    }
+
+    pub(super) async fn reset(&self, request: ResetRequest) -> Result<Response<ResetResponse>, Status> {
+        let tables = self.info().await?.table_info;
+        let table = tables.iter().find(|info| info.name == request.table);
+        let deleted = table.map_or(0, |info| info.current_size as u64);
+        self.stub.clone().reset(ReverbResetRequest { table: request.table }).await?;
+        Ok(Response::new(ResetResponse { deleted }))
+    }
+
+    /// Reverb does not say how much it has written.
+    pub(super) async fn snapshot(&self) -> Result<Response<SnapshotResponse>, Status> {
+        let answer = self.stub.clone().checkpoint(CheckpointRequest {}).await?.into_inner();
+        Ok(Response::new(SnapshotResponse { path: answer.checkpoint_path, items: 0, bytes: 0 }))
+    }
+
+    async fn info(&self) -> Result<ServerInfoResponse, Status> {
+        Ok(self.stub.clone().server_info(ServerInfoRequest {}).await?.into_inner())
+    }
+}
+
+/// A server whose table has a prioritized selector stops to serve that table for ever at the first other one.
+fn check_priorities(field: &str, priorities: impl Iterator<Item = f64>) -> Result<(), Status> {
+    let is_wrong = |priority: &f64| !(priority.is_finite() && *priority >= 0.0);
+    let mut priorities = priorities.enumerate();
+    match priorities.find(|(_, priority)| is_wrong(priority)) {
+        Some((at, priority)) => Err(Status::invalid_argument(format!(
+            "{field}[{at}].priority is {priority}, expected a finite number from 0 on"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Reverb does not tell the sum of its priorities: shards are drawn from by their sizes.
+fn extent(size: u64) -> Extent {
+    Extent { size, mass: size as f64 }
+}

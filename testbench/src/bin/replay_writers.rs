@@ -1,0 +1,140 @@
+//! Actors of one process that write items to replay, each over a connection of its own. What `testbench replay` runs.
+//!
+//! An actor lets a random time pass, inserts one item, and waits until it is stored. Its first item is empty: it makes
+//! the connection. Prints the latencies of the inserts that begin within what is measured.
+
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::Context as _;
+use clap::Parser;
+use iswitch_replay::Bytes;
+use iswitch_replay::client::{ClientConfig, ReplayClient, Writer};
+use iswitch_replay::table::NewItem;
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use serde_json::json;
+use tokio::time::{Instant, sleep_until};
+
+/// A link that thousands share serves each of them now and then only.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// Before the start, actors make their connections one after the other.
+const CONNECTING: Duration = Duration::from_secs(3);
+
+/// Writes to replay as many actors would
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Cli {
+    /// http://HOST:PORT of shards, or reverb://HOST:PORT of Reverb servers
+    #[arg(long, required = true, value_delimiter = ',')]
+    shards: Vec<String>,
+    /// Actors of this process
+    #[arg(long)]
+    actors: usize,
+    /// Number of its first actor
+    #[arg(long, default_value_t = 0)]
+    first: usize,
+    /// Bytes of an item
+    #[arg(long)]
+    bytes: usize,
+    /// Mean of what an actor lets pass between two inserts
+    #[arg(long, default_value_t = 0.0)]
+    think_s: f64,
+    /// When inserts begin, in milliseconds since 1970
+    #[arg(long)]
+    start_unix_ms: u64,
+    /// From there to what is measured
+    #[arg(long, default_value_t = 0.0)]
+    warm_up_s: f64,
+    /// What is measured
+    #[arg(long)]
+    measured_s: f64,
+}
+
+#[derive(Clone, Copy)]
+struct Times {
+    start: Instant,
+    begin: Instant,
+    end: Instant,
+    think_s: f64,
+}
+
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("replay_writers: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let latencies_ms = runtime.block_on(write(cli))?;
+    println!("{}", json!({ "latencies_ms": latencies_ms }));
+    Ok(())
+}
+
+async fn write(cli: &Cli) -> anyhow::Result<Vec<f64>> {
+    let start = UNIX_EPOCH + Duration::from_millis(cli.start_unix_ms);
+    let wait = start
+        .duration_since(SystemTime::now())
+        .context("--start-unix-ms: the start was before we were ready")?;
+    let start = Instant::now() + wait;
+    let begin = start + Duration::try_from_secs_f64(cli.warm_up_s).context("--warm-up-s")?;
+    let end = begin + Duration::try_from_secs_f64(cli.measured_s).context("--measured-s")?;
+    let times = Times { start, begin, end, think_s: cli.think_s };
+    // Nothing that could be compressed.
+    let mut payload = vec![0; cli.bytes];
+    rand::Rng::fill_bytes(&mut ChaCha8Rng::seed_from_u64(0), &mut payload);
+    let payload = Bytes::from(payload);
+    let mut actors = tokio::task::JoinSet::new();
+    for number in 0..cli.actors {
+        let actor = (cli.first + number) as u64;
+        let config = ClientConfig {
+            wait: PATIENCE,
+            patience: PATIENCE,
+            seed: actor,
+            ..ClientConfig::new(&cli.shards)
+        };
+        let writer = ReplayClient::new(config)?.writer("t", actor);
+        let connect = Instant::now() + CONNECTING.min(wait).mul_f64(number as f64 / cli.actors as f64);
+        actors.spawn(act(writer, payload.clone(), connect, times, ChaCha8Rng::seed_from_u64(actor)));
+    }
+    let mut latencies_ms = Vec::new();
+    while let Some(of_actor) = actors.join_next().await {
+        latencies_ms.extend(of_actor.context("an actor")??);
+    }
+    Ok(latencies_ms)
+}
+
+/// Latencies of one actor's inserts.
+async fn act(
+    writer: Writer,
+    payload: Bytes,
+    connect: Instant,
+    times: Times,
+    mut rng: ChaCha8Rng,
+) -> anyhow::Result<Vec<f64>> {
+    let item = |payload| NewItem { priority: 1.0, version: 0, payload };
+    sleep_until(connect).await;
+    writer.insert(item(Bytes::new())).await?;
+    let mut latencies_ms = Vec::new();
+    // At a random place of the first pause.
+    let mut next = times.start + Duration::from_secs_f64(times.think_s * rng.random_range(0.0..=1.0));
+    loop {
+        // Not slept for: nobody waits for the end of a last pause.
+        if next >= times.end {
+            return Ok(latencies_ms);
+        }
+        sleep_until(next).await;
+        let asked = Instant::now();
+        writer.insert(item(payload.clone())).await?;
+        if asked >= times.begin {
+            latencies_ms.push(asked.elapsed().as_secs_f64() * 1e3);
+        }
+        // Half to one and a half, so that actors do not fall into step.
+        next = Instant::now() + Duration::from_secs_f64(times.think_s * rng.random_range(0.5..=1.5));
+    }
+}

@@ -1,0 +1,154 @@
+//! Writes to replay: shards, each behind a link of the same rate, and actors that write at a pace of their own.
+//! Menger's figure (Google AI blog 2020) is the write latency of 16 to 2048 actors, with one shard and with several.
+
+pub mod contender;
+pub mod reverb;
+pub mod site;
+pub mod table;
+pub mod throughput;
+
+pub use contender::{Contender, Kind};
+pub use reverb::Reverb;
+pub use site::Site;
+pub use table::Table;
+
+use std::time::Duration;
+
+use crate::peers::Rate;
+
+/// Of the links' capacity, how much the greatest number of actors offers to [`SHARDS_AT_EASE`] shards.
+const SHARE_AT_EASE: f64 = 0.2;
+const SHARDS_AT_EASE: f64 = 8.0;
+/// Above this load of the links what waits there grows until actors wait longer than they think.
+const SHARE_FILLING: f64 = 0.7;
+
+/// Latencies of the inserts of one turn, in milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// Inserts.
+    pub inserts: usize,
+    /// Mean over them.
+    pub mean_ms: f64,
+    /// In the middle.
+    pub p50_ms: f64,
+    /// One in a hundred takes longer.
+    pub p99_ms: f64,
+}
+
+impl Run {
+    /// Of the latencies of at least one insert.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn of(mut latencies_ms: Vec<f64>) -> Self {
+        assert!(!latencies_ms.is_empty(), "at least one insert ends");
+        latencies_ms.sort_by(f64::total_cmp);
+        let inserts = latencies_ms.len();
+        let at = |percent: usize| latencies_ms[(inserts * percent).div_ceil(100) - 1];
+        let mean_ms = latencies_ms.iter().sum::<f64>() / inserts as f64;
+        Self { inserts, mean_ms, p50_ms: at(50), p99_ms: at(99) }
+    }
+}
+
+/// Who writes what, how often.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// Numbers of actors, each measured on its own, from the least on.
+    pub actors: Vec<usize>,
+    /// Bytes of an item.
+    pub len_bytes: usize,
+    /// Of the links of the shards.
+    pub rate: Rate,
+    /// Times that each contender has its turn.
+    pub turns: usize,
+    /// Measured at least so long.
+    pub least: Duration,
+}
+
+/// When the actors of one turn do what.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Mean of what an actor lets pass between an insert and the next one.
+    pub think: Duration,
+    /// From the first insert to what is measured.
+    pub warm_up: Duration,
+    /// What is measured.
+    pub measured: Duration,
+}
+
+impl Load {
+    /// What each actor lets pass between two inserts, whatever their number and that of the shards: so long that the
+    /// greatest number of actors asks for a fifth of eight links, which is more than one link has.
+    pub fn think(&self) -> Duration {
+        let most = self.actors.iter().copied().max().unwrap_or(1) as f64;
+        Duration::from_secs_f64(most * self.wire_s() / (SHARDS_AT_EASE * SHARE_AT_EASE))
+    }
+
+    /// How much of the links of so many shards these actors ask for.
+    pub fn share(&self, actors: usize, shards: usize) -> f64 {
+        actors as f64 * self.wire_s() / self.think().as_secs_f64() / shards as f64
+    }
+
+    /// For which one item occupies a link, in seconds.
+    pub fn wire_s(&self) -> f64 {
+        self.rate.seconds_for(self.len_bytes as f64)
+    }
+
+    /// Where links fill up, what is measured begins when they have.
+    pub fn pace(&self, actors: usize, shards: usize) -> Pace {
+        let think = self.think();
+        let filling = if self.share(actors, shards) > SHARE_FILLING { think } else { Duration::ZERO };
+        Pace { think, warm_up: filling, measured: self.least.max(think / 2) }
+    }
+}
+
+/// Lets all contenders take their turns with each number of actors, each time in another order.
+///
+/// # Panics
+/// If an insert fails.
+pub fn measure(site: &Site, contenders: &[Contender], load: &Load, progress: &dyn Fn(&str)) -> Table {
+    let row = |contender: &Contender| (*contender, vec![Vec::new(); load.actors.len()]);
+    let mut rows: Vec<(Contender, Vec<Vec<Run>>)> = contenders.iter().map(row).collect();
+    for turn in 0..load.turns {
+        for (column, actors) in load.actors.iter().enumerate() {
+            for place in 0..rows.len() {
+                let at = (place * if turn % 2 == 0 { 1 } else { rows.len() - 1 } + turn) % rows.len();
+                let (contender, runs) = &mut rows[at];
+                let run = site.write(*contender, load, *actors);
+                progress(&format!(
+                    "{} bytes, turn {} of {}, {actors} actors, {contender}: mean {:.1} ms, p99 {:.1} ms",
+                    load.len_bytes,
+                    turn + 1,
+                    load.turns,
+                    run.mean_ms,
+                    run.p99_ms
+                ));
+                runs[column].push(run);
+            }
+        }
+    }
+    Table { load: load.clone(), rows }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_tells_mean_and_percentiles() {
+        let run = Run::of((1..=200).rev().map(f64::from).collect());
+        assert_eq!((run.inserts, run.mean_ms, run.p50_ms, run.p99_ms), (200, 100.5, 100.0, 198.0));
+        let run = Run::of(vec![7.0]);
+        assert_eq!((run.inserts, run.mean_ms, run.p50_ms, run.p99_ms), (1, 7.0, 7.0, 7.0));
+    }
+
+    #[test]
+    fn the_greatest_number_of_actors_fills_one_link_and_not_eight() {
+        let rate = Rate { bits_per_s: 1e9 };
+        let least = Duration::from_secs(1);
+        let load = Load { actors: vec![16, 2048], len_bytes: 125_000, rate, turns: 1, least };
+        assert!((load.share(2048, 8) - 0.2).abs() < 1e-9 && (load.share(2048, 1) - 1.6).abs() < 1e-9);
+        assert!((load.share(16, 1) - 0.0125).abs() < 1e-9);
+        assert!(load.pace(2048, 1).warm_up == load.think() && load.pace(2048, 4).warm_up.is_zero());
+    }
+}

@@ -1,0 +1,99 @@
+//! The machines: shards behind links of one rate, and actors behind one without a limit.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::reverb::{Reverb, Sampler};
+use super::throughput::latencies_ms;
+use super::{Contender, Kind, Load, Pace, Run};
+use crate::binaries;
+use crate::cluster::SOON;
+use crate::netns::{Star, StarOptions, WORKER_INTERFACE};
+use crate::peers::links::{choose_congestion_control, shape};
+use crate::process::Process;
+
+const OWN_PORT: u16 = 7800;
+const REVERB_PORT: u16 = 7801;
+/// Processes that the actors are in.
+const WRITER_PROCESSES: usize = 2;
+/// In which these start, and each actor makes its connection.
+const HEAD_START: Duration = Duration::from_secs(4);
+/// One turn of the slowest contender.
+const TURN_TIMEOUT: Duration = Duration::from_secs(900);
+/// Items of a shard, in bytes.
+const TABLE_BYTES: usize = 256 << 20;
+/// `replayd` keeps an eighth of it for requests: what many actors send at once waits in their connections.
+const MEMORY_MAX: &str = "768MiB";
+
+/// Shards of both kinds, which wait when they are not written to, and room for actors.
+#[derive(Debug)]
+pub struct Site {
+    // In this order: programs end before their namespaces.
+    _servers: Vec<Process>,
+    star: Star,
+    shards: usize,
+}
+
+impl Site {
+    /// Starts everything, for items of one length.
+    ///
+    /// # Panics
+    /// If something fails: ask [`crate::requirements::root_and`] first.
+    pub fn new(shards: usize, load: &Load, reverb: Option<&Reverb>) -> Self {
+        let star = Star::new(StarOptions { workers: shards + 1, ..StarOptions::default() });
+        star.workers.iter().for_each(choose_congestion_control);
+        let items = (TABLE_BYTES / load.len_bytes).max(1);
+        let mut servers = Vec::new();
+        for at in 0..shards {
+            shape(&star.switch, &Star::port(at), load.rate);
+            shape(&star.workers[at], WORKER_INTERFACE, load.rate);
+            servers.push(start_own(&star, at, items));
+        }
+        let start = |(at, reverb): (usize, &Reverb)| {
+            reverb.start(REVERB_PORT, items, Sampler::Uniform, |python| star.workers[at].command(python))
+        };
+        let mut others: Vec<_> = (0..shards).zip(reverb.into_iter().cycle()).map(start).collect();
+        others.iter_mut().for_each(|server| assert_eq!(Reverb::port(server), REVERB_PORT));
+        servers.extend(others);
+        Self { _servers: servers, star, shards }
+    }
+
+    /// So many actors write to a contender.
+    ///
+    /// # Panics
+    /// If an insert fails, or there are not so many shards.
+    pub fn write(&self, contender: Contender, load: &Load, actors: usize) -> Run {
+        assert!(contender.shards <= self.shards, "{contender}: there are {} shards", self.shards);
+        let address = |at| match contender.kind {
+            Kind::Own => format!("http://{}:{OWN_PORT}", Star::worker_address(at)),
+            Kind::Reverb => format!("reverb://{}:{REVERB_PORT}", Star::worker_address(at)),
+        };
+        let addresses: Vec<_> = (0..contender.shards).map(address).collect();
+        let Pace { think, warm_up, measured } = load.pace(actors, contender.shards);
+        let start = SystemTime::now() + HEAD_START;
+        let start_ms = start.duration_since(UNIX_EPOCH).expect("it is after 1970").as_millis();
+        let spawn = |process: usize| {
+            let first = actors * process / WRITER_PROCESSES;
+            let count = actors * (process + 1) / WRITER_PROCESSES - first;
+            let mut command = self.star.workers[self.shards].command(binaries::replay_writers());
+            command.args(["--shards", &addresses.join(","), "--bytes", &load.len_bytes.to_string()]);
+            command.args(["--actors", &count.to_string(), "--first", &first.to_string()]);
+            command.args(["--start-unix-ms", &start_ms.to_string()]);
+            command.args(["--think-s", &think.as_secs_f64().to_string()]);
+            command.args(["--warm-up-s", &warm_up.as_secs_f64().to_string()]);
+            command.args(["--measured-s", &measured.as_secs_f64().to_string()]);
+            Process::spawn("actors", &mut command)
+        };
+        let writers: Vec<_> = (0..WRITER_PROCESSES).map(spawn).collect();
+        let all = writers.into_iter().flat_map(|writer| latencies_ms(&writer.wait_success(TURN_TIMEOUT)));
+        Run::of(all.collect())
+    }
+}
+
+fn start_own(star: &Star, at: usize, items: usize) -> Process {
+    let mut command = star.workers[at].command(binaries::replayd());
+    command.args(["--listen", &format!("{}:{OWN_PORT}", Star::worker_address(at)), "--json"]);
+    command.args(["--table", &format!("name=t,capacity={items}"), "--memory-max", MEMORY_MAX]);
+    let mut server = Process::spawn("replayd", &mut command);
+    server.wait_for("{", SOON);
+    server
+}

@@ -1,0 +1,196 @@
+//! A real Reverb server through its own protocol, and the benchmark of writes to replay.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::time::Duration;
+
+use iswitch_replay::client::blocking::{ReplayClient, Writer};
+use iswitch_replay::client::{ClientConfig, ClientError, ItemKey};
+use iswitch_replay::table::NewItem;
+use iswitch_testbench::process::Process;
+use iswitch_testbench::replay::reverb::Sampler;
+use iswitch_testbench::replay::throughput::{self, Pair};
+use iswitch_testbench::replay::{Contender, Load, Reverb, Site, measure};
+use iswitch_testbench::requirements::{alone, report, reverb, root_and};
+use serde_json::{Value, json};
+
+/// A server, our client, and Reverb's own.
+struct Servers {
+    _server: Process,
+    client: ReplayClient,
+    other: Other,
+}
+
+/// Reverb's own client.
+struct Other {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Servers {
+    fn start(reverb: &Reverb, items: usize) -> Self {
+        let mut server = reverb
+            .start(0, items, Sampler::Prioritized, |python| iswitch_testbench::process::command(python));
+        let address = format!("127.0.0.1:{}", Reverb::port(&mut server));
+        let config = ClientConfig {
+            wait: Duration::from_secs(60),
+            ..ClientConfig::new([format!("reverb://{address}")])
+        };
+        let mut command = reverb.script("check.py");
+        let mut child = command.arg(&address).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let other = Other { child, input, output: BufReader::new(output) };
+        Self { _server: server, client: ReplayClient::new(config).unwrap(), other }
+    }
+
+    fn writer(&self, actor: u64) -> Writer {
+        self.client.writer("t", actor)
+    }
+}
+
+impl Other {
+    fn tell(&mut self, words: &Value) -> Value {
+        writeln!(self.input, "{words}").unwrap();
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{words}: {error} in {line:?}"))
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn item(len: usize, byte: u8, priority: f64) -> NewItem {
+    NewItem { priority, version: 7, payload: vec![byte; len].into() }
+}
+
+#[test]
+fn a_reverb_server_takes_our_items_and_gives_them_back() {
+    let Some(reverb) = reverb("a_reverb_server_takes_our_items_and_gives_them_back") else { return };
+    let servers = Servers::start(&reverb, 1000);
+    let writer = servers.writer(3);
+    let lens = [0, 1, 59, 60, 61, 4095, 4096, 65_536, 300_000, 2 << 20];
+    let mut keys: Vec<ItemKey> = lens
+        .iter()
+        .enumerate()
+        .map(|(at, len)| writer.insert(item(*len, at as u8 + 1, 1.0)).unwrap())
+        .collect();
+    keys.extend(writer.insert_batch(vec![item(10, 99, 1.0); 3]).unwrap());
+    let mut seen = std::collections::HashSet::new();
+    while seen.len() < keys.len() {
+        for drawn in servers.client.sample("t", 64).unwrap() {
+            let seq = drawn.seq as usize;
+            let (len, byte) = lens.get(seq).map_or((10, 99), |len| (*len, seq as u8 + 1));
+            assert_eq!((drawn.payload.len(), drawn.actor, drawn.version), (len, 3, 7));
+            assert!(drawn.payload.iter().all(|found| *found == byte), "item {seq}");
+            assert_eq!((drawn.key, drawn.table_size), (keys[seq], 13));
+            assert!((drawn.probability - 1.0 / 13.0).abs() < 1e-6 && drawn.times_sampled > 0);
+            seen.insert(seq);
+        }
+    }
+
+    // Only one of them is ever drawn, and it is gone when it is deleted.
+    let updates: Vec<_> = keys.iter().map(|key| (*key, if *key == keys[4] { 2.5 } else { 0.0 })).collect();
+    assert_eq!(servers.client.update_priorities("t", &updates).unwrap(), 13);
+    for drawn in servers.client.sample("t", 20).unwrap() {
+        assert_eq!((drawn.key, drawn.priority, drawn.probability), (keys[4], 2.5, 1.0));
+    }
+
+    let described = servers.client.describe().remove(0).unwrap();
+    let table = &described.tables[0];
+    assert_eq!((table.name.as_str(), table.inserts, table.extent.unwrap().size), ("t", 13, 13));
+    assert_eq!((table.sampler.as_str(), table.remover.as_str()), ("prioritized:1", "fifo"));
+    assert_eq!((table.capacity_items, table.min_size_to_sample), (1000, 1));
+}
+
+#[test]
+fn items_of_our_client_and_of_reverbs_own_are_the_same() {
+    let Some(reverb) = reverb("items_of_our_client_and_of_reverbs_own_are_the_same") else { return };
+    let mut servers = Servers::start(&reverb, 1000);
+    servers.writer(1).insert(item(70_000, 3, 1.5)).unwrap();
+    for drawn in servers.other.tell(&json!(["sample", 5])).as_array().unwrap() {
+        assert_eq!(*drawn, json!({ "len": 70_000, "sum": 210_000, "priority": 1.5 }));
+    }
+    servers.client.update_priorities("t", &drawn_keys(&servers.client)).unwrap();
+    // From here on only theirs is drawn.
+    servers.other.tell(&json!(["insert", 100_000, 9, 0.5]));
+    for drawn in servers.client.sample("t", 5).unwrap() {
+        assert!(drawn.payload.len() == 100_000 && drawn.payload.iter().all(|byte| *byte == 9));
+        assert_eq!((drawn.priority, drawn.probability, drawn.actor, drawn.version), (0.5, 1.0, 0, 0));
+    }
+    servers.client.update_priorities("t", &drawn_keys(&servers.client)).unwrap();
+    servers.other.tell(&json!(["steps", 4]));
+    let drawn = servers.client.sample("t", 1).unwrap();
+    assert_eq!(drawn[0].payload[..], [0, 255, 1, 254, 2, 253, 3, 252]);
+}
+
+/// Of the items that can be drawn now, with priorities by which they no longer can.
+fn drawn_keys(client: &ReplayClient) -> Vec<(ItemKey, f64)> {
+    client.sample("t", 20).unwrap().into_iter().map(|drawn| (drawn.key, 0.0)).collect()
+}
+
+#[test]
+fn what_a_reverb_server_refuses_is_named() {
+    let Some(reverb) = reverb("what_a_reverb_server_refuses_is_named") else { return };
+    let servers = Servers::start(&reverb, 4);
+    let text = |error: ClientError| match error {
+        ClientError::Refused { text, .. } => text,
+        other => panic!("{other}"),
+    };
+    let unknown = servers.client.writer("nowhere", 1).insert(item(9, 1, 1.0)).unwrap_err();
+    assert!(text(unknown).contains("nowhere"));
+    assert!(text(servers.client.sample("nowhere", 1).unwrap_err()).contains("nowhere"));
+    let writer = servers.writer(1);
+    for priority in [-1.0, f64::NAN, f64::INFINITY] {
+        let refused = text(writer.insert(item(9, 1, priority)).unwrap_err());
+        assert!(refused.contains("items[0].priority") && refused.contains("finite"), "{refused}");
+    }
+    // It goes on after all that, and keeps no more than it may.
+    for _ in 0..10 {
+        writer.insert(item(9, 1, 1.0)).unwrap();
+    }
+    assert_eq!(servers.client.describe()[0].as_ref().unwrap().tables[0].extent.unwrap().size, 4);
+}
+
+#[test]
+fn writes_to_replay_are_measured_in_shards_of_ours() {
+    if !root_and("writes_to_replay_are_measured_in_shards_of_ours", &["tc"]) {
+        return;
+    }
+    let _alone = alone();
+    let reverb = Reverb::find().ok();
+    let rate = "0.5gbit".parse().unwrap();
+    let least = Duration::from_millis(300);
+    let load = Load { actors: vec![2, 12], len_bytes: 100_000, rate, turns: 2, least };
+    let site = Site::new(2, &load, reverb.as_ref());
+    let contenders = Contender::all(&[1, 2], reverb.is_some());
+    let table = measure(&site, &contenders, &load, &|_| ());
+    report(&table.text());
+    assert_eq!(table.rows.len(), contenders.len());
+    for (contender, columns) in &table.rows {
+        assert!(columns.iter().all(|runs| runs.len() == 2), "{contender}");
+        for run in columns.iter().flatten() {
+            assert!(run.inserts > 0 && run.mean_ms > 0.0 && run.p99_ms >= run.p50_ms, "{contender}: {run:?}");
+        }
+    }
+    assert_eq!(table.json()["rows"][0]["contender"], "replayd, 1 shard");
+    assert_eq!(table.csv().lines().count(), 4 * contenders.len());
+    assert!(table.figure().contains("replayd, 2 shards"));
+}
+
+#[test]
+fn throughput_is_measured_beside_reverb() {
+    let _alone = alone();
+    let reverb = Reverb::find().ok();
+    let measured = throughput::measure(reverb.as_ref(), 65_536, 4, 1, Duration::from_millis(300));
+    report(&measured.text());
+    assert_eq!(measured.rows[0].0, Pair::Own);
+    assert_eq!(measured.rows.len(), if reverb.is_some() { 3 } else { 1 });
+    assert!(measured.rows.iter().all(|(_, rates)| rates.len() == 1 && rates[0] > 0.0));
+}
