@@ -116,6 +116,7 @@ fn join_status(error: &JoinError) -> IswitchStatus {
         JoinError::Refused { .. } | JoinError::KeyRefused { .. } => IswitchStatus::Refused,
         JoinError::WorkersMissing { .. } | JoinError::State(_) => IswitchStatus::Stalled,
         JoinError::Io(_) => IswitchStatus::Io,
+        JoinError::Interrupted => IswitchStatus::Internal,
     }
 }
 
@@ -131,10 +132,11 @@ fn aggregate_status(error: &AggregateError) -> IswitchStatus {
         AggregateError::StaleRound { .. } => IswitchStatus::StaleRound,
         AggregateError::Refused { .. } => IswitchStatus::Refused,
         AggregateError::Io(_) => IswitchStatus::Io,
-        // Errors of asynchronous workers, rings and parameter servers, which C does not know.
-        AggregateError::Diverged { .. } | AggregateError::PeerLost { .. } | AggregateError::Closed => {
-            IswitchStatus::Internal
-        }
+        // Errors of asynchronous workers, rings, parameter servers and callers that give up, which C does not know.
+        AggregateError::Diverged { .. }
+        | AggregateError::PeerLost { .. }
+        | AggregateError::Closed
+        | AggregateError::Interrupted => IswitchStatus::Internal,
     }
 }
 
