@@ -279,9 +279,11 @@ fn a_caller_may_give_up_waiting() {
 #[test]
 fn infinities_pass_through_where_switch_and_workers_want_them() {
     let config = Config { non_finite: NonFinite::Sum, ..Config::default() };
-    let switch =
-        EmbeddedSwitch::start("127.0.0.1:0".parse().unwrap(), &EmbeddedOptions { config, ..Default::default() })
-            .unwrap();
+    let switch = EmbeddedSwitch::start(
+        "127.0.0.1:0".parse().unwrap(),
+        &EmbeddedOptions { config, ..Default::default() },
+    )
+    .unwrap();
     let workers = join_all(switch.address(), 2, |options| options.sends_non_finite = true);
     let sums: Vec<_> = workers
         .into_iter()

@@ -23,9 +23,7 @@ use super::protocol::{Failure, Finished, Membership, WorkerCounters};
 use super::session::{JoinProgress, Session, SessionConfig};
 use super::state::{ReadyPeer, StateServer};
 use super::superframe::{Frame, warm};
-use crate::aggregate::{
-    AggregateError, AggregatorStats, GradientAggregator, Round, check_finite, check_len,
-};
+use crate::aggregate::{AggregateError, AggregatorStats, GradientAggregator, Round, check_finite, check_len};
 
 const FIRST_RETRY: Duration = Duration::from_millis(20);
 const LAST_RETRY: Duration = Duration::from_millis(500);
@@ -469,8 +467,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Divides each segment by the number of gradients that it holds.
-    pub(super) fn scale_segments(&self, vector: &mut [f32]) {
+    /// Divides each segment of the last sum, or of its beginning, by the number of gradients that it holds.
+    pub fn scale_segments(&self, vector: &mut [f32]) {
         let size = usize::from(self.session.layout().segment_floats());
         for (segment, contributions) in vector.chunks_mut(size).zip(self.session.contributions()) {
             let scale = 1.0 / f32::from((*contributions).max(1));
