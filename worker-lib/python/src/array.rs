@@ -51,11 +51,14 @@ impl<'py> Floats<'py> {
     /// elsewhere; and what the array itself raises.
     pub(crate) fn borrow(array: &Bound<'py, PyAny>) -> PyResult<Self> {
         // SAFETY: a live object, and the interpreter's lock is held.
-        if unsafe { pyo3::ffi::PyObject_CheckBuffer(array.as_ptr()) } == 1 {
-            return Self::from_buffer(PyUntypedBuffer::get(array)?);
-        }
-        if array.hasattr("__dlpack__")? {
-            return Self::from_dlpack(array);
+        let has_buffer = unsafe { pyo3::ffi::PyObject_CheckBuffer(array.as_ptr()) } == 1;
+        let has_dlpack = array.hasattr("__dlpack__")?;
+        match (has_buffer.then(|| PyUntypedBuffer::get(array)), has_dlpack) {
+            (Some(Ok(buffer)), _) => return Self::from_buffer(buffer),
+            // PyO3 takes no buffers without dimensions.
+            (Some(Err(_)) | None, true) => return Self::from_dlpack(array),
+            (Some(Err(error)), false) => return Err(error),
+            (None, false) => {}
         }
         let name = array.get_type().qualname()?;
         Err(PyTypeError::new_err(format!(
