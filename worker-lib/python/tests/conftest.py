@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -39,18 +40,24 @@ class Switch:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         self.address = f"127.0.0.1:{port}"
+        self._directory = tempfile.TemporaryDirectory()
         self._process: subprocess.Popen[str] | None = None
         self.start()
 
     def start(self) -> None:
+        control = Path(self._directory.name, "control.sock")
         self._process = subprocess.Popen(
-            [find_iswitchd(), "--udp", self.address, *self._options], stderr=subprocess.PIPE, text=True
+            [find_iswitchd(), "--udp", self.address, "--control-socket", control, *self._options],
+            stdout=subprocess.PIPE,
+            text=True,
         )
+        line = self._process.stdout.readline()
+        assert " ready: " in line, f"iswitchd has not started: {line!r}"
 
     def kill(self) -> None:
         self._process.kill()
         self._process.wait()
-        self._process.stderr.close()
+        self._process.stdout.close()
 
 
 @pytest.fixture

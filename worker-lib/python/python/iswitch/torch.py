@@ -99,8 +99,8 @@ class _Job:
         self.end()
 
     def end(self) -> None:
-        self.done.set()
         self._ended.set_result(None)
+        self.done.set()
 
     def _outcome(self, _: torch.futures.Future) -> torch.Tensor:
         if self.error is not None:
