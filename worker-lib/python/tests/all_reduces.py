@@ -25,7 +25,8 @@ def train(hook=None):
     batches = torch.Generator().manual_seed(dist.get_rank())
     losses = []
     for _ in range(STEPS):
-        inputs, targets = torch.randn(64, 17, generator=batches), torch.randn(64, 6, generator=batches)
+        inputs = torch.randn(64, 17, generator=batches)
+        targets = inputs[:, :6].sin()
         optimizer.zero_grad()
         loss = ((model(inputs) - targets) ** 2).mean()
         loss.backward()
