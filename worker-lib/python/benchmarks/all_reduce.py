@@ -102,8 +102,7 @@ class Star:
         serve = ports if kind == "raw" else ["--udp", f"{SWITCH}:7711"]
         program = os.environ.get("ISWITCHD") or shutil.which("iswitchd") or sys.exit("there is no iswitchd")
         daemon = subprocess.Popen(
-            ["ip", "netns", "exec", self.switch, program, *serve, "--control-socket", control],
-            env={**os.environ, "RUST_LOG": "warn"},
+            ["ip", "netns", "exec", self.switch, program, *serve, "--control-socket", control, "--log-level", "warn"],
             stdout=subprocess.PIPE,
             text=True,
         )

@@ -47,7 +47,7 @@ class Switch:
     def start(self) -> None:
         control = Path(self._directory.name, "control.sock")
         self._process = subprocess.Popen(
-            [find_iswitchd(), "--udp", self.address, "--control-socket", control, *self._options],
+            [find_iswitchd(), "--udp", self.address, "--control-socket", control, "--log-level", "warn", *self._options],
             stdout=subprocess.PIPE,
             text=True,
         )

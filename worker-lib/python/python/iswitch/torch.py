@@ -243,8 +243,8 @@ class ProcessGroupISwitch(dist.ProcessGroup):
     """A process group whose all-reduce of floats goes over the switch, and everything else to Gloo.
 
     Over the switch go SUM and AVG of single dense tensors of float32, float16 and bfloat16. Settings come from the
-    environment, as for `iswitch.Worker`, but for the job: rank 0 draws its number at random, so that groups and trainings
-    on one switch do not meet. A group of one process needs no switch.
+    environment, as for `iswitch.Worker`, but for the job: rank 0 draws its number at random, so that groups and
+    trainings on one switch do not meet. A group of one process needs no switch.
     """
 
     def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
@@ -310,14 +310,14 @@ def _to_others(name: str) -> Callable[..., Any]:
     return method
 
 
-# A group of its own does these, not the base class: what comes to that by way of this class holds the interpreter's lock
-# where it waits for Gloo's, which another thread holds while it waits for the interpreter's.
+# A group of its own does these, not the base class: what comes to that by way of this class holds the interpreter's
+# lock where it waits for Gloo's, which another thread holds while it waits for the interpreter's.
 for _name in (
     "_allgather_base", "_end_coalescing", "_get_backend", "_reduce_scatter_base", "_set_sequence_number_for_group",
     "_get_sequence_number_for_group", "_start_coalescing", "_wait_for_pending_works", "all_gather_single",
     "all_gather_single_coalesced", "all_to_all_single", "allgather", "allgather_coalesced",
-    "allgather_into_tensor_coalesced", "allreduce_coalesced", "alltoall", "alltoall_base", "barrier", "broadcast", "gather",
-    "gather_into_tensor", "gather_single", "get_backend", "monitored_barrier", "recv", "recv_anysource", "reduce",
+    "allgather_into_tensor_coalesced", "allreduce_coalesced", "alltoall", "alltoall_base", "barrier", "broadcast",
+    "gather", "gather_into_tensor", "gather_single", "get_backend", "monitored_barrier", "recv", "recv_anysource", "reduce",
     "reduce_scatter", "reduce_scatter_single", "reduce_scatter_single_coalesced", "reduce_scatter_tensor_coalesced",
     "scatter", "send", "set_timeout",
 ):  # fmt: skip
