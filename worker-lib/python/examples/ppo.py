@@ -4,10 +4,10 @@
     iswitchd --udp 127.0.0.1:7711 &
     ISWITCH_SWITCH=127.0.0.1:7711 torchrun --nproc-per-node 4 ppo.py
 
-Each worker acts in environments of its own; the batch of a step is that of all workers together. All weights start alike, and
-stay alike, because every worker applies the same mean, bit for bit. `torch.distributed` is not needed: torchrun only sets
-RANK and WORLD_SIZE, which `iswitch.Worker()` reads. Hyper-parameters are those of CleanRL's ppo.py (Huang et al., JMLR 2022), at a
-constant learning rate.
+Each worker acts in environments of its own; the batch of a step is that of all workers together. All weights start
+alike, and stay alike, because every worker applies the same mean, bit for bit. `torch.distributed` is not needed:
+torchrun only sets RANK and WORLD_SIZE, which `iswitch.Worker()` reads. Hyper-parameters are those of CleanRL's ppo.py
+(Huang et al., JMLR 2022), at a constant learning rate.
 """
 
 import argparse

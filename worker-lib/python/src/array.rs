@@ -1,5 +1,5 @@
-//! The floats of somebody else's array, without a copy: through the buffer protocol (array, memoryview, NumPy) or DLPack
-//! (PyTorch, and most others).
+//! The floats of somebody else's array, without a copy: through the buffer protocol (array, memoryview, NumPy) or
+//! DLPack (PyTorch, and most others).
 
 // Both protocols are pointers with a description.
 #![allow(unsafe_code)]
@@ -47,8 +47,8 @@ impl<'py> Floats<'py> {
     /// Borrows a contiguous, writable float32 array in the memory of the CPU.
     ///
     /// # Errors
-    /// `TypeError` for objects and elements of another type, `ValueError` for arrays that are read-only, not contiguous or
-    /// elsewhere; and what the array itself raises.
+    /// `TypeError` for objects and elements of another type, `ValueError` for arrays that are read-only, not contiguous
+    /// or elsewhere; and what the array itself raises.
     pub(crate) fn borrow(array: &Bound<'py, PyAny>) -> PyResult<Self> {
         // SAFETY: a live object, and the interpreter's lock is held.
         let has_buffer = unsafe { pyo3::ffi::PyObject_CheckBuffer(array.as_ptr()) } == 1;

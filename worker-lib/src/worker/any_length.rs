@@ -1,9 +1,10 @@
 //! Vectors of any length, one after the other.
 //!
-//! A job's vectors all have one length, so that the switch knows when a round is complete. Who sums buckets of gradients and
-//! statistics has several lengths: each gets a job of its own, which the workers join when they first meet it. A vector
-//! longer than [`MAX_PIECE_FLOATS`] is cut into pieces of that length and a rest. All workers sum the same lengths in
-//! the same order, as with every collective; so all number the jobs alike, without asking each other.
+//! A job's vectors all have one length, so that the switch knows when a round is complete. Who sums buckets of
+//! gradients and statistics has several lengths: each gets a job of its own, which the workers join when they first
+//! meet it. A vector longer than [`MAX_PIECE_FLOATS`] is cut into pieces of that length and a rest. All workers sum
+//! the same lengths in the same order, as with every collective; so all number the jobs alike, without asking each
+//! other.
 
 use std::fmt;
 
@@ -94,8 +95,8 @@ struct Unfinished {
 }
 
 impl AnyLengthWorker {
-    /// Joins the others of `options.job`, and waits for them as long as `keep_waiting` says so. The jobs of further lengths
-    /// have the numbers that follow. Of the options, `gradient_len` and `shares_state` do not count.
+    /// Joins the others of `options.job`, and waits for them as long as `keep_waiting` says so. The jobs of further
+    /// lengths have the numbers that follow. Of the options, `gradient_len` and `shares_state` do not count.
     ///
     /// # Errors
     /// Those of [`Worker::join_while`].
@@ -118,8 +119,8 @@ impl AnyLengthWorker {
     /// Replaces `vector` by its sum over all workers; blocks until it is there, as long as `keep_waiting` says so (see
     /// [`Worker::reduce_while`]).
     ///
-    /// After a failure the beginning of the vector may hold the sum already, and the next call must pass the same vector
-    /// again, untouched: it goes on where this one has stopped.
+    /// After a failure the beginning of the vector may hold the sum already, and the next call must pass the same
+    /// vector again, untouched: it goes on where this one has stopped.
     ///
     /// # Errors
     /// [`AnyLengthError`]. After a failure that leaves this worker behind the others, all further calls fail.
@@ -131,8 +132,8 @@ impl AnyLengthWorker {
         self.run(vector, false, keep_waiting)
     }
 
-    /// Like [`Self::all_reduce_while`], divided by the number of gradients that were really summed, segment by segment where
-    /// they differ.
+    /// Like [`Self::all_reduce_while`], divided by the number of gradients that were really summed, segment by segment
+    /// where they differ.
     ///
     /// # Errors
     /// As for [`Self::all_reduce_while`].
