@@ -77,10 +77,11 @@ class _Stager:
 
 
 class _Job:
-    """One tensor on its way through the thread."""
+    """One tensor on its way through the thread; the value of its future is the tensor, or a list of it."""
 
-    def __init__(self, tensor: torch.Tensor, mean: bool) -> None:
+    def __init__(self, tensor: torch.Tensor, mean: bool, in_list: bool) -> None:
         self.tensor = tensor
+        self.result = [tensor] if in_list else tensor
         self.mean = mean
         self.ready = torch.cuda.current_stream(tensor.device).record_event() if tensor.is_cuda else None
         self.error: BaseException | None = None
@@ -102,10 +103,10 @@ class _Job:
         self._ended.set_result(None)
         self.done.set()
 
-    def _outcome(self, _: torch.futures.Future) -> torch.Tensor:
+    def _outcome(self, _: torch.futures.Future) -> torch.Tensor | list[torch.Tensor]:
         if self.error is not None:
             raise self.error
-        return self.tensor
+        return self.result
 
 
 def _serve(jobs: "queue.SimpleQueue[_Job | None]", stager: _Stager) -> None:
@@ -147,7 +148,7 @@ class Reducer:
 
     def submit(self, tensor: torch.Tensor, mean: bool = False) -> torch.futures.Future[torch.Tensor]:
         """Begins to replace `tensor` by its sum, or mean, over all workers; the future's value is the tensor."""
-        return self._submit(tensor, mean).future
+        return self.begin(tensor, mean).future
 
     def all_reduce(self, tensor: torch.Tensor, mean: bool = False) -> None:
         """Replaces `tensor` by its sum, or mean, over all workers; returns when it is there.
@@ -161,14 +162,15 @@ class Reducer:
             ready = torch.cuda.current_stream(tensor.device).record_event() if tensor.is_cuda else None
             self._stager.all_reduce(tensor, mean, ready)
         else:
-            _Work(self._submit(tensor, mean)).wait()
+            _Work(self.begin(tensor, mean)).wait()
 
     def close(self) -> None:
         """Leaves the job. Tensors that are not summed yet fail with ClosedError."""
         self._stop()
 
-    def _submit(self, tensor: torch.Tensor, mean: bool) -> _Job:
-        job = _Job(tensor, mean)
+    def begin(self, tensor: torch.Tensor, mean: bool, in_list: bool = False) -> _Job:
+        """As `submit`, for those who want to know more than a future tells."""
+        job = _Job(tensor, mean, in_list)
         if self._stop.alive:
             self._last = job
             self._jobs.put(job)
@@ -208,7 +210,7 @@ class _Work(dist._Work):
         return self._job.error
 
     def get_future(self) -> torch.futures.Future:
-        return self._job.future.then(lambda future: [future.value()])
+        return self._job.future
 
     def result(self) -> list[torch.Tensor]:
         return [self._job.tensor]
@@ -267,7 +269,7 @@ class ProcessGroupISwitch(dist.ProcessGroup):
             return self._others.allreduce(tensors, opts)
         mean = opts.reduceOp == dist.ReduceOp.AVG
         if opts.asyncOp:
-            return _Work(self._reducer._submit(tensors[0], mean))
+            return _Work(self._reducer.begin(tensors[0], mean, in_list=True))
         self._reducer.all_reduce(tensors[0], mean)
         return _Done(tensors)
 
