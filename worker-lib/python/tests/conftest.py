@@ -21,7 +21,7 @@ import pytest
 # Where this is set, a test that would skip fails instead.
 REQUIRE_VARIABLE = "ISWITCH_REQUIRE_ALL_TESTS"
 # What a busy machine may take for anything here.
-PATIENCE_S = 120
+PATIENCE_S = 300
 
 
 def find_iswitchd() -> str:
