@@ -8,7 +8,7 @@ const LINE_COLUMNS: usize = 120;
 const FUNCTION_LINES: usize = 70;
 
 /// The only places that may contain `unsafe`, and what for.
-const UNSAFE_PLACES: [&str; 8] = [
+const UNSAFE_PLACES: [&str; 9] = [
     "socket/src/",                     // sendmsg, recvmsg, ppoll
     "daemon/src/port/packet_ring.rs",  // AF_PACKET
     "daemon/src/port/interface.rs",    // ioctl
@@ -17,6 +17,7 @@ const UNSAFE_PLACES: [&str; 8] = [
     "worker-lib/src/capi.rs",          // pointers from C
     "worker-lib/src/nn/matmul.rs",     // the interface of the gemm crate
     "worker-lib/src/env/mujoco/",      // libmujoco, opened at run time
+    "worker-lib/python/src/array.rs",  // the buffer protocol, DLPack
 ];
 
 fn root() -> PathBuf {

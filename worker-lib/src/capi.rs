@@ -122,6 +122,7 @@ fn join_status(error: &JoinError) -> IswitchStatus {
         JoinError::Refused { .. } | JoinError::KeyRefused { .. } => IswitchStatus::Refused,
         JoinError::WorkersMissing { .. } | JoinError::State(_) => IswitchStatus::Stalled,
         JoinError::Io(_) => IswitchStatus::Io,
+        JoinError::Interrupted => IswitchStatus::Internal,
     }
 }
 
@@ -139,8 +140,8 @@ fn aggregate_status(error: &AggregateError) -> IswitchStatus {
         AggregateError::Io(_) => IswitchStatus::Io,
         AggregateError::Diverged { .. } => IswitchStatus::Diverged,
         AggregateError::Closed => IswitchStatus::Closed,
-        // Of rings and parameter servers, which C does not know.
-        AggregateError::PeerLost { .. } => IswitchStatus::Internal,
+        // Of rings, parameter servers and callers that give up, which C does not know.
+        AggregateError::PeerLost { .. } | AggregateError::Interrupted => IswitchStatus::Internal,
     }
 }
 

@@ -25,4 +25,4 @@ pub mod nn;
 pub use aggregate::{AggregateError, AggregatorStats, GradientAggregator, Loopback, Round};
 pub use iswitch_protocol::{Key, key_file};
 pub use worker::asynchronous::AsyncWorker;
-pub use worker::{JoinError, JoinOptions, ShardedWorker, Worker};
+pub use worker::{AnyLengthWorker, JoinError, JoinOptions, ShardedWorker, Worker};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use iswitch::{AggregateError, GradientAggregator, JoinError, JoinOptions, Worker};
 use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
-use iswitch_daemon::switch::Config;
+use iswitch_daemon::switch::{Config, NonFinite};
 use iswitch_protocol::wire::Status;
 
 const LEN: u32 = 50_000;
@@ -237,4 +237,68 @@ fn a_pinned_threshold_does_not_wait_for_all() {
     let mut vector = vec![5.0; LEN as usize];
     let round = workers[0].all_reduce(&mut vector).unwrap();
     assert_eq!((round.contributors, vector[0].to_bits()), (1, 5.0f32.to_bits()));
+}
+
+#[test]
+fn a_switch_that_dies_while_others_are_waited_for_is_missed() {
+    let switch = switch();
+    let mut options = options(switch.address(), 2);
+    options.switch_timeout = Duration::from_millis(300);
+    let waiting = thread::spawn(move || Worker::join(options).unwrap_err());
+    while switch.snapshot().unwrap().jobs.is_empty() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    drop(switch);
+    let error = waiting.join().unwrap();
+    assert!(matches!(error, JoinError::NoAnswer { .. }), "{error}");
+}
+
+#[test]
+fn a_caller_may_give_up_waiting() {
+    let switch = switch();
+    let mut asked = 0;
+    let mut give_up = || {
+        asked += 1;
+        asked < 3
+    };
+    let error = Worker::join_while(options(switch.address(), 2), &mut give_up).unwrap_err();
+    assert!(matches!(error, JoinError::Interrupted), "{error}");
+
+    let mut workers = join_all(switch.address(), 2, |_| {});
+    let mut vector = vec![1.0; LEN as usize];
+    let error = workers[0].reduce_while(&vector, &mut || false).unwrap_err();
+    assert!(matches!(error, AggregateError::Interrupted), "{error}");
+    // The next call repeats the round.
+    let mut other = workers.pop().unwrap();
+    let other = thread::spawn(move || other.all_reduce(&mut vec![2.0; LEN as usize]).unwrap());
+    workers[0].all_reduce(&mut vector).unwrap();
+    other.join().unwrap();
+    assert!(vector.iter().all(|x| *x == 3.0));
+}
+
+#[test]
+fn infinities_pass_through_where_switch_and_workers_want_them() {
+    let config = Config { non_finite: NonFinite::Sum, ..Config::default() };
+    let switch = EmbeddedSwitch::start(
+        "127.0.0.1:0".parse().unwrap(),
+        &EmbeddedOptions { config, ..Default::default() },
+    )
+    .unwrap();
+    let workers = join_all(switch.address(), 2, |options| options.sends_non_finite = true);
+    let sums: Vec<_> = workers
+        .into_iter()
+        .enumerate()
+        .map(|(rank, mut worker)| {
+            thread::spawn(move || {
+                let mut vector = vec![1.0; LEN as usize];
+                vector[rank] = f32::INFINITY;
+                worker.all_reduce(&mut vector).unwrap();
+                vector
+            })
+        })
+        .collect();
+    for sum in sums {
+        let sum = sum.join().unwrap();
+        assert!(sum[..2].iter().all(|x| *x == f32::INFINITY) && sum[2..].iter().all(|x| *x == 2.0));
+    }
 }

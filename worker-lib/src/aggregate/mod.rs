@@ -123,6 +123,9 @@ pub enum AggregateError {
     /// The worker was closed while the call waited.
     #[error("the worker was closed")]
     Closed,
+    /// The caller gave up waiting; the next call repeats the round, as after [`Self::Stalled`].
+    #[error("interrupted while waiting for the sum")]
+    Interrupted,
     /// Another worker of the group is gone.
     #[error("another worker of the group ended")]
     PeerGone,
@@ -189,9 +192,18 @@ const FINITE_CHUNK_FLOATS: usize = 1024;
 
 /// Refuses a vector of another length than the job's, or one that would poison the sum.
 pub(crate) fn check_vector(vector: &[f32], gradient_len: usize) -> Result<(), AggregateError> {
+    check_len(vector, gradient_len)?;
+    check_finite(vector)
+}
+
+pub(crate) fn check_len(vector: &[f32], gradient_len: usize) -> Result<(), AggregateError> {
     if vector.len() != gradient_len {
         return Err(AggregateError::WrongLength { actual: vector.len(), expected: gradient_len });
     }
+    Ok(())
+}
+
+pub(crate) fn check_finite(vector: &[f32]) -> Result<(), AggregateError> {
     // Without a way out of the loop it is done eight or more floats at a time.
     let is_finite = |chunk: &[f32]| chunk.iter().fold(true, |all, x| all & x.is_finite());
     if vector.chunks(FINITE_CHUNK_FLOATS).all(is_finite) {

@@ -62,6 +62,8 @@ pub struct JoinOptions {
     pub key: Option<Key>,
     /// Whether data packets are tagged with the key as well, the same on all workers.
     pub tag_data: bool,
+    /// Whether to send vectors with NaN or infinities, to a switch that sums them (`iswitchd --non-finite sum`).
+    pub sends_non_finite: bool,
 }
 
 impl JoinOptions {
@@ -89,6 +91,7 @@ impl JoinOptions {
             round_timeout: None,
             key: None,
             tag_data: false,
+            sends_non_finite: false,
         }
     }
 
@@ -220,6 +223,9 @@ pub enum JoinError {
         /// How long was waited.
         waited: Duration,
     },
+    /// The caller gave up waiting.
+    #[error("interrupted while joining")]
+    Interrupted,
     /// The job runs, but no other worker gave its state.
     #[error(transparent)]
     State(#[from] StateError),

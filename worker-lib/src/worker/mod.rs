@@ -3,6 +3,7 @@
 //! [`Worker`] is the blocking interface; [`session`] and [`protocol`] are the sans-I/O state machines beneath it, which
 //! the simulator drives too. [`asynchronous`] has both for jobs in which workers contribute at their own pace.
 
+mod any_length;
 pub mod asynchronous;
 mod attempt;
 pub mod auth;
@@ -18,6 +19,7 @@ mod timer;
 mod udp;
 mod window;
 
+pub use any_length::{AnyLengthError, AnyLengthWorker, MAX_LENGTHS, MAX_PIECE_FLOATS, Summed};
 pub(crate) use join::DEFAULT_SPIN;
 pub use join::{JoinError, JoinOptions};
 pub use sharded::ShardedWorker;

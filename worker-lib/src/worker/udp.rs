@@ -23,7 +23,7 @@ use super::protocol::{Failure, Finished, Membership, WorkerCounters};
 use super::session::{JoinProgress, Session, SessionConfig};
 use super::state::{ReadyPeer, StateServer};
 use super::superframe::{Frame, warm};
-use crate::aggregate::{AggregateError, AggregatorStats, GradientAggregator, Round, check_vector};
+use crate::aggregate::{AggregateError, AggregatorStats, GradientAggregator, Round, check_finite, check_len};
 
 const FIRST_RETRY: Duration = Duration::from_millis(20);
 const LAST_RETRY: Duration = Duration::from_millis(500);
@@ -196,8 +196,20 @@ fn is_transient(error: &io::Error) -> bool {
 impl Worker {
     /// Joins a job and waits until all its workers have.
     pub fn join(options: JoinOptions) -> Result<Self, JoinError> {
+        Self::join_while(options, &mut || true)
+    }
+
+    /// Joins a job like [`Self::join`], as long as `keep_waiting` says so: it is asked every half second at least, and
+    /// when a signal arrives.
+    ///
+    /// # Errors
+    /// Those of [`Self::join`]; [`JoinError::Interrupted`] where the caller has given up.
+    pub fn join_while(
+        options: JoinOptions,
+        keep_waiting: &mut dyn FnMut() -> bool,
+    ) -> Result<Self, JoinError> {
         let link = Link::open(&options)?;
-        Self::join_by(options, link)
+        Self::join_by(options, link, keep_waiting)
     }
 
     /// Joins a job like [`Self::join`]. If the job has already begun, the state of another worker's learner comes
@@ -209,15 +221,19 @@ impl Worker {
         let mut link = Link::open(&options)?;
         let query = Query { link: &mut link, options: &options, key_refused: None }.run()?;
         let Some(peer) = options.peer.or(query) else {
-            return Ok((Self::join_by(options, link)?, None));
+            return Ok((Self::join_by(options, link, &mut || true)?, None));
         };
         let ready = ReadyPeer::prepare(peer, options.job)?;
-        let worker = Self::join_by(options, link)?;
+        let worker = Self::join_by(options, link, &mut || true)?;
         let state = ready.fetch(worker.session.round().get())?;
         Ok((worker, Some(state)))
     }
 
-    fn join_by(options: JoinOptions, mut link: Link) -> Result<Self, JoinError> {
+    fn join_by(
+        options: JoinOptions,
+        mut link: Link,
+        keep_waiting: &mut dyn FnMut() -> bool,
+    ) -> Result<Self, JoinError> {
         let layout = VectorLayout::new(options.gradient_len, options.segment_floats)?;
         let config = SessionConfig {
             job: options.job,
@@ -235,7 +251,14 @@ impl Worker {
             session = session.with_key(authenticator);
         }
         let mut send_buffer = Vec::with_capacity(MAX_SUPERFRAME_LEN_BYTES);
-        Joining { link: &mut link, options: &options, buffer: &mut send_buffer }.run(&mut session)?;
+        let mut joining =
+            Joining { link: &mut link, options: &options, buffer: &mut send_buffer, keep_waiting };
+        if let Err(error) = joining.run(&mut session) {
+            // Best effort: its place is somebody else's at once, not only when the lease ends.
+            let (class, stride) = session.emit(0, ControlBody::Leave, &mut send_buffer);
+            let _ = link.send(class, &send_buffer, stride);
+            return Err(error);
+        }
         let membership = session.membership().copied().expect("who has joined is a member");
         tracing::debug!(member = membership.member, window = membership.window, "joined");
         let heartbeat = Heartbeat::start(&link, options.job, membership.lease)?;
@@ -342,7 +365,30 @@ impl Worker {
         AggregateError::SwitchLost { switch: SocketAddr::V4(self.options.switch), silent }
     }
 
-    fn run_round(&mut self, contribution: &[f32]) -> Result<Finished, AggregateError> {
+    /// Like [`GradientAggregator::reduce`], as long as `keep_waiting` says so: it is asked every quarter of a second at
+    /// least, and when a signal arrives.
+    ///
+    /// # Errors
+    /// Those of [`GradientAggregator::reduce`]; [`AggregateError::Interrupted`] where the caller has given up.
+    pub fn reduce_while(
+        &mut self,
+        contribution: &[f32],
+        keep_waiting: &mut dyn FnMut() -> bool,
+    ) -> Result<(Round, &[f32]), AggregateError> {
+        check_len(contribution, self.gradient_len())?;
+        if !self.options.sends_non_finite {
+            check_finite(contribution)?;
+        }
+        let Finished { round, fewest, most } = self.run_round(contribution, keep_waiting)?;
+        let round = Round { number: round.get(), contributors: fewest, uniform: fewest == most };
+        Ok((round, self.session.sum()))
+    }
+
+    fn run_round(
+        &mut self,
+        contribution: &[f32],
+        keep_waiting: &mut dyn FnMut() -> bool,
+    ) -> Result<Finished, AggregateError> {
         let begin = self.link.now();
         (self.link.last_heard, self.looked) = (begin, begin);
         self.session.begin_round(begin);
@@ -360,6 +406,10 @@ impl Worker {
                 std::thread::yield_now();
             } else {
                 self.wait(begin)?;
+                if !keep_waiting() {
+                    self.session.abandon_round();
+                    return Err(AggregateError::Interrupted);
+                }
             }
         }
     }
@@ -417,8 +467,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Divides each segment by the number of gradients that it holds.
-    pub(super) fn scale_segments(&self, vector: &mut [f32]) {
+    /// Divides each segment of the last sum, or of its beginning, by the number of gradients that it holds.
+    pub fn scale_segments(&self, vector: &mut [f32]) {
         let size = usize::from(self.session.layout().segment_floats());
         for (segment, contributions) in vector.chunks_mut(size).zip(self.session.contributions()) {
             let scale = 1.0 / f32::from((*contributions).max(1));
@@ -437,10 +487,7 @@ impl GradientAggregator for Worker {
     }
 
     fn reduce(&mut self, contribution: &[f32]) -> Result<(Round, &[f32]), AggregateError> {
-        check_vector(contribution, self.gradient_len())?;
-        let Finished { round, fewest, most } = self.run_round(contribution)?;
-        let round = Round { number: round.get(), contributors: fewest, uniform: fewest == most };
-        Ok((round, self.session.sum()))
+        self.reduce_while(contribution, &mut || true)
     }
 
     fn all_reduce_mean(&mut self, vector: &mut [f32]) -> Result<Round, AggregateError> {
@@ -583,6 +630,7 @@ pub(super) struct Joining<'a> {
     pub(super) link: &'a mut Link,
     pub(super) options: &'a JoinOptions,
     pub(super) buffer: &'a mut Vec<u8>,
+    pub(super) keep_waiting: &'a mut dyn FnMut() -> bool,
 }
 
 /// A protocol that begins with joining.
@@ -652,10 +700,20 @@ impl Joining<'_> {
                     return Err(self.explain_silence(session, waited, last_error));
                 }
                 JoinProgress::Unanswered => {}
-                JoinProgress::Waiting(present) => self.check_patience(waited, present)?,
+                JoinProgress::Waiting(present) => {
+                    self.check_patience(waited, present)?;
+                    let silent = now.since(self.link.last_heard);
+                    if silent > self.options.switch_timeout {
+                        return Err(self.explain_silence(session, silent, last_error));
+                    }
+                }
             }
             let deadline = session.poll_timeout().unwrap_or(now);
-            if !self.link.wait(deadline)? {
+            let is_readable = self.link.wait(deadline)?;
+            if !(self.keep_waiting)() {
+                return Err(JoinError::Interrupted);
+            }
+            if !is_readable {
                 session.handle_timeout(self.link.now());
             } else if let Some((class, len, stride)) = self.link.receive()? {
                 let now = self.link.now();

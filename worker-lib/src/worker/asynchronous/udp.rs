@@ -126,7 +126,8 @@ impl AsyncWorker {
             protocol = protocol.with_key(authenticator);
         }
         let mut buffer = Vec::with_capacity(MAX_SUPERFRAME_LEN_BYTES);
-        Joining { link: &mut link, options: &options, buffer: &mut buffer }.run(&mut protocol)?;
+        Joining { link: &mut link, options: &options, buffer: &mut buffer, keep_waiting: &mut || true }
+            .run(&mut protocol)?;
         let membership = *protocol.membership().expect("who has joined is a member");
         tracing::debug!(member = membership.member, window = membership.window, "joined");
         let (woken, wake) = UnixStream::pair()?;

@@ -1,0 +1,167 @@
+"""`torch.distributed.all_reduce` over the switch and over Gloo, in one run: 4 ranks, each in a network namespace behind a veth
+cable of its own to the bridge of a switch namespace. As root, with iswitchd on the PATH or in ISWITCHD:
+
+    python benchmarks/all_reduce.py [--port raw|udp] [--turns 7] [--rounds 50] [--rate 1gbit]
+
+Both backends have their turns one after the other in the same processes, in another order each time. A turn's time is the
+median of its rounds on rank 0; there is no barrier between rounds, as there is none in training. Every element of the last sum
+of each turn is checked.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+# Vectors of the paper's DDPG, PPO (with its critic), A2C and DQN: those of `testbench peers`.
+SIZES = (10_119, 40_327, 866_439, 1_687_206)
+RANKS = 4
+SWITCH = "10.77.0.254"
+WARM_UP = 5
+
+
+def rank_main(options: argparse.Namespace) -> None:
+    """What each rank does; rank 0 prints the medians of the turns as JSON."""
+    import torch
+    import torch.distributed as dist
+
+    import iswitch.torch  # noqa: F401: registers the backend
+
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    groups = {"gloo": dist.group.WORLD, "iswitch": dist.new_group(backend="iswitch")}
+    rank = dist.get_rank()
+
+    def turn(group: dist.ProcessGroup, floats: int) -> tuple[float, float]:
+        own = torch.arange(floats).remainder(1024).add(rank + 1).to(torch.float32)
+        vector, times = own.clone(), []
+        for number in range(WARM_UP + options.rounds):
+            if number == WARM_UP:
+                cpu = time.process_time()
+            vector.copy_(own)
+            begin = time.perf_counter()
+            dist.all_reduce(vector, group=group)
+            times.append(time.perf_counter() - begin)
+        cpu = (time.process_time() - cpu) / options.rounds
+        expected = own * RANKS + sum(other - rank for other in range(RANKS))
+        if not torch.equal(vector, expected):
+            sys.exit(f"rank {rank}: the sum is wrong")
+        return statistics.median(times[WARM_UP:]) * 1e6, cpu * 1e6
+
+    results = {floats: {name: [] for name in groups} for floats in options.floats}
+    for number in range(options.turns):
+        for floats in options.floats:
+            for name in sorted(groups, reverse=number % 2 == 1):
+                dist.barrier()
+                results[floats][name].append(turn(groups[name], floats))
+    if rank == 0:
+        print(json.dumps(results), flush=True)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def ip(words: str) -> None:
+    subprocess.run(["ip", *words.split()], check=True)
+
+
+class Star:
+    """Namespaces of RANKS ranks around the bridge of the switch's."""
+
+    def __init__(self, stack: ExitStack, rate: str | None) -> None:
+        prefix = f"isw{os.getpid()}"
+        self.switch = f"{prefix}s"
+        self.ranks = [f"{prefix}r{rank}" for rank in range(RANKS)]
+        for name in (self.switch, *self.ranks):
+            ip(f"netns add {name}")
+            stack.callback(ip, f"netns del {name}")
+            ip(f"-n {name} link set lo up")
+        ip(f"-n {self.switch} link add br0 type bridge")
+        ip(f"-n {self.switch} addr add {SWITCH}/24 dev br0")
+        for rank, name in enumerate(self.ranks):
+            ip(f"-n {name} link add eth0 type veth peer name port{rank} netns {self.switch}")
+            ip(f"-n {self.switch} link set port{rank} master br0 up")
+            ip(f"-n {name} addr add 10.77.0.{rank + 1}/24 dev eth0")
+            ip(f"-n {name} link set eth0 up")
+            if rate:
+                # As `testbench peers` shapes: 72 KB at once, both ways.
+                for space, device in ((name, "eth0"), (self.switch, f"port{rank}")):
+                    shape = f"qdisc add dev {device} root tbf rate {rate} burst 73728 limit 67108864"
+                    subprocess.run(["tc", "-n", space, *shape.split()], check=True)
+        ip(f"-n {self.switch} link set br0 up")
+
+    def start_switch(self, stack: ExitStack, kind: str) -> subprocess.Popen:
+        control = stack.enter_context(tempfile.TemporaryDirectory()) + "/control.sock"
+        ports = [word for rank in range(RANKS) for word in ("--port", f"port{rank}")]
+        serve = ports if kind == "raw" else ["--udp", f"{SWITCH}:7711"]
+        program = os.environ.get("ISWITCHD") or shutil.which("iswitchd") or sys.exit("there is no iswitchd")
+        daemon = subprocess.Popen(
+            ["ip", "netns", "exec", self.switch, program, *serve, "--control-socket", control, "--log-level", "warn"],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        stack.callback(daemon.wait)
+        stack.callback(daemon.terminate)
+        assert " ready: " in daemon.stdout.readline(), "iswitchd has not started"
+        return daemon
+
+    def run_ranks(self, arguments: list[str]) -> str:
+        common = {"MASTER_ADDR": "10.77.0.1", "MASTER_PORT": "29400", "WORLD_SIZE": str(RANKS)}
+        common |= {"ISWITCH_SWITCH": f"{SWITCH}:7711", "GLOO_SOCKET_IFNAME": "eth0", "OMP_NUM_THREADS": "1"}
+        processes = [
+            subprocess.Popen(
+                ["ip", "netns", "exec", name, sys.executable, str(Path(__file__).resolve()), *arguments],
+                env={**os.environ, **common, "RANK": str(rank)},
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for rank, name in enumerate(self.ranks)
+        ]
+        outputs = [process.communicate()[0] for process in processes]
+        if any(process.returncode for process in processes):
+            sys.exit("a rank has failed")
+        return outputs[0]
+
+
+def spread(values: list[float], digits: int = 0) -> str:
+    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
+
+
+def table(results: dict[str, dict[str, list[tuple[float, float]]]]) -> str:
+    lines = [
+        "| floats | iswitch, us | Gloo, us | Gloo / iswitch | CPU of rank 0: iswitch, us | Gloo, us |",
+        "|---|---|---|---|---|---|",
+    ]
+    for floats, turns in results.items():
+        ours, theirs = turns["iswitch"], turns["gloo"]
+        ratios = [theirs_us / ours_us for (ours_us, _), (theirs_us, _) in zip(ours, theirs, strict=True)]
+        columns = [int(floats), spread([us for us, _ in ours]), spread([us for us, _ in theirs]), spread(ratios, 2)]
+        columns += [spread([cpu for _, cpu in ours]), spread([cpu for _, cpu in theirs])]
+        lines.append("| " + " | ".join(map(str, columns)) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--port", choices=("raw", "udp"), default="raw", help="what the switch listens with")
+    parser.add_argument("--turns", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=50, help="sums in a turn")
+    parser.add_argument("--rate", help="shape each link both ways, such as 1gbit")
+    parser.add_argument("--floats", type=int, nargs="+", default=SIZES)
+    options = parser.parse_args()
+    if "RANK" in os.environ:
+        return rank_main(options)
+    with ExitStack() as stack:
+        star = Star(stack, options.rate)
+        star.start_switch(stack, options.port)
+        print(table(json.loads(star.run_ranks(sys.argv[1:]))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""PPO on CartPole in the manner of CleanRL: one file, and the switch sums the gradients of all workers.
+
+    pip install iswitch[torch] gymnasium
+    iswitchd --udp 127.0.0.1:7711 &
+    ISWITCH_SWITCH=127.0.0.1:7711 torchrun --nproc-per-node 4 ppo.py
+
+Each worker acts in environments of its own; the batch of a step is that of all workers together. All weights start
+alike, and stay alike, because every worker applies the same mean, bit for bit. `torch.distributed` is not needed:
+torchrun only sets RANK and WORLD_SIZE, which `iswitch.Worker()` reads. Hyper-parameters are those of CleanRL's ppo.py
+(Huang et al., JMLR 2022), at a constant learning rate.
+"""
+
+import argparse
+
+import gymnasium as gym
+import numpy as np
+import torch
+from torch import nn
+
+import iswitch
+
+ENVIRONMENTS = 4  # of each worker
+ROLLOUT = 128  # steps of each environment between updates
+EPOCHS = 4
+MINIBATCHES = 4
+GAMMA, LAMBDA = 0.99, 0.95
+CLIP = 0.2
+ENTROPY, VALUE = 0.01, 0.5  # weights of the parts of the loss
+MAX_NORM = 0.5
+LEARNING_RATE = 2.5e-4
+
+
+def layer(inputs: int, outputs: int, gain: float = 2**0.5) -> nn.Linear:
+    linear = nn.Linear(inputs, outputs)
+    nn.init.orthogonal_(linear.weight, gain)
+    nn.init.zeros_(linear.bias)
+    return linear
+
+
+class Agent(nn.Module):
+    def __init__(self, observations: int, actions: int) -> None:
+        super().__init__()
+        self.actor = nn.Sequential(layer(observations, 64), nn.Tanh(), layer(64, 64), nn.Tanh(), layer(64, actions, 0.01))
+        self.critic = nn.Sequential(layer(observations, 64), nn.Tanh(), layer(64, 64), nn.Tanh(), layer(64, 1, 1.0))
+
+    def policy(self, observations: torch.Tensor) -> torch.distributions.Categorical:
+        return torch.distributions.Categorical(logits=self.actor(observations))
+
+    def value(self, observations: torch.Tensor) -> torch.Tensor:
+        return self.critic(observations).squeeze(-1)
+
+
+class Rollouts:
+    """Environments, and what the agent has seen in them: tensors of [ROLLOUT, ENVIRONMENTS]."""
+
+    def __init__(self, seed: int) -> None:
+        self.envs = gym.make_vec("CartPole-v1", ENVIRONMENTS, vectorization_mode="sync")
+        self.envs = gym.wrappers.vector.RecordEpisodeStatistics(self.envs)
+        self.observation = torch.tensor(self.envs.reset(seed=seed)[0])
+        self.returns: list[float] = []  # of the episodes that have ended
+        # The step after an episode's end resets the environment: its action counts for nothing.
+        self.is_reset = torch.zeros(ENVIRONMENTS, dtype=torch.bool)
+
+    @torch.no_grad()
+    def collect(self, agent: Agent) -> dict[str, torch.Tensor]:
+        seen: dict[str, list[torch.Tensor]] = {}
+        for _ in range(ROLLOUT):
+            policy = agent.policy(self.observation)
+            action = policy.sample()
+            step = {"observation": self.observation, "action": action, "log_prob": policy.log_prob(action)}
+            step |= {"value": agent.value(self.observation), "counts": ~self.is_reset}
+            observation, reward, terminated, truncated, info = self.envs.step(action.numpy())
+            self.observation = torch.tensor(observation)
+            self.is_reset = torch.tensor(terminated | truncated)
+            step |= {"reward": torch.tensor(reward, dtype=torch.float32)}
+            step |= {"next_value": agent.value(self.observation) * ~torch.tensor(terminated), "ends": self.is_reset}
+            for name, value in step.items():
+                seen.setdefault(name, []).append(value)
+            if "episode" in info:
+                self.returns.extend(info["episode"]["r"][info["_episode"]].tolist())
+        rollout = {name: torch.stack(values) for name, values in seen.items()}
+        rollout["advantage"] = advantages(rollout)
+        return rollout
+
+
+def advantages(rollout: dict[str, torch.Tensor]) -> torch.Tensor:
+    """Generalised advantage estimation (Schulman et al., 2016)."""
+    delta = rollout["reward"] + GAMMA * rollout["next_value"] - rollout["value"]
+    result, last = torch.zeros_like(delta), torch.zeros(ENVIRONMENTS)
+    for step in reversed(range(ROLLOUT)):
+        result[step] = last = delta[step] + GAMMA * LAMBDA * ~rollout["ends"][step] * last
+    return result
+
+
+def loss(agent: Agent, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    policy = agent.policy(batch["observation"])
+    ratio = (policy.log_prob(batch["action"]) - batch["log_prob"]).exp()
+    advantage = (batch["advantage"] - batch["advantage"].mean()) / (batch["advantage"].std() + 1e-8)
+    surrogate = torch.min(ratio * advantage, ratio.clamp(1 - CLIP, 1 + CLIP) * advantage).mean()
+    value_loss = 0.5 * (agent.value(batch["observation"]) - batch["advantage"] - batch["value"]).square().mean()
+    return VALUE * value_loss - surrogate - ENTROPY * policy.entropy().mean()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=200_000, help="environment steps of all workers together")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+
+    torch.set_num_threads(1)
+    worker = iswitch.Worker()
+    rollouts = Rollouts(arguments.seed * 1000 + worker.rank)
+    torch.manual_seed(arguments.seed)  # the same weights everywhere
+    agent = Agent(4, 2)
+    torch.manual_seed(arguments.seed * 1000 + worker.rank)  # but other actions
+    optimizer = torch.optim.Adam(agent.parameters(), lr=LEARNING_RATE, eps=1e-5)
+    # All gradients are one vector: one sum for all of them.
+    gradient = torch.zeros(sum(parameter.numel() for parameter in agent.parameters()))
+    sizes = [parameter.numel() for parameter in agent.parameters()]
+    for parameter, part in zip(agent.parameters(), gradient.split(sizes), strict=True):
+        parameter.grad = part.view_as(parameter)
+
+    steps_per_update = ROLLOUT * ENVIRONMENTS * worker.world_size
+    for update in range(1, arguments.steps // steps_per_update + 1):
+        rollout = {name: values.flatten(0, 1) for name, values in rollouts.collect(agent).items()}
+        counting = rollout.pop("counts").nonzero().squeeze(-1)
+        for _ in range(EPOCHS):
+            # As many parts on each worker, whatever their sizes: the workers sum in step.
+            for indices in counting[torch.randperm(len(counting))].tensor_split(MINIBATCHES):
+                gradient.zero_()
+                loss(agent, {name: values[indices] for name, values in rollout.items()}).backward()
+                worker.all_reduce_mean_(gradient)
+                nn.utils.clip_grad_norm_(agent.parameters(), MAX_NORM)
+                optimizer.step()
+        if worker.rank == 0:
+            recent = np.mean(rollouts.returns[-20:]) if rollouts.returns else float("nan")
+            print(f"steps {update * steps_per_update}: return {recent:.1f}", flush=True)
+    worker.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""In-network gradient aggregation: sums arrays over the workers of a job in the switch between them.
+
+>>> with iswitch.Worker("10.9.0.254:7711", rank=0, world_size=4) as worker:
+...     worker.all_reduce_(gradients)    # NumPy, PyTorch on the CPU, array.array: anything contiguous, of float32
+
+`iswitch.torch` has a backend for `torch.distributed` and a communication hook for DistributedDataParallel.
+"""
+
+from iswitch._iswitch import Worker, __version__
+from iswitch.errors import (
+    ClosedError,
+    Error,
+    ExpelledError,
+    HaltedError,
+    NonFiniteError,
+    RefusedError,
+    SwitchLostError,
+    UnfinishedError,
+    WorkersLostError,
+    WorkersMissingError,
+)
+
+__all__ = [
+    "ClosedError",
+    "Error",
+    "ExpelledError",
+    "HaltedError",
+    "NonFiniteError",
+    "RefusedError",
+    "SwitchLostError",
+    "UnfinishedError",
+    "Worker",
+    "WorkersLostError",
+    "WorkersMissingError",
+    "__version__",
+]

@@ -1,0 +1,219 @@
+//! The floats of somebody else's array, without a copy: through the buffer protocol (array, memoryview, NumPy) or
+//! DLPack (PyTorch, and most others).
+
+// Both protocols are pointers with a description.
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
+use std::marker::PhantomData;
+
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict as _, PyCapsule};
+
+/// Floats of an array that stays alive, and in its place, as long as this does.
+pub(crate) struct Floats<'py> {
+    pointer: *mut f32,
+    len: usize,
+    _owner: Owner<'py>,
+}
+
+enum Owner<'py> {
+    Buffer { _buffer: PyUntypedBuffer },
+    // Frees what the array's library has lent, when it is dropped unread.
+    DlPack { _capsule: Bound<'py, PyCapsule> },
+}
+
+/// The same for a thread that does not hold the interpreter's lock.
+pub(crate) struct DetachedFloats<'a> {
+    pointer: *mut f32,
+    len: usize,
+    lifetime: PhantomData<&'a mut f32>,
+}
+
+// SAFETY: it is a mutable slice of floats by another name.
+unsafe impl Send for DetachedFloats<'_> {}
+
+impl DetachedFloats<'_> {
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [f32] {
+        // SAFETY: `Floats` has checked pointer, alignment and length, and outlives this. Python code that writes to the
+        // array meanwhile races, as with all libraries that work on arrays without the lock: the docstrings say so.
+        unsafe { std::slice::from_raw_parts_mut(self.pointer, self.len) }
+    }
+}
+
+impl<'py> Floats<'py> {
+    /// Borrows a contiguous, writable float32 array in the memory of the CPU.
+    ///
+    /// # Errors
+    /// `TypeError` for objects and elements of another type, `ValueError` for arrays that are read-only, not contiguous
+    /// or elsewhere; and what the array itself raises.
+    pub(crate) fn borrow(array: &Bound<'py, PyAny>) -> PyResult<Self> {
+        // SAFETY: a live object, and the interpreter's lock is held.
+        let has_buffer = unsafe { pyo3::ffi::PyObject_CheckBuffer(array.as_ptr()) } == 1;
+        let has_dlpack = array.hasattr("__dlpack__")?;
+        match (has_buffer.then(|| PyUntypedBuffer::get(array)), has_dlpack) {
+            (Some(Ok(buffer)), _) => return Self::from_buffer(buffer),
+            // PyO3 takes no buffers without dimensions.
+            (Some(Err(_)) | None, true) => return Self::from_dlpack(array),
+            (Some(Err(error)), false) => return Err(error),
+            (None, false) => {}
+        }
+        let name = array.get_type().qualname()?;
+        Err(PyTypeError::new_err(format!(
+            "array is a {name}, expected an object with the buffer protocol or __dlpack__"
+        )))
+    }
+
+    fn from_buffer(buffer: PyUntypedBuffer) -> PyResult<Self> {
+        let format = buffer.format().to_string_lossy().into_owned();
+        let native = if cfg!(target_endian = "little") { "<f" } else { ">f" };
+        if !["f", "=f", "@f", native].contains(&format.as_str()) {
+            return Err(PyTypeError::new_err(format!(
+                "array has format {format:?}, expected \"f\" (float32)"
+            )));
+        }
+        if buffer.readonly() {
+            return Err(PyValueError::new_err(
+                "array is read-only, expected one to be overwritten by the sum",
+            ));
+        }
+        if !buffer.is_c_contiguous() {
+            return Err(not_contiguous());
+        }
+        let (pointer, len) = (buffer.buf_ptr(), buffer.item_count());
+        Self::checked(pointer.cast(), len, Owner::Buffer { _buffer: buffer })
+    }
+
+    fn from_dlpack(array: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let py = array.py();
+        let newest = [("max_version", (1, 0))].into_py_dict(py)?;
+        let lent = match array.call_method("__dlpack__", (), Some(&newest)) {
+            // From before version 1.
+            Err(error) if error.is_instance_of::<PyTypeError>(py) => array.call_method0("__dlpack__"),
+            lent => lent,
+        }?;
+        let capsule = lent
+            .cast_into::<PyCapsule>()
+            .map_err(|_| PyTypeError::new_err("__dlpack__ returned no capsule, expected one"))?;
+        // SAFETY: capsules of these names point to these structs, which live as long as the capsules.
+        let tensor = unsafe {
+            if capsule.is_valid_checked(Some(c"dltensor_versioned")) {
+                let pointer = capsule.pointer_checked(Some(c"dltensor_versioned"))?;
+                let managed = pointer.cast::<VersionedTensor>().as_ref();
+                if managed.version[0] != 1 {
+                    let version = managed.version;
+                    return Err(PyTypeError::new_err(format!(
+                        "DLPack has version {version:?}, expected 1.x"
+                    )));
+                }
+                if managed.flags & READ_ONLY != 0 {
+                    return Err(PyValueError::new_err(
+                        "array is read-only, expected one to be overwritten by the sum",
+                    ));
+                }
+                &managed.tensor
+            } else {
+                capsule.pointer_checked(Some(c"dltensor"))?.cast::<Tensor>().as_ref()
+            }
+        };
+        let len = tensor.check()?;
+        let pointer = tensor.data.wrapping_byte_add(tensor.byte_offset as usize);
+        Self::checked(pointer.cast(), len, Owner::DlPack { _capsule: capsule })
+    }
+
+    fn checked(pointer: *mut f32, len: usize, owner: Owner<'py>) -> PyResult<Self> {
+        if !pointer.is_aligned() {
+            return Err(PyValueError::new_err(
+                "array does not begin at a multiple of 4 bytes, as floats must",
+            ));
+        }
+        // Empty arrays may have no place.
+        let pointer = if len == 0 { std::ptr::dangling_mut() } else { pointer };
+        if pointer.is_null() {
+            return Err(PyValueError::new_err("array has no data"));
+        }
+        Ok(Self { pointer, len, _owner: owner })
+    }
+
+    /// To work on it without the interpreter's lock.
+    pub(crate) fn detached(&mut self) -> DetachedFloats<'_> {
+        DetachedFloats { pointer: self.pointer, len: self.len, lifetime: PhantomData }
+    }
+}
+
+fn not_contiguous() -> PyErr {
+    PyValueError::new_err("array is not contiguous, expected rows without gaps, one after the other")
+}
+
+/// `DLTensor` of dlpack.h.
+#[repr(C)]
+struct Tensor {
+    data: *mut c_void,
+    device_type: i32,
+    device_id: i32,
+    dimensions: i32,
+    type_code: u8,
+    type_bits: u8,
+    type_lanes: u16,
+    shape: *const i64,
+    strides: *const i64,
+    byte_offset: u64,
+}
+
+/// `DLManagedTensorVersioned` of dlpack.h; `DLManagedTensor`, without a version, begins with the tensor.
+#[repr(C)]
+struct VersionedTensor {
+    version: [u32; 2],
+    manager: *mut c_void,
+    deleter: *mut c_void,
+    flags: u64,
+    tensor: Tensor,
+}
+
+/// Flag of a tensor that must not be written to.
+const READ_ONLY: u64 = 1;
+/// Device type of the CPU's memory.
+const CPU: i32 = 1;
+/// Type code of floats.
+const FLOAT: u8 = 2;
+
+impl Tensor {
+    /// Elements of a contiguous float32 tensor on the CPU.
+    fn check(&self) -> PyResult<usize> {
+        if self.device_type != CPU {
+            let (kind, id) = (self.device_type, self.device_id);
+            return Err(PyValueError::new_err(format!(
+                "array is on device ({kind}, {id}) of DLPack, expected the CPU (1, 0)"
+            )));
+        }
+        let element = (self.type_code, self.type_bits, self.type_lanes);
+        if element != (FLOAT, 32, 1) {
+            return Err(PyTypeError::new_err(format!(
+                "array has elements of DLPack's type {element:?}, expected float32 (2, 32, 1)"
+            )));
+        }
+        // SAFETY: both point to as many numbers as there are dimensions; strides may be null.
+        let (shape, strides) = unsafe {
+            let slice = |pointer: *const i64| match self.dimensions {
+                1.. if !pointer.is_null() => {
+                    Some(std::slice::from_raw_parts(pointer, self.dimensions as usize))
+                }
+                _ => None,
+            };
+            (slice(self.shape).unwrap_or_default(), slice(self.strides))
+        };
+        if shape.contains(&0) {
+            return Ok(0);
+        }
+        let mut len = 1;
+        for (axis, size) in shape.iter().enumerate().rev() {
+            if *size > 1 && strides.is_some_and(|strides| strides[axis] != len) {
+                return Err(not_contiguous());
+            }
+            len *= size;
+        }
+        usize::try_from(len).map_err(|_| PyValueError::new_err("array has a negative size"))
+    }
+}

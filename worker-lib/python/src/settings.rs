@@ -1,0 +1,135 @@
+//! What a worker is told: arguments, and the environment's variables for those that are left out.
+
+use std::fmt::Display;
+use std::net::{SocketAddr, SocketAddrV4, ToSocketAddrs};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use iswitch::{JoinOptions, key_file};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// Port of the switch where none is given.
+const DEFAULT_PORT: u16 = 7711;
+/// How long the switch may be silent: an error comes within five seconds, and a switch that is started again is back.
+const DEFAULT_SWITCH_TIMEOUT_S: f64 = 4.0;
+/// How long the other workers may take: as for PyTorch's process groups.
+const DEFAULT_TIMEOUT_S: f64 = 1800.0;
+/// The longest of both: a year, well below what the clock can add.
+const LONGEST_TIMEOUT_S: f64 = 31_536_000.0;
+
+/// Arguments as Python passes them.
+#[derive(Default)]
+pub(crate) struct Arguments {
+    pub(crate) switch: Option<String>,
+    pub(crate) rank: Option<u16>,
+    pub(crate) world_size: Option<u16>,
+    pub(crate) job: Option<u32>,
+    pub(crate) timeout: Option<f64>,
+    pub(crate) switch_timeout: Option<f64>,
+    pub(crate) segment_floats: Option<u16>,
+    pub(crate) key_file: Option<PathBuf>,
+    pub(crate) tag_data: Option<bool>,
+    pub(crate) non_finite: Option<String>,
+}
+
+fn bad(message: impl Display) -> PyErr {
+    PyValueError::new_err(message.to_string())
+}
+
+/// The argument, or the variable; `None` without either.
+fn given<T: FromStr>(argument: Option<T>, variable: &str, expected: &str) -> PyResult<Option<T>> {
+    if argument.is_some() {
+        return Ok(argument);
+    }
+    let Some(text) = std::env::var(variable).ok().filter(|text| !text.is_empty()) else { return Ok(None) };
+    let parsed = text.parse().map_err(|_| bad(format!("{variable} is {text:?}, expected {expected}")));
+    parsed.map(Some)
+}
+
+fn required<T: FromStr>(argument: Option<T>, name: &str, variable: &str, expected: &str) -> PyResult<T> {
+    let missing = || bad(format!("neither {name} nor {variable} is set, expected {expected}"));
+    given(argument, variable, expected)?.ok_or_else(missing)
+}
+
+fn duration(argument: Option<f64>, name: &str, variable: &str, default: f64) -> PyResult<Duration> {
+    let expected = "seconds above 0";
+    let seconds = given(argument, variable, expected)?.unwrap_or(default);
+    if seconds.is_nan() || seconds <= 0.0 {
+        return Err(bad(format!("{name} is {seconds}, expected {expected}")));
+    }
+    Ok(Duration::from_secs_f64(seconds.min(LONGEST_TIMEOUT_S)))
+}
+
+/// The IPv4 address behind `HOST` or `HOST:PORT`.
+fn resolve(switch: &str) -> PyResult<SocketAddrV4> {
+    let expected = "HOST or HOST:PORT with an IPv4 address";
+    let (host, port) = match switch.rsplit_once(':') {
+        Some((host, port)) => (host, port.parse().map_err(|_| format!("port {port:?}"))),
+        None => (switch, Ok(DEFAULT_PORT)),
+    };
+    let found = port.and_then(|port| (host, port).to_socket_addrs().map_err(|error| error.to_string()));
+    let problem = match found {
+        Ok(mut addresses) => {
+            let address = addresses.find_map(|address| match address {
+                SocketAddr::V4(address) => Some(address),
+                SocketAddr::V6(_) => None,
+            });
+            match address {
+                Some(address) => return Ok(address),
+                None => "no IPv4 address".to_owned(),
+            }
+        }
+        Err(problem) => problem,
+    };
+    Err(bad(format!("switch is {switch:?}, expected {expected}: {problem}")))
+}
+
+impl Arguments {
+    /// What to join with.
+    ///
+    /// # Errors
+    /// `ValueError` that names the argument or the variable.
+    pub(crate) fn resolve(self) -> PyResult<JoinOptions> {
+        let switch = required(self.switch, "switch", "ISWITCH_SWITCH", "HOST:PORT of iswitchd")?;
+        let workers: u16 = required(self.world_size, "world_size", "WORLD_SIZE", "the number of workers")?;
+        let rank: u16 = required(self.rank, "rank", "RANK", "this worker's number, from 0")?;
+        if workers == 0 || rank >= workers {
+            return Err(bad(format!("rank is {rank} of {workers} workers, expected 0 <= rank < world_size")));
+        }
+        let mut options = JoinOptions::new(resolve(&switch)?, workers, 0);
+        options.rank = rank;
+        options.job = given(self.job, "ISWITCH_JOB", "a number below 2^32")?.unwrap_or(0);
+        let timeout = duration(self.timeout, "timeout", "ISWITCH_TIMEOUT", DEFAULT_TIMEOUT_S)?;
+        (options.workers_timeout, options.round_timeout) = (Some(timeout), Some(timeout));
+        let variable = "ISWITCH_SWITCH_TIMEOUT";
+        options.switch_timeout =
+            duration(self.switch_timeout, "switch_timeout", variable, DEFAULT_SWITCH_TIMEOUT_S)?;
+        options.connect_timeout = options.switch_timeout;
+        if let Some(floats) =
+            given(self.segment_floats, "ISWITCH_SEGMENT_FLOATS", "a number from 1 to 65535")?
+        {
+            options.segment_floats = floats;
+        }
+        options.sends_non_finite = sends_non_finite(self.non_finite)?;
+        options.tag_data =
+            given(self.tag_data.map(u8::from), "ISWITCH_TAG_DATA", "0 or 1")?.unwrap_or(0) != 0;
+        with_key(options, self.key_file)
+    }
+}
+
+fn sends_non_finite(word: Option<String>) -> PyResult<bool> {
+    match given(word, "ISWITCH_NON_FINITE", "refuse or sum")?.as_deref() {
+        None | Some("refuse") => Ok(false),
+        Some("sum") => Ok(true),
+        Some(other) => Err(bad(format!("non_finite is {other:?}, expected \"refuse\" or \"sum\""))),
+    }
+}
+
+fn with_key(options: JoinOptions, path: Option<PathBuf>) -> PyResult<JoinOptions> {
+    let Some(path) = given(path, "ISWITCH_KEY_FILE", "a path")? else { return Ok(options) };
+    let key = key_file::read(&path).map_err(|error| bad(format!("key_file {}: {error}", path.display())))?;
+    let tag_data = options.tag_data;
+    Ok(JoinOptions { tag_data: false, ..options }.with_key(key, tag_data))
+}

@@ -1,0 +1,190 @@
+//! `iswitch.Worker`.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+use iswitch::AnyLengthWorker;
+use iswitch::worker::{AnyLengthError, Summed};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::array::Floats;
+use crate::errors::{ClosedError, to_python};
+use crate::settings::Arguments;
+
+/// A worker that sums arrays of any length with the other workers of its job.
+#[pyclass(module = "iswitch", frozen)]
+pub(crate) struct Worker {
+    /// None once it is closed.
+    inner: Mutex<Option<AnyLengthWorker>>,
+    is_closing: AtomicBool,
+    switch: String,
+    rank: u16,
+    world_size: u16,
+}
+
+/// Why a call did not go on waiting, besides being closed.
+type Interruption = Option<PyErr>;
+
+/// Whether to go on waiting: Python's signal handlers may raise, such as KeyboardInterrupt.
+#[expect(clippy::redundant_closure_for_method_calls, reason = "the method by its name has but one lifetime")]
+fn keep_waiting(is_closing: &AtomicBool, interruption: &mut Interruption) -> bool {
+    if is_closing.load(Ordering::Relaxed) {
+        return false;
+    }
+    // An interpreter that shuts down lets nobody in.
+    match Python::try_attach(|py| py.check_signals()) {
+        Some(Ok(())) => true,
+        Some(Err(error)) => {
+            *interruption = Some(error);
+            false
+        }
+        None => false,
+    }
+}
+
+fn outcome<T>(result: Result<T, AnyLengthError>, interruption: Interruption) -> PyResult<T> {
+    result.map_err(|error| interruption.unwrap_or_else(|| to_python(&error)))
+}
+
+#[pymethods]
+impl Worker {
+    #[new]
+    #[pyo3(signature = (
+        switch=None, rank=None, world_size=None, *, job=None, timeout=None, switch_timeout=None,
+        segment_floats=None, key_file=None, tag_data=None, non_finite=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "they are Python's keywords")]
+    fn new(
+        py: Python<'_>,
+        switch: Option<String>,
+        rank: Option<u16>,
+        world_size: Option<u16>,
+        job: Option<u32>,
+        timeout: Option<f64>,
+        switch_timeout: Option<f64>,
+        segment_floats: Option<u16>,
+        key_file: Option<PathBuf>,
+        tag_data: Option<bool>,
+        non_finite: Option<String>,
+    ) -> PyResult<Self> {
+        let arguments = Arguments {
+            switch,
+            rank,
+            world_size,
+            job,
+            timeout,
+            switch_timeout,
+            segment_floats,
+            key_file,
+            tag_data,
+            non_finite,
+        };
+        let options = arguments.resolve()?;
+        let (switch, rank, world_size) = (options.switch.to_string(), options.rank, options.workers);
+        let is_closing = AtomicBool::new(false);
+        let mut interruption = None;
+        let joined = py
+            .detach(|| AnyLengthWorker::join(options, &mut || keep_waiting(&is_closing, &mut interruption)));
+        let inner = Mutex::new(Some(outcome(joined, interruption)?));
+        Ok(Self { inner, is_closing, switch, rank, world_size })
+    }
+
+    /// Replaces `array` by its sum over all workers and returns the number of gradients in it.
+    fn all_reduce_(&self, array: &Bound<'_, PyAny>) -> PyResult<u16> {
+        self.reduce(array, AnyLengthWorker::all_reduce_while)
+    }
+
+    /// Like `all_reduce_`, divided by the number of gradients in the sum.
+    fn all_reduce_mean_(&self, array: &Bound<'_, PyAny>) -> PyResult<u16> {
+        self.reduce(array, AnyLengthWorker::all_reduce_mean_while)
+    }
+
+    /// Counters so far.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let guard = self.lock()?;
+        let worker = guard.as_ref().ok_or_else(closed)?;
+        let (stats, counters) = (PyDict::new(py), worker.stats());
+        stats.set_item("rounds", counters.rounds)?;
+        stats.set_item("segments", counters.segments)?;
+        stats.set_item("retransmitted", counters.retransmitted)?;
+        stats.set_item("rejoins", worker.rejoins())?;
+        Ok(stats)
+    }
+
+    /// Leaves the job; a call that waits in another thread raises ClosedError.
+    fn close(&self, py: Python<'_>) {
+        self.is_closing.store(true, Ordering::Relaxed);
+        py.detach(|| drop(self.inner.lock().unwrap_or_else(PoisonError::into_inner).take()));
+    }
+
+    /// "HOST:PORT" of the switch.
+    #[getter]
+    fn switch(&self) -> &str {
+        &self.switch
+    }
+
+    /// This worker's number, from 0.
+    #[getter]
+    fn rank(&self) -> u16 {
+        self.rank
+    }
+
+    /// Workers of the job.
+    #[getter]
+    fn world_size(&self) -> u16 {
+        self.world_size
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, pyo3::types::PyTuple>) {
+        self.close(py);
+    }
+
+    fn __repr__(&self) -> String {
+        let Self { switch, rank, world_size, .. } = self;
+        format!("iswitch.Worker(switch='{switch}', rank={rank}, world_size={world_size})")
+    }
+}
+
+type Reduce =
+    fn(&mut AnyLengthWorker, &mut [f32], &mut dyn FnMut() -> bool) -> Result<Summed, AnyLengthError>;
+
+impl Worker {
+    fn reduce(&self, array: &Bound<'_, PyAny>, reduce: Reduce) -> PyResult<u16> {
+        let mut floats = Floats::borrow(array)?;
+        let mut floats = floats.detached();
+        let mut guard = self.lock()?;
+        let worker = guard.as_mut().ok_or_else(closed)?;
+        let mut interruption = None;
+        let summed = {
+            let worker = &mut *worker;
+            let interruption = &mut interruption;
+            array.py().detach(move || {
+                let mut keep_waiting = || keep_waiting(&self.is_closing, interruption);
+                reduce(worker, floats.as_mut_slice(), &mut keep_waiting)
+            })
+        };
+        outcome(summed, interruption).map(|summed| summed.contributors)
+    }
+
+    fn lock(&self) -> PyResult<MutexGuard<'_, Option<AnyLengthWorker>>> {
+        match self.inner.try_lock() {
+            Ok(guard) => Ok(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            // Which of the two came first would be a matter of luck, and another one on each worker.
+            Err(TryLockError::WouldBlock) => Err(pyo3::exceptions::PyRuntimeError::new_err(
+                "another thread uses this worker, expected one at a time",
+            )),
+        }
+    }
+}
+
+fn closed() -> PyErr {
+    ClosedError::new_err("the worker was closed")
+}

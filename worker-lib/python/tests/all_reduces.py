@@ -1,0 +1,119 @@
+"""One rank of test_torch.py, started by torchrun: the same training over Gloo, the switch's backend and its hook; and single
+collectives. Rank 0 prints the results as JSON."""
+
+import json
+import os
+import sys
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+import iswitch.torch
+
+STEPS = 15
+
+
+def train(hook=None):
+    """Losses of all steps, and the weights' sum, of a network with several buckets."""
+    torch.manual_seed(0)
+    layers = [torch.nn.Linear(17, 400), torch.nn.ReLU(), torch.nn.Linear(400, 300), torch.nn.ReLU(), torch.nn.Linear(300, 6)]
+    model = DistributedDataParallel(torch.nn.Sequential(*layers), bucket_cap_mb=0.1)
+    if hook is not None:
+        model.register_comm_hook(hook, iswitch.torch.all_reduce_hook)
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+    batches = torch.Generator().manual_seed(dist.get_rank())
+    losses = []
+    for _ in range(STEPS):
+        inputs = torch.randn(64, 17, generator=batches)
+        targets = inputs[:, :6].sin()
+        optimizer.zero_grad()
+        loss = ((model(inputs) - targets) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return {"losses": losses, "weights": sum(p.double().sum().item() for p in model.parameters())}
+
+
+def reduced(dtype, op=dist.ReduceOp.SUM, shape=(3, 4), async_op=False):
+    tensor = torch.full(shape, 1.5 + dist.get_rank(), dtype=dtype)
+    work = dist.all_reduce(tensor, op=op, async_op=async_op)
+    if async_op:
+        work.wait()
+        assert work.is_completed()
+        (of_future,) = work.get_future().value()
+        assert of_future is tensor
+    return tensor.double().unique().tolist()
+
+
+def collectives():
+    rank, size = dist.get_rank(), dist.get_world_size()
+    worker = dist.distributed_c10d._get_default_group()._reducer.worker
+    seen = {}
+
+    def note(name, value):
+        rounds = worker.stats()["rounds"]
+        seen[name] = {"value": value, "over_switch": rounds - note.rounds}
+        note.rounds = rounds
+
+    note.rounds = worker.stats()["rounds"]
+    note("float32", reduced(torch.float32))
+    note("float32, in the background", reduced(torch.float32, async_op=True))
+    note("float16", reduced(torch.float16))
+    note("bfloat16", reduced(torch.bfloat16, async_op=True))
+    note("mean", reduced(torch.float32, op=dist.ReduceOp.AVG))
+    note("mean of bfloat16", reduced(torch.bfloat16, op=dist.ReduceOp.AVG))
+    note("float64", reduced(torch.float64))
+    note("int64", reduced(torch.int64))
+    note("maximum", reduced(torch.float32, op=dist.ReduceOp.MAX))
+    matrix = torch.ones(4, 6)
+    dist.all_reduce(matrix[:, ::2])
+    note("not contiguous", [matrix[:, ::2].unique().tolist(), matrix[:, 1::2].unique().tolist()])
+    gathered = [torch.zeros(1) for _ in range(size)]
+    dist.all_gather(gathered, torch.tensor([float(rank)]))
+    note("all_gather", torch.cat(gathered).tolist())
+    objects = [None] * size
+    dist.all_gather_object(objects, {"rank": rank})
+    note("all_gather_object", objects)
+    sent = torch.tensor([float(rank)])
+    dist.broadcast(sent, src=1)
+    note("broadcast", sent.tolist())
+    scattered = torch.zeros(1)
+    dist.reduce_scatter(scattered, [torch.tensor([float(i)]) for i in range(size)])
+    note("reduce_scatter", scattered.tolist())
+    dist.barrier()
+    half = dist.new_group([0, 1])
+    if rank < 2:
+        part = torch.ones(5)
+        dist.all_reduce(part, group=half)
+        note("part of the group", part.tolist())
+        assert half._reducer.worker.stats()["rounds"] == 1
+    try:
+        reduced_nan = torch.full((2,), float("nan"))
+        dist.all_reduce(reduced_nan)
+        note("nan", "no error")
+    except iswitch.NonFiniteError as error:
+        note("nan", str(error))
+    return seen
+
+
+def main():
+    torch.set_num_threads(1)
+    results = {}
+    dist.init_process_group("gloo")
+    results["gloo"] = train()
+    with iswitch.Worker(job=1000) as worker:
+        reducer = iswitch.torch.Reducer(worker)
+        results["hook"] = train(reducer)
+        reducer.close()
+    dist.destroy_process_group()
+    dist.init_process_group("iswitch")
+    results["backend"] = train()
+    results["collectives"] = collectives()
+    dist.destroy_process_group()
+    if os.environ["RANK"] == "0":
+        print(json.dumps(results))
+    sys.stdout.flush()
+
+
+main()

@@ -1,0 +1,149 @@
+"""A switch for each test, and workers in processes of their own.
+
+`iswitchd` is the one that ISWITCHD names, or that is found on the PATH.
+"""
+
+import importlib.util
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# Where this is set, a test that would skip fails instead.
+REQUIRE_VARIABLE = "ISWITCH_REQUIRE_ALL_TESTS"
+# What a busy machine may take for anything here.
+PATIENCE_S = 300
+
+
+def find_iswitchd() -> str:
+    found = os.environ.get("ISWITCHD") or shutil.which("iswitchd")
+    if not found:
+        pytest.fail("iswitchd is neither in ISWITCHD nor on the PATH: cargo build --release -p iswitch-daemon")
+    return found
+
+
+class Switch:
+    """An iswitchd on a loop-back port that it keeps when it is started again."""
+
+    def __init__(self, *options: str) -> None:
+        self._options = options
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.address = f"127.0.0.1:{port}"
+        self._directory = tempfile.TemporaryDirectory()
+        self._process: subprocess.Popen[str] | None = None
+        self.start()
+
+    def start(self) -> None:
+        control = Path(self._directory.name, "control.sock")
+        self._process = subprocess.Popen(
+            [find_iswitchd(), "--udp", self.address, "--control-socket", control, "--log-level", "warn", *self._options],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        line = self._process.stdout.readline()
+        assert " ready: " in line, f"iswitchd has not started: {line!r}"
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._process.stdout.close()
+
+
+@pytest.fixture
+def start_switch() -> Iterator[Callable[..., Switch]]:
+    started: list[Switch] = []
+
+    def start(*options: str) -> Switch:
+        started.append(Switch(*options))
+        return started[-1]
+
+    yield start
+    for switch in started:
+        switch.kill()
+
+
+@pytest.fixture
+def switch(start_switch: Callable[..., Switch]) -> Switch:
+    return start_switch()
+
+
+def on_each(count: int, run: Callable[[int], Any]) -> list[Any]:
+    """Calls `run(rank)` for each rank, in threads: the worker lets go of the interpreter's lock."""
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(run, range(count), timeout=PATIENCE_S))
+
+
+class Ranks:
+    """Processes that run a script, with the variables that torchrun would set."""
+
+    def __init__(self, count: int, script: Path, *arguments: str, **variables: str) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        common = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), **variables}
+        self.processes = [
+            subprocess.Popen(
+                [sys.executable, str(script), *arguments],
+                env={**os.environ, **common, "RANK": str(rank)},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for rank in range(count)
+        ]
+
+    def wait_for(self, line: str) -> None:
+        """Reads what each of them prints, up to that line."""
+        for process in self.processes:
+            for seen in process.stdout:
+                if seen.strip() == line:
+                    break
+            else:
+                pytest.fail(f"a rank ended before it printed {line!r}: {process.stderr.read()}")
+
+    def finish(self) -> list[tuple[int, str, str]]:
+        """Status, standard output and standard error of each, once it has ended."""
+        deadline = time.monotonic() + PATIENCE_S
+        try:
+            with ThreadPoolExecutor(len(self.processes)) as pool:
+                wait = lambda process: process.communicate(timeout=deadline - time.monotonic())  # noqa: E731
+                outputs = list(pool.map(wait, self.processes))
+        except subprocess.TimeoutExpired:
+            pytest.fail("a rank hangs")
+        finally:
+            for process in self.processes:
+                process.kill()
+        return [(process.returncode, *output) for process, output in zip(self.processes, outputs, strict=True)]
+
+    def succeed(self) -> list[str]:
+        """Standard output of each; fails if one has failed."""
+        results = self.finish()
+        for rank, (status, _, errors) in enumerate(results):
+            assert status == 0, f"rank {rank}: {errors}"
+        return [output for _, output, _ in results]
+
+
+def has_torch() -> bool:
+    return importlib.util.find_spec("torch") is not None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if has_torch():
+        return
+    if os.environ.get(REQUIRE_VARIABLE):
+        pytest.exit("PyTorch is missing: python tests/install_torch.py, or pip install torch", returncode=1)
+    skip = pytest.mark.skip(reason="PyTorch is missing: python tests/install_torch.py, or pip install torch")
+    for item in items:
+        if "torch" in item.path.stem:
+            item.add_marker(skip)

@@ -1,0 +1,153 @@
+//! Vectors of many lengths through one worker.
+
+use std::net::SocketAddrV4;
+use std::sync::{Arc, Barrier};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use iswitch::worker::{AnyLengthError, MAX_LENGTHS, MAX_PIECE_FLOATS, Summed};
+use iswitch::{AggregateError, AnyLengthWorker, JoinOptions};
+use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
+
+fn switch_at(address: SocketAddrV4) -> EmbeddedSwitch {
+    EmbeddedSwitch::start(address, &EmbeddedOptions::default()).unwrap()
+}
+
+fn switch() -> EmbeddedSwitch {
+    switch_at("127.0.0.1:0".parse().unwrap())
+}
+
+/// Lets so many workers do the same.
+fn on_each<T: Send + 'static>(
+    address: SocketAddrV4,
+    workers: u16,
+    run: impl Fn(usize, AnyLengthWorker) -> T + Clone + Send + 'static,
+) -> Vec<T> {
+    let spawn = |rank: usize| -> JoinHandle<T> {
+        let run = run.clone();
+        let options = JoinOptions {
+            workers_timeout: Some(Duration::from_secs(60)),
+            ..JoinOptions::new(address, workers, 0)
+        };
+        thread::spawn(move || run(rank, AnyLengthWorker::join(options, &mut || true).unwrap()))
+    };
+    let threads: Vec<_> = (0..usize::from(workers)).map(spawn).collect();
+    threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+}
+
+fn vector(rank: usize, floats: usize) -> Vec<f32> {
+    (0..floats).map(|i| (i % 1000 + rank) as f32).collect()
+}
+
+fn sum(workers: usize, floats: usize) -> Vec<f32> {
+    (0..floats).map(|i| (0..workers).map(|rank| (i % 1000 + rank) as f32).sum()).collect()
+}
+
+#[test]
+fn lengths_may_change_from_call_to_call() {
+    let switch = switch();
+    let lengths = [1, 366, 367, 0, 10_119, 1, MAX_PIECE_FLOATS + 1, 10_119, 2 * MAX_PIECE_FLOATS];
+    on_each(switch.address(), 3, move |rank, mut worker| {
+        for floats in lengths {
+            let mut own = vector(rank, floats);
+            let summed = worker.all_reduce_while(&mut own, &mut || true).unwrap();
+            assert_eq!(summed, Summed { contributors: 3, uniform: true });
+            assert!(own == sum(3, floats), "{floats} floats");
+        }
+        assert_eq!(worker.stats().rounds, 10, "one for each piece");
+    });
+}
+
+#[test]
+fn a_mean_is_divided_by_the_number_of_gradients() {
+    let switch = switch();
+    on_each(switch.address(), 2, |rank, mut worker| {
+        let mut own = vector(rank, 1000);
+        worker.all_reduce_mean_while(&mut own, &mut || true).unwrap();
+        assert!(own.iter().zip(sum(2, 1000)).all(|(mean, sum)| *mean == sum / 2.0));
+    });
+}
+
+#[test]
+fn more_lengths_than_are_kept_displace_each_other() {
+    let switch = switch();
+    let address = switch.address();
+    on_each(address, 2, |rank, mut worker| {
+        for floats in (1..=MAX_LENGTHS + 3).map(|count| 1000 * count).chain([1000, 1, 2000]) {
+            let mut own = vector(rank, floats);
+            worker.all_reduce_while(&mut own, &mut || true).unwrap();
+            assert!(own == sum(2, floats), "{floats} floats");
+        }
+        assert_eq!(worker.stats().rounds, MAX_LENGTHS as u64 + 6);
+    });
+    assert!(switch.snapshot().unwrap().jobs.len() <= MAX_LENGTHS);
+}
+
+#[test]
+fn a_switch_that_is_started_again_is_found_again() {
+    let mut before = Some(switch());
+    let address = before.as_ref().unwrap().address();
+    // When the workers have got that far, and when the switch is there again.
+    let barrier = Arc::new(Barrier::new(3));
+    let meeting = Arc::clone(&barrier);
+    let workers = thread::spawn(move || {
+        on_each(address, 2, move |rank, mut worker| {
+            for round in 0..20 {
+                let floats = [5000, 77, 1500][round % 3];
+                let mut own = vector(rank, floats);
+                worker.all_reduce_while(&mut own, &mut || true).unwrap();
+                assert!(own == sum(2, floats), "round {round}");
+                if round == 10 {
+                    meeting.wait();
+                    meeting.wait();
+                }
+            }
+            worker.rejoins()
+        })
+    });
+    barrier.wait();
+    drop(before.take());
+    let _after = switch_at(address);
+    barrier.wait();
+    let rejoins = workers.join().unwrap();
+    assert!(rejoins.iter().all(|rejoins| *rejoins > 0), "{rejoins:?}");
+}
+
+#[test]
+fn a_vector_that_failed_half_way_is_finished_by_the_next_call() {
+    let switch = switch();
+    let floats = MAX_PIECE_FLOATS + 5000;
+    on_each(switch.address(), 2, move |rank, mut worker| {
+        let mut own = vector(rank, floats);
+        // Both know both lengths, so that the call that is given up waits in a round.
+        worker.all_reduce_while(&mut own, &mut || true).unwrap();
+        own = vector(rank, floats);
+        if rank == 0 {
+            thread::sleep(Duration::from_millis(50));
+        } else {
+            let error = worker.all_reduce_while(&mut own, &mut || false).unwrap_err();
+            assert!(matches!(error, AnyLengthError::Aggregate(AggregateError::Interrupted)), "{error}");
+            let error = worker.all_reduce_while(&mut [1.0], &mut || true).unwrap_err();
+            assert!(matches!(error, AnyLengthError::Unfinished { expected, .. } if expected == floats));
+        }
+        worker.all_reduce_while(&mut own, &mut || true).unwrap();
+        assert!(own == sum(2, floats));
+    });
+}
+
+#[test]
+fn nothing_is_sent_of_a_vector_with_nan() {
+    let switch = switch();
+    on_each(switch.address(), 1, |_, mut worker| {
+        let mut own = vec![0.0; 2 * MAX_PIECE_FLOATS];
+        own[MAX_PIECE_FLOATS + 7] = f32::NAN;
+        let error = worker.all_reduce_while(&mut own, &mut || true).unwrap_err();
+        let at = MAX_PIECE_FLOATS + 7;
+        assert_eq!(
+            error.to_string(),
+            format!("vector[{at}] is NaN: a sum with it would poison every replica")
+        );
+        assert_eq!(worker.stats().rounds, 0);
+        worker.all_reduce_while(&mut [1.0], &mut || true).unwrap();
+    });
+}
