@@ -172,6 +172,13 @@ fn members(page: &mut Page, jobs: &[JobStatus]) {
             page.sample("member_silent_seconds", &labels, seconds(member.silent_ms));
         }
     }
+    page.family("member_contributions_total", "Segments that a member has contributed since it joined.");
+    for job in jobs {
+        for member in &job.members {
+            let labels = [("job", &*job.job.to_string()), ("member", &*member.id.to_string())];
+            page.sample("member_contributions_total", &labels, member.contributions);
+        }
+    }
     let help =
         "Segments of the oldest unfinished round that others have contributed to and this member has not.";
     page.family("member_missing_segments", help);
@@ -210,7 +217,16 @@ mod tests {
             parent_lost: false,
             parent_refusal: None,
             diverged: 0,
-            members: vec![MemberStatus { id: 3, address, kind: "worker", start_round: 0, silent_ms: 1500 }],
+            members: vec![MemberStatus {
+                id: 3,
+                address,
+                kind: "worker",
+                start_round: 0,
+                silent_ms: 1500,
+                contributions: 28,
+                last_round: Some(11),
+                idle_ms: Some(260),
+            }],
             waiting: Some(WaitingStatus {
                 round: 12,
                 waited_ms: 250,

@@ -334,7 +334,7 @@ impl Switch {
         &mut self,
         at: MemberAt,
         packet: &DataPacket<'_>,
-    ) -> Result<(), DropReason> {
+    ) -> Result<Round, DropReason> {
         // The addition of a whole vector must find its place.
         if !self.work.has_room() {
             return Err(DropReason::Busy);
@@ -347,7 +347,7 @@ impl Switch {
         if let Some(addition) = whole {
             self.queue_work(Work::Add { job: at.job, addition, next: 0, end });
         }
-        Ok(())
+        Ok(packet.seg().round)
     }
 
     /// Adds segments of a vector, as far as there is room for the results. The next one, and whether there are

@@ -391,12 +391,14 @@ impl Job {
         there.round == round || !self.is_open(parity) || there.unfinished == 0
     }
 
-    /// A segment of a round has its result.
-    pub(crate) fn finish_segment(&mut self, round: Round) {
+    /// A segment of a round has its result. True if it was the last one without.
+    pub(crate) fn finish_segment(&mut self, round: Round) -> bool {
         let open = &mut self.rounds[round.parity()];
-        if open.round == round {
-            open.unfinished = open.unfinished.saturating_sub(1);
+        if open.round != round || open.unfinished == 0 {
+            return false;
         }
+        open.unfinished -= 1;
+        open.unfinished == 0
     }
 
     /// Opens a round: fixes who takes part, how many it takes and in which order they are added.
@@ -549,6 +551,7 @@ mod tests {
     use core::net::Ipv4Addr;
 
     use super::*;
+    use crate::switch::membership::Progress;
     use crate::switch::output::PortId;
 
     fn member(start: Round) -> Member {
@@ -575,6 +578,7 @@ mod tests {
             session: 0,
             counter: 0,
             tag_key: None,
+            progress: Progress::default(),
         }
     }
 

@@ -16,6 +16,7 @@ mod authentication;
 mod control;
 mod digest;
 mod event;
+mod flight;
 mod formation;
 mod hierarchy;
 mod job;
@@ -47,12 +48,14 @@ use authentication::Nonces;
 pub use authentication::{Keys, SECRET_LEN_BYTES};
 use event::EventQueue;
 pub use event::{Departure, Event};
+use flight::FlightRecorder;
+pub use flight::{FlightRecord, Incident};
 use hierarchy::Uplink;
 pub use hierarchy::Uplinks;
 use job::Job;
 pub use limiter::StrangerLimits;
 use limiter::{Asks, Limiter};
-use membership::{Directory, MemberAt};
+use membership::{Directory, MemberAt, Progress};
 use output::Outbox;
 pub use output::{Endpoint, PortId, Transmit};
 pub use reason::{Counters, DropReason};
@@ -131,6 +134,7 @@ pub struct Switch {
     lent: Lent,
     work: Ring<Work>,
     events: EventQueue,
+    flight: FlightRecorder,
     counters: Counters,
     /// Where the rounds of the next job start.
     next_base: Round,
@@ -174,6 +178,7 @@ impl Switch {
             lent: Lent::Nothing,
             work: Ring::with_capacity(MAX_PENDING_RANGES),
             events: EventQueue::new(),
+            flight: FlightRecorder::new(),
             counters: Counters::default(),
             // Packets of an earlier run may still be under way: none of them names a round of this one (M-7).
             next_base: Round::new((config.boot >> (u64::BITS - ROUND_BITS)) as u32),
@@ -302,6 +307,16 @@ impl Switch {
         })
     }
 
+    /// What happened last in each job that is or was, the oldest first. Allocates: for an operator's question.
+    pub fn flight_records(&self) -> impl Iterator<Item = (u32, Vec<FlightRecord>)> + '_ {
+        self.flight.jobs()
+    }
+
+    /// The same of one job; none if it is not known any more. Allocates.
+    pub fn flight_records_of(&self, job: u32) -> Option<Vec<FlightRecord>> {
+        self.flight.job(job)
+    }
+
     fn handle_data(&mut self, from: &Endpoint, payload: &[u8], stride: usize) {
         let datagrams = payload.len().div_ceil(stride) as u64;
         self.counters.data_received += datagrams;
@@ -331,6 +346,10 @@ impl Switch {
         if let Some((reason, bytes)) = refused.first {
             self.explain(from, at, reason, bytes);
         }
+        if let Some((reason, times)) = refused.latest {
+            let dropped = Incident::Dropped { member: at.member as u16, reason };
+            self.flight.log_mut(at.job).record_times(self.now, times, dropped);
+        }
     }
 
     /// Sums the contributions of a member of a synchronous job.
@@ -343,13 +362,19 @@ impl Switch {
         let Some(key) = aggregation.job.member(at.member).map(|member| member.tag_key) else {
             return refused;
         };
+        let mut progress = Progress::default();
         for bytes in payload.chunks(stride) {
             let outcome = authentic(key.as_ref(), bytes).and_then(|packet| {
                 sum_contribution(&mut aggregation, outbox, counters, at.member, &packet, non_finite)
             });
-            if let Err(reason) = outcome {
-                refused.note(counters, reason, bytes);
-            } else if is_tagged {
+            match outcome {
+                Ok(round) => progress.note(round),
+                Err(reason) => refused.note(counters, reason, bytes),
+            }
+        }
+        if let Some(member) = aggregation.job.member_mut(at.member) {
+            member.progress.add(progress, aggregation.now);
+            if is_tagged && progress.segments > 0 {
                 // One that is not summed may have been recorded.
                 aggregation.job.hear_from(at.member, aggregation.now);
             }
@@ -363,13 +388,21 @@ impl Switch {
         let Some(job) = self.job(at.job) else { return refused };
         let Some(key) = job.member(at.member).map(|member| member.tag_key) else { return refused };
         let is_tagged = job.tag_key.is_some();
+        let mut progress = Progress::default();
         for bytes in payload.chunks(stride) {
             let outcome = authentic(key.as_ref(), bytes);
-            if let Err(reason) = outcome.and_then(|packet| self.stage_contribution(at, &packet)) {
-                refused.note(&mut self.counters, reason, bytes);
-            } else if is_tagged {
-                self.hear_from(at);
+            match outcome.and_then(|packet| self.stage_contribution(at, &packet)) {
+                Ok(vector) => progress.note(vector),
+                Err(reason) => refused.note(&mut self.counters, reason, bytes),
             }
+        }
+        if is_tagged && progress.segments > 0 {
+            self.hear_from(at);
+        }
+        let now = self.now;
+        let member = self.jobs[at.job].as_mut().and_then(|job| job.member_mut(at.member));
+        if let Some(member) = member {
+            member.progress.add(progress, now);
         }
         refused
     }
@@ -429,11 +462,14 @@ impl Switch {
         let job = self.jobs[job_at].as_mut()?;
         let slots = self.slots.region_mut(&job.slots);
         let sums = self.sums.region_mut(&job.sums);
-        Some((Aggregation { job, slots, sums, now: self.now }, &mut self.outbox, &mut self.counters))
+        let flight = self.flight.log_mut(job_at);
+        let aggregation = Aggregation { job, slots, sums, flight, now: self.now };
+        Some((aggregation, &mut self.outbox, &mut self.counters))
     }
 
     fn report(&mut self, event: Event) {
         self.events.push(event);
+        self.flight.record_event(self.now, event);
     }
 }
 
@@ -441,6 +477,8 @@ impl Switch {
 #[derive(Default)]
 struct Refused<'a> {
     first: Option<(DropReason, &'a [u8])>,
+    /// Why the last ones were dropped, and how many for that reason, one after the other.
+    latest: Option<(DropReason, u32)>,
 }
 
 impl<'a> Refused<'a> {
@@ -450,6 +488,8 @@ impl<'a> Refused<'a> {
         if self.first.is_none() && reason.status().is_some() {
             self.first = Some((reason, bytes));
         }
+        let before = self.latest.filter(|(last, _)| *last == reason).map_or(0, |(_, times)| times);
+        self.latest = Some((reason, before + 1));
     }
 }
 
@@ -462,7 +502,7 @@ fn authentic<'a>(key: Option<&TagKey>, bytes: &'a [u8]) -> Result<DataPacket<'a>
     DataPacket::new_checked(content).map_err(DropReason::Wire)
 }
 
-/// Sums one contribution of a member.
+/// Sums one contribution of a member, and tells its round.
 fn sum_contribution(
     aggregation: &mut Aggregation<'_>,
     outbox: &mut Outbox,
@@ -470,7 +510,7 @@ fn sum_contribution(
     member: usize,
     packet: &DataPacket<'_>,
     non_finite: NonFinite,
-) -> Result<(), DropReason> {
+) -> Result<Round, DropReason> {
     let seg = packet.seg();
     let goes_up = aggregation.job.goes_up(seg.round);
     let batch = if goes_up { &mut outbox.partials } else { &mut outbox.results };
@@ -489,5 +529,5 @@ fn sum_contribution(
         }
         Verdict::Dropped(reason) => return Err(reason),
     }
-    Ok(())
+    Ok(seg.round)
 }
