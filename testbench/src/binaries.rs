@@ -104,6 +104,8 @@ fn build() -> Paths {
         "-p",
         "iswitch-daemon",
         "-p",
+        "iswitch-ctl",
+        "-p",
         "iswitch-worker",
         "-p",
         "iswitch-testbench",

@@ -12,6 +12,7 @@ use iswitch_protocol::{Round, Seg, SegmentIndex};
 use super::Switch;
 use super::accumulate::{self, NonFinite};
 use super::aggregator::{Aggregation, add_contributions};
+use super::flight::Incident;
 use super::job::Job;
 use super::membership::MemberAt;
 use super::output::Batch;
@@ -301,6 +302,19 @@ impl Aggregation<'_> {
         accumulate::add(sum, staged);
     }
 
+    /// Tells the flight recorder of an aggregate that begins or ends with a vector.
+    fn record(&mut self, addition: &Addition) {
+        let round = addition.aggregate;
+        if addition.is_first {
+            let participants = self.job.members().fold(0, |bits, (id, _)| bits | 1 << id);
+            let threshold = self.job.asynchronous.threshold;
+            self.flight.record(self.now, Incident::RoundOpened { round, participants, threshold });
+        }
+        if addition.is_last {
+            self.flight.record(self.now, Incident::RoundFinished { round });
+        }
+    }
+
     /// Puts the result of a finished aggregate into the batch. False if it is not kept.
     pub(crate) fn push_finished(&mut self, aggregate: Round, index: SegmentIndex, batch: &mut Batch) -> bool {
         if !self.job.is_kept(aggregate) {
@@ -343,6 +357,9 @@ impl Switch {
         let mut aggregation = self.aggregation(at.job).ok_or(DropReason::UnknownMember)?;
         let whole = aggregation.stage(at.member, packet, non_finite)?;
         let end = aggregation.job.layout.segment_count();
+        if let Some(addition) = &whole {
+            aggregation.record(addition);
+        }
         self.counters.contributions += 1;
         if let Some(addition) = whole {
             self.queue_work(Work::Add { job: at.job, addition, next: 0, end });
