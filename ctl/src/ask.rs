@@ -31,6 +31,11 @@ impl AskArgs {
         self.json
     }
 
+    /// Whether a control socket was named.
+    pub(crate) fn is_given(&self) -> bool {
+        self.socket.is_some()
+    }
+
     /// The control socket that is meant: of the usual ones the first that exists.
     pub(crate) fn path(&self) -> anyhow::Result<PathBuf> {
         if let Some(path) = &self.socket {

@@ -1,7 +1,10 @@
-//! `iswitchctl`: asks a running iswitchd, looks for what is wrong with a set-up, and makes keys.
+//! `iswitchctl`: asks a running iswitchd, looks for what is wrong with a set-up, captures traffic, and makes keys.
 
 mod ask;
+mod capture;
+mod doctor;
 mod top;
+mod tos;
 mod view;
 
 use std::path::{Path, PathBuf};
@@ -37,6 +40,10 @@ enum Command {
     Flight,
     /// Rates of jobs and members, who is late and what is dropped, on a screen that follows them
     Top(top::TopArgs),
+    /// Looks for what is wrong with a set-up, and says what to do about it; exit status 1 if something is
+    Doctor(Box<doctor::DoctorArgs>),
+    /// Writes tagged traffic of interfaces into a pcapng file, for Wireshark
+    Capture(capture::CaptureArgs),
     /// Writes a new random key into a new file, for `--key-file` of iswitchd and of the workers
     Keygen {
         /// The file; it must not exist
@@ -53,6 +60,8 @@ fn main() -> ExitCode {
         Command::Snapshot => ask.show(Request::Snapshot),
         Command::Flight => ask.show(Request::Flight),
         Command::Top(args) => top::run(&args, &ask),
+        Command::Doctor(args) => doctor::run(&args, &ask),
+        Command::Capture(args) => capture::run(&args),
         Command::Keygen { path } => keygen(&path),
     };
     outcome.unwrap_or_else(|error| {
