@@ -10,7 +10,7 @@ mod view;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use iswitch_daemon::control_socket::Request;
 use iswitch_protocol::key_file;
 
@@ -52,6 +52,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    if let Some(status) = iswitch_manual::write_if_asked(Cli::command) {
+        return status;
+    }
     let Cli { command, ask } = Cli::parse();
     let outcome = match command {
         Command::Status => ask.show(Request::Status),

@@ -64,6 +64,14 @@ pub fn iswitch_models() -> &'static Path {
     path("iswitch-models")
 }
 
+/// One shard of experience replay.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn replayd() -> &'static Path {
+    path("replayd")
+}
+
 /// Actors that read a model.
 ///
 /// # Panics
@@ -111,6 +119,8 @@ fn build() -> Paths {
         "iswitch-testbench",
         "-p",
         "iswitch-models",
+        "-p",
+        "iswitch-replay",
     ]);
     command.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"));
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));

@@ -191,13 +191,8 @@ impl SwitchCheck<'_> {
         let patience = Patience { tries: 1, ..self.patience };
         let Ok(mut probe) = Probe::connect(self.address, patience) else { return };
         let len = JOIN_LEN_BYTES + self.trailer_len();
-        let mut times: Vec<Duration> = Vec::new();
-        for _ in 0..LOSS_PROBES {
-            times.extend(self.ask(&mut probe, len).ok().map(|answer| answer.round_trip));
-            if LOSS_PROBES - times.len() as u32 > LOSS_PROBES / 2 {
-                break;
-            }
-        }
+        let answers = (0..LOSS_PROBES).map(|_| self.ask(&mut probe, len));
+        let mut times: Vec<_> = answers.filter_map(|answer| Some(answer.ok()?.round_trip)).collect();
         times.sort();
         let lost = LOSS_PROBES - times.len() as u32;
         let median = times.get(times.len() / 2).map_or(0.0, |time| time.as_secs_f64() * 1e6);

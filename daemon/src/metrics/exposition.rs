@@ -286,6 +286,20 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_dashboard_shows_metrics_that_there_are() {
+        let dashboard = include_str!("../../../packaging/grafana/iswitch.json");
+        let page = render(&snapshot());
+        let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
+        let mut shown = 0;
+        for (at, _) in dashboard.match_indices("iswitch_") {
+            let name: String = dashboard[at..].chars().take_while(|c| is_name(*c)).collect();
+            assert!(page.contains(&format!("# HELP {name} ")), "{name}");
+            shown += 1;
+        }
+        assert!(shown >= 20, "{shown}");
+    }
+
     /// What `promtool check metrics` finds fault with, where there is none to ask.
     #[test]
     fn families_are_whole_and_follow_the_conventions() {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use iswitch_replay::options::{ShardOptions, Size, TableOptions};
 use iswitch_replay::server::{Address, Listener, Shard, ShardConfig, serve};
 use iswitch_replay::store::Durability;
@@ -17,7 +17,7 @@ const BAD_OPTIONS: u8 = 2;
 
 /// Serves one shard of experience replay until SIGTERM or SIGINT.
 #[derive(Parser)]
-#[command(version, about)]
+#[command(name = "replayd", version, about)]
 struct Cli {
     /// Options in TOML, with the names below; the command line goes before it
     #[arg(long, value_name = "FILE")]
@@ -71,6 +71,9 @@ struct Ready {
 }
 
 fn main() -> ExitCode {
+    if let Some(status) = iswitch_manual::write_if_asked(Cli::command) {
+        return status;
+    }
     let cli = Cli::parse();
     let json = cli.json;
     tracing_subscriber::fmt()

@@ -21,7 +21,7 @@ mod train;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use iswitch::algorithms::a2c::A2cConfig;
 use iswitch::algorithms::ddpg::DdpgConfig;
 use iswitch::algorithms::dqn::DqnConfig;
@@ -32,7 +32,7 @@ use train::TrainArgs;
 
 /// Trains reinforcement-learning agents whose gradients are summed by the switch between the workers.
 #[derive(Parser)]
-#[command(version, about)]
+#[command(name = "iswitch", version, about)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -80,6 +80,9 @@ impl Algorithm {
 }
 
 fn main() -> ExitCode {
+    if let Some(status) = iswitch_manual::write_if_asked(Cli::command) {
+        return status;
+    }
     let filter = tracing_subscriber::EnvFilter::try_from_env("ISWITCH_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
