@@ -59,7 +59,7 @@ impl Echo {
     }
 
     /// The answer to a question that arrived with that ToS and length, and the ToS to send it with.
-    fn answer(self, tos: u8, len: usize) -> (Vec<u8>, u8) {
+    pub(super) fn answer(self, tos: u8, len: usize) -> (Vec<u8>, u8) {
         let told = Self { tos, len_bytes: len as u16, unix_nanos: nanos_since_1970(), ..self };
         (told.emit(ANSWER, usize::from(self.len_bytes).min(len)), self.tos)
     }

@@ -83,3 +83,33 @@ impl Report {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_wrong_has_a_fix_and_decides() {
+        let mut report = Report::default();
+        report.ok("one", "fine");
+        report.skipped("two", "not here");
+        assert!(report.is_healthy(true));
+        report.warning("three", "slow", "be quick");
+        assert!(report.is_healthy(false) && !report.is_healthy(true));
+        report.failed("four", "broken", "mend it");
+        assert!(!report.is_healthy(false));
+        let expected = "\
+ok       one                fine
+skipped  two                not here
+warning  three              slow
+                            fix: be quick
+FAILED   four               broken
+                            fix: mend it
+4 checks, 1 failed, 1 warnings
+";
+        assert_eq!(report.text(), expected);
+        let json = serde_json::to_string(&report).unwrap();
+        let last = r#"{"check":"four","outcome":"failed","detail":"broken","fix":"mend it"}]}"#;
+        assert!(json.ends_with(last), "{json}");
+    }
+}

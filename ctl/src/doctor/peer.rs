@@ -109,3 +109,30 @@ fn check_clock(report: &mut Report, answer: &Answer) {
         report.ok("peer-clock", format!("the clocks differ by {seconds:.3} s"));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// What is found of an answer by a machine whose clock is ahead of ours.
+    fn found(ahead: Duration) -> Report {
+        let question = Echo { tos: 0, len_bytes: ECHO_LEN_BYTES as u16, request: 1, unix_nanos: 0 };
+        let (mut payload, tos) = question.answer(0, ECHO_LEN_BYTES);
+        let theirs = nanos_since_1970() + ahead.as_nanos() as u64;
+        payload[16..].copy_from_slice(&theirs.to_le_bytes());
+        let mut report = Report::default();
+        check_clock(&mut report, &Answer { payload, tos, round_trip: Duration::ZERO });
+        report
+    }
+
+    #[test]
+    fn clocks_that_differ_are_found() {
+        assert!(found(Duration::ZERO).is_healthy(true));
+        let skewed = found(Duration::from_secs(3600));
+        // Sums do not depend on clocks.
+        assert!(skewed.is_healthy(false) && !skewed.is_healthy(true));
+        assert!(skewed.text().contains("the clocks differ by 3600.0 s"), "{}", skewed.text());
+    }
+}
