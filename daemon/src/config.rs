@@ -143,8 +143,8 @@ struct Settings {
     /// Serve metrics for Prometheus over HTTP at this address, to anybody who can reach it [default: do not]
     #[arg(long, value_name = "ADDR:PORT")]
     metrics: Option<SocketAddr>,
-    /// Append what happened last in a job to this file, as lines of JSON, when the job stalls, and for all jobs on SIGUSR1
-    /// [default: standard error, on SIGUSR1 only]
+    /// Append what happened last in a job to this file, as lines of JSON, when the job stalls, and for all jobs on
+    /// SIGUSR1 [default: standard error, on SIGUSR1 only]
     #[arg(long, value_name = "FILE")]
     flight_recorder: Option<PathBuf>,
     /// User to become once everything is open, if started as root [default: iswitchd if there is such a user,

@@ -1,4 +1,5 @@
-//! `iswitchctl doctor` finds what was broken on purpose, each time in namespaces of its own: a worker, a router, a switch.
+//! `iswitchctl doctor` finds what was broken on purpose, each time in namespaces of its own: a worker, a router, a
+//! switch.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
@@ -36,7 +37,8 @@ impl Site {
         let ends = [(&site.worker, "r1", WORKER, "10.1.0.2"), (&site.switch, "r2", SWITCH, "10.2.0.2")];
         for (end, port, address, gateway) in ends {
             site.router.ip(&format!(
-                "link add {port} type veth peer name e0 netns {}\naddr add {gateway}/24 dev {port}\nlink set {port} up\n",
+                "link add {port} type veth peer name e0 netns {}\n\
+                 addr add {gateway}/24 dev {port}\nlink set {port} up\n",
                 end.name()
             ));
             end.ip(&format!(

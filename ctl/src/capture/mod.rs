@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, value_parser};
 use iswitch_protocol::limits::{DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, DEFAULT_PORT};
 use iswitch_protocol::wire::Classifier;
 use iswitch_socket::PollSet;
@@ -28,6 +28,8 @@ use pcapng::Writer;
 
 /// Receive buffer of each socket: 16 ms at 10 Gbit/s.
 const RECV_BUFFER_BYTES: usize = 32 << 20;
+/// Longest super-frame: IPv4 has a 16-bit length.
+const FRAME_LEN_MAX_BYTES: u32 = 65_549;
 /// How often a look at the clock and at signals is due, and the file is brought up to date.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 /// Frames of one interface before it is the turn of the others.
@@ -46,10 +48,15 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "PACKETS")]
     count: Option<u64>,
     /// End after so long
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", value_parser = value_parser!(u64).range(1..))]
     seconds: Option<u64>,
     /// Keep so many bytes of each packet
-    #[arg(long, value_name = "BYTES", default_value_t = 65_549, value_parser = clap::value_parser!(u32).range(64..=65_549))]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = FRAME_LEN_MAX_BYTES,
+        value_parser = value_parser!(u32).range(64..=i64::from(FRAME_LEN_MAX_BYTES))
+    )]
     snap_len: u32,
     /// ToS of control packets, a multiple of 4
     #[arg(long, value_name = "TOS", default_value_t = DEFAULT_CONTROL_TOS, value_parser = parse_tos)]

@@ -1,5 +1,5 @@
-//! Questions between two machines that examine the path between them: `doctor --peer` asks, `doctor --answer` tells what
-//! arrived.
+//! Questions between two machines that examine the path between them: `doctor --peer` asks, `doctor --answer` tells
+//! what arrived.
 //!
 //! ```text
 //!  0       4         5     6          8           16             24

@@ -4,6 +4,7 @@ mod daemon;
 mod echo;
 mod finding;
 mod host;
+mod path_mtu;
 mod peer;
 mod probe;
 mod switch;
@@ -14,7 +15,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, value_parser};
 use iswitch_daemon::control_socket::{Request, ask};
 use iswitch_protocol::limits::{DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS};
 use iswitch_protocol::wire::Classifier;
@@ -33,8 +34,8 @@ pub(crate) struct DoctorArgs {
     /// Examine the way to this switch and back
     #[arg(long, value_name = "HOST:PORT")]
     switch: Option<String>,
-    /// Examine the way to another machine and back; there `iswitchctl doctor --answer 0.0.0.0:7712` must run. It tells the
-    /// directions apart, and needs no iswitchd
+    /// Examine the way to another machine and back; there `iswitchctl doctor --answer 0.0.0.0:7712` must run. It tells
+    /// the directions apart, and needs no iswitchd
     #[arg(long, value_name = "HOST[:PORT]")]
     peer: Option<String>,
     /// Answer the questions of --peer on another machine, until interrupted; examine nothing
@@ -56,13 +57,13 @@ pub(crate) struct DoctorArgs {
     #[arg(long, value_name = "TOS", default_value_t = DEFAULT_DATA_TOS, value_parser = parse_tos)]
     data_tos: u8,
     /// Longest packet that every link has to carry, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(576..=9000))]
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = value_parser!(u16).range(576..=9000))]
     mtu: u16,
     /// Receive buffer that the kernel has to give, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 8 << 20)]
     recv_buffer_bytes: usize,
     /// How long to wait for an answer, three times, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    #[arg(long, value_name = "MS", default_value_t = 500, value_parser = value_parser!(u64).range(1..=60_000))]
     timeout_ms: u64,
     /// Exit with 1 after warnings too
     #[arg(long)]

@@ -7,8 +7,9 @@ use iswitch_protocol::wire::Classifier;
 
 use super::echo::{ECHO_LEN_BYTES, ECHO_PORT, Echo};
 use super::finding::Report;
+use super::path_mtu::{HEADERS_LEN_BYTES, check_path_mtu};
 use super::probe::{Answer, Patience, Probe, Silence};
-use super::switch::{HEADERS_LEN_BYTES, check_path_mtu, check_tos_back, nanos_since_1970};
+use super::switch::{check_tos_back, nanos_since_1970};
 
 /// Difference of two clocks from which their logs can no longer be read side by side.
 const CLOCK_SKEW_MAX_NANOS: u64 = 1_000_000_000;
@@ -82,7 +83,7 @@ fn check_tos(report: &mut Report, probe: &mut Probe, [there, back]: [&'static st
     match Echo::parse_answer(&answer.payload) {
         Some(echo) if echo.tos & TOS_MASK != tos => report.failed(
             there,
-            format!("packets sent with ToS {tos:#04x} arrive there with {:#04x}: a switch does not take them", echo.tos),
+            format!("packets sent with ToS {tos:#04x} arrive there with {:#04x}: no switch takes them", echo.tos),
             "have every device between keep the DSCP (trust dscp, no set dscp rules), or give iswitchd and the workers \
              ToS values that survive (--control-tos, --data-tos)",
         ),

@@ -6,8 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use iswitch_protocol::Key;
 use iswitch_protocol::auth::{Direction, NO_SESSION};
 use iswitch_protocol::limits::{
-    DEFAULT_SEGMENT_FLOATS, IPV4_HEADER_LEN_BYTES, PROTOCOL_VERSION, SEG_LEN_BYTES, TOS_MASK,
-    TRAILER_LEN_BYTES, UDP_HEADER_LEN_BYTES,
+    DEFAULT_SEGMENT_FLOATS, PROTOCOL_VERSION, SEG_LEN_BYTES, TOS_MASK, TRAILER_LEN_BYTES,
 };
 use iswitch_protocol::wire::control::JOIN_LEN_BYTES;
 use iswitch_protocol::wire::{
@@ -16,10 +15,9 @@ use iswitch_protocol::wire::{
 use iswitch_protocol::{Round, Seg, SegmentIndex};
 
 use super::finding::Report;
+use super::path_mtu::{HEADERS_LEN_BYTES, check_path_mtu};
 use super::probe::{Answer, Patience, Probe, Silence};
 
-/// Headers of a packet in front of what UDP carries.
-pub(super) const HEADERS_LEN_BYTES: usize = IPV4_HEADER_LEN_BYTES + UDP_HEADER_LEN_BYTES;
 /// Questions in a row that show whether packets are lost.
 const LOSS_PROBES: u32 = 50;
 /// Fewest questions without an answer that are called a loss: one may have met a busy machine.
@@ -110,9 +108,9 @@ impl SwitchCheck<'_> {
             Silence::Timeout => (
                 format!("{address} does not answer"),
                 format!(
-                    "is iswitchd running there with these ToS values? let UDP port {} through the firewalls on the way, \
-                     both directions; iswitchctl doctor --answer 0.0.0.0:7712 there, and --peer here, tell whether the \
-                     ToS is removed",
+                    "is iswitchd running there with these ToS values? let UDP port {} through the firewalls on the \
+                     way, both directions; iswitchctl doctor --answer 0.0.0.0:7712 there, and --peer here, tell \
+                     whether the ToS is removed",
                     address.port()
                 ),
             ),
@@ -208,57 +206,6 @@ impl SwitchCheck<'_> {
     }
 }
 
-/// Finds out how long packets may be: `shortest` bytes after the headers are known to pass.
-pub(super) fn check_path_mtu(
-    report: &mut Report,
-    check: &'static str,
-    probe: &mut Probe,
-    lens: std::ops::Range<usize>,
-    carries: impl Fn(&mut Probe, usize) -> Result<Answer, Silence>,
-) {
-    let expected = lens.end + HEADERS_LEN_BYTES;
-    match carries(probe, lens.end) {
-        Ok(_) => return report.ok(check, format!("packets of {expected} bytes pass")),
-        Err(Silence::TooLong { path_mtu_bytes }) => return fail_mtu(report, check, path_mtu_bytes, expected),
-        Err(_) => {}
-    }
-    // The kernel may have learned from a router meanwhile.
-    let known = probe.path_mtu_bytes().filter(|mtu| *mtu < expected);
-    if let Some(mtu) = known {
-        return fail_mtu(report, check, mtu, expected);
-    }
-    let (mut passes, mut fails) = (lens.start, lens.end);
-    while fails - passes > 1 {
-        let len = usize::midpoint(passes, fails);
-        if carries(probe, len).is_ok() {
-            passes = len;
-        } else {
-            fails = len;
-        }
-    }
-    let passes = passes + HEADERS_LEN_BYTES;
-    report.failed(
-        check,
-        format!("packets above {passes} bytes vanish without a word, expected {expected}"),
-        format!(
-            "a link on the way has an MTU of {passes}, and the ICMP that would tell is dropped: let ICMP type 3 code 4 \
-             through, and raise the MTU of the link"
-        ),
-    );
-}
-
-fn fail_mtu(report: &mut Report, check: &'static str, mtu_bytes: usize, expected: usize) {
-    let floats = mtu_bytes.saturating_sub(HEADERS_LEN_BYTES + SEG_LEN_BYTES) / size_of::<f32>();
-    report.failed(
-        check,
-        format!("the path carries packets of {mtu_bytes} bytes, expected {expected}"),
-        format!(
-            "raise the MTU of every link on the way to {expected}; or have all workers of the job join with \
-             segment_floats {floats}"
-        ),
-    );
-}
-
 /// Whether an answer kept the ToS that it was sent with.
 pub(super) fn check_tos_back(report: &mut Report, check: &'static str, arrived: u8, sent: u8) {
     if arrived & TOS_MASK == sent {
@@ -266,7 +213,7 @@ pub(super) fn check_tos_back(report: &mut Report, check: &'static str, arrived: 
     }
     report.failed(
         check,
-        format!("answers arrive with ToS {arrived:#04x}, sent with {sent:#04x}: workers do not take them for the switch's"),
+        format!("answers arrive with ToS {arrived:#04x}, sent with {sent:#04x}: workers do not take them"),
         "have every device between keep the DSCP (trust dscp, no set dscp rules), or give iswitchd and the workers ToS \
          values that survive (--control-tos, --data-tos)",
     );
