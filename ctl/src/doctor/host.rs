@@ -30,7 +30,7 @@ pub(super) fn check_interface(report: &mut Report, name: &str, mtu_bytes: usize)
     }
     let read = |file: &str| fs::read_to_string(format!("/sys/class/net/{name}/{file}")).unwrap_or_default();
     // Without a carrier an interface that is up still sends nothing.
-    if ["down", "lowerlayerdown"].contains(&read("operstate").trim()) {
+    if read("carrier").trim() == "0" {
         let fix = "look for the cable, the other end of it, or the port of the switch";
         return report.failed("interface", format!("{name} is up, but has no carrier"), fix);
     }
