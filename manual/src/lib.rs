@@ -46,14 +46,16 @@ pub fn write_if_asked(command: impl FnOnce() -> Command) -> Option<ExitCode> {
 /// Those of the file system.
 pub fn write(mut command: Command, directory: &Path) -> io::Result<()> {
     let name = command.get_name().to_owned();
+    let pages = directory.join("man");
+    fs::create_dir_all(&pages)?;
+    // First: what completions are generated from gets subcommands that only help.
+    clap_mangen::generate_to(command.clone().disable_help_subcommand(true), &pages)?;
     for shell in SHELLS {
         let directory = directory.join(shell.to_string());
         fs::create_dir_all(&directory)?;
         clap_complete::generate_to(shell, &mut command, &name, directory)?;
     }
-    let pages = directory.join("man");
-    fs::create_dir_all(&pages)?;
-    clap_mangen::generate_to(command.disable_help_subcommand(true), &pages)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -65,6 +67,7 @@ mod tests {
     #[test]
     fn there_is_a_page_for_each_subcommand_and_a_completion_for_each_shell() {
         let top = Command::new("top").arg(Arg::new("interval").long("interval").help("Seconds."));
+        let top = top.subcommand(Command::new("once"));
         let command = Command::new("prog").version("1").about("Does things.").subcommand(top);
         let directory = tempfile::tempdir().unwrap();
         write(command, directory.path()).unwrap();
@@ -74,6 +77,11 @@ mod tests {
             let text = fs::read_to_string(directory.path().join(file)).unwrap();
             assert!(text.contains("prog"), "{file}: {text}");
         }
-        assert!(!directory.path().join("man/prog-help.1").exists());
+        let mut pages: Vec<_> = fs::read_dir(directory.path().join("man"))
+            .unwrap()
+            .map(|page| page.unwrap().file_name())
+            .collect();
+        pages.sort();
+        assert_eq!(pages, ["prog-top-once.1", "prog-top.1", "prog.1"]);
     }
 }
