@@ -348,7 +348,7 @@ impl Switch {
         &mut self,
         at: MemberAt,
         packet: &DataPacket<'_>,
-    ) -> Result<Round, DropReason> {
+    ) -> Result<(), DropReason> {
         // The addition of a whole vector must find its place.
         if !self.work.has_room() {
             return Err(DropReason::Busy);
@@ -364,7 +364,7 @@ impl Switch {
         if let Some(addition) = whole {
             self.queue_work(Work::Add { job: at.job, addition, next: 0, end });
         }
-        Ok(packet.seg().round)
+        Ok(())
     }
 
     /// Adds segments of a vector, as far as there is room for the results. The next one, and whether there are

@@ -137,11 +137,15 @@ impl FlightLog {
         Self { job: None, events: ring(), rounds: ring() }
     }
 
+    // Twice a round: kept out of the path of packets.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn record(&mut self, at: Instant, incident: Incident) {
         self.record_times(at, 1, incident);
     }
 
     /// Records that the same has happened several times at once.
+    #[cold]
     pub(crate) fn record_times(&mut self, at: Instant, times: u32, incident: Incident) {
         let ring = if incident.is_frequent() { &mut self.rounds } else { &mut self.events };
         if incident.repeats() {

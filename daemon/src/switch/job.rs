@@ -14,7 +14,7 @@ use super::asynchronous::Asynchronous;
 use super::authentication::Seal;
 use super::digest::Digests;
 use super::formation::Chronicle;
-use super::membership::Member;
+use super::membership::{Member, Progress};
 use super::order::{MemberOrder, SUM_VECTORS};
 use super::output::Endpoint;
 
@@ -193,6 +193,14 @@ impl Job {
         self.confirmed = true;
         if let Some(member) = self.member_mut(id) {
             member.last_heard = now;
+        }
+    }
+
+    /// So many contributions of a member were taken at once, the last one to that round.
+    pub(crate) fn note_progress(&mut self, id: usize, segments: u64, round: Option<Round>, now: Instant) {
+        if let Some(member) = self.member_mut(id).filter(|_| segments > 0) {
+            let segments = member.progress.segments + segments;
+            member.progress = Progress { segments, round, at: now };
         }
     }
 
@@ -551,7 +559,6 @@ mod tests {
     use core::net::Ipv4Addr;
 
     use super::*;
-    use crate::switch::membership::Progress;
     use crate::switch::output::PortId;
 
     fn member(start: Round) -> Member {

@@ -60,20 +60,6 @@ pub(crate) struct Progress {
     pub(crate) at: Instant,
 }
 
-impl Progress {
-    pub(crate) fn note(&mut self, round: Round) {
-        self.segments += 1;
-        self.round = Some(round);
-    }
-
-    /// Adds what came at once.
-    pub(crate) fn add(&mut self, new: Self, now: Instant) {
-        if new.segments > 0 {
-            *self = Self { segments: self.segments + new.segments, round: new.round, at: now };
-        }
-    }
-}
-
 impl Member {
     /// Whether it lacks a sum that others supply in that round.
     pub(crate) fn awaits(&self, round: Round) -> bool {

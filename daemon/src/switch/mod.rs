@@ -55,7 +55,7 @@ pub use hierarchy::Uplinks;
 use job::Job;
 pub use limiter::StrangerLimits;
 use limiter::{Asks, Limiter};
-use membership::{Directory, MemberAt, Progress};
+use membership::{Directory, MemberAt};
 use output::Outbox;
 pub use output::{Endpoint, PortId, Transmit};
 pub use reason::{Counters, DropReason};
@@ -362,22 +362,20 @@ impl Switch {
         let Some(key) = aggregation.job.member(at.member).map(|member| member.tag_key) else {
             return refused;
         };
-        let mut progress = Progress::default();
+        let before = counters.contributions;
         for bytes in payload.chunks(stride) {
             let outcome = authentic(key.as_ref(), bytes).and_then(|packet| {
                 sum_contribution(&mut aggregation, outbox, counters, at.member, &packet, non_finite)
             });
-            match outcome {
-                Ok(round) => progress.note(round),
-                Err(reason) => refused.note(counters, reason, bytes),
+            if let Err(reason) = outcome {
+                refused.note(counters, reason, bytes);
             }
         }
-        if let Some(member) = aggregation.job.member_mut(at.member) {
-            member.progress.add(progress, aggregation.now);
-            if is_tagged && progress.segments > 0 {
-                // One that is not summed may have been recorded.
-                aggregation.job.hear_from(at.member, aggregation.now);
-            }
+        let summed = counters.contributions - before;
+        aggregation.job.note_progress(at.member, summed, last_round(payload, stride), aggregation.now);
+        if is_tagged && summed > 0 {
+            // One that is not summed may have been recorded.
+            aggregation.job.hear_from(at.member, aggregation.now);
         }
         refused
     }
@@ -388,21 +386,19 @@ impl Switch {
         let Some(job) = self.job(at.job) else { return refused };
         let Some(key) = job.member(at.member).map(|member| member.tag_key) else { return refused };
         let is_tagged = job.tag_key.is_some();
-        let mut progress = Progress::default();
+        let before = self.counters.contributions;
         for bytes in payload.chunks(stride) {
             let outcome = authentic(key.as_ref(), bytes);
-            match outcome.and_then(|packet| self.stage_contribution(at, &packet)) {
-                Ok(vector) => progress.note(vector),
-                Err(reason) => refused.note(&mut self.counters, reason, bytes),
+            if let Err(reason) = outcome.and_then(|packet| self.stage_contribution(at, &packet)) {
+                refused.note(&mut self.counters, reason, bytes);
             }
         }
-        if is_tagged && progress.segments > 0 {
-            self.hear_from(at);
+        let (staged, now) = (self.counters.contributions - before, self.now);
+        if let Some(job) = self.jobs[at.job].as_mut() {
+            job.note_progress(at.member, staged, last_round(payload, stride), now);
         }
-        let now = self.now;
-        let member = self.jobs[at.job].as_mut().and_then(|job| job.member_mut(at.member));
-        if let Some(member) = member {
-            member.progress.add(progress, now);
+        if is_tagged && staged > 0 {
+            self.hear_from(at);
         }
         refused
     }
@@ -502,7 +498,12 @@ fn authentic<'a>(key: Option<&TagKey>, bytes: &'a [u8]) -> Result<DataPacket<'a>
     DataPacket::new_checked(content).map_err(DropReason::Wire)
 }
 
-/// Sums one contribution of a member, and tells its round.
+/// Round of the last datagram, or in an asynchronous job the number of its vector.
+fn last_round(payload: &[u8], stride: usize) -> Option<Round> {
+    DataPacket::new_checked(payload.chunks(stride).next_back()?).ok().map(|packet| packet.seg().round)
+}
+
+/// Sums one contribution of a member.
 fn sum_contribution(
     aggregation: &mut Aggregation<'_>,
     outbox: &mut Outbox,
@@ -510,7 +511,7 @@ fn sum_contribution(
     member: usize,
     packet: &DataPacket<'_>,
     non_finite: NonFinite,
-) -> Result<Round, DropReason> {
+) -> Result<(), DropReason> {
     let seg = packet.seg();
     let goes_up = aggregation.job.goes_up(seg.round);
     let batch = if goes_up { &mut outbox.partials } else { &mut outbox.results };
@@ -529,5 +530,5 @@ fn sum_contribution(
         }
         Verdict::Dropped(reason) => return Err(reason),
     }
-    Ok(seg.round)
+    Ok(())
 }
