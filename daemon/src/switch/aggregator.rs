@@ -10,7 +10,6 @@ use iswitch_protocol::wire::DataPacket;
 use iswitch_protocol::{Instant, Round, Seg, SegmentIndex};
 
 use super::accumulate::{self, NonFinite};
-use super::flight::{FlightLog, Incident};
 use super::job::{Job, OpenRound, Replay};
 use super::output::Batch;
 use super::reason::DropReason;
@@ -90,7 +89,6 @@ pub(crate) struct Aggregation<'a> {
     pub(crate) job: &'a mut Job,
     pub(crate) slots: &'a mut [Slot],
     pub(crate) sums: &'a mut [f32],
-    pub(crate) flight: &'a mut FlightLog,
     pub(crate) now: Instant,
 }
 
@@ -152,7 +150,7 @@ impl Aggregation<'_> {
     /// Notes a contribution that was taken, with what that makes of its slot, and the round that it opens if it does.
     fn admit(&mut self, total: Seg, contributors: u64, opening: Option<OpenRound>, is_last: bool) {
         if let Some(open) = opening {
-            self.open(open);
+            self.job.open(open, self.now);
         }
         let Seg { round, contributions, .. } = total;
         let state = if is_last { self.complete(round) } else { SlotState::Open };
@@ -249,20 +247,8 @@ impl Aggregation<'_> {
         if self.job.goes_up(round) {
             return SlotState::Partial;
         }
-        self.finish_segment(round);
+        self.job.finish_segment(round);
         SlotState::Done
-    }
-
-    fn open(&mut self, open: OpenRound) {
-        let OpenRound { round, participants, threshold, .. } = open;
-        self.flight.record(self.now, Incident::RoundOpened { round, participants, threshold });
-        self.job.open(open, self.now);
-    }
-
-    fn finish_segment(&mut self, round: Round) {
-        if self.job.finish_segment(round) {
-            self.flight.record(self.now, Incident::RoundFinished { round });
-        }
     }
 
     /// Closes an open segment if nobody is left to wait for, or in any case if forced, and puts its sum into
@@ -341,9 +327,9 @@ impl Aggregation<'_> {
         }
         if self.job.open_round(round).is_none() {
             let open = self.job.prospective_round(round);
-            self.open(open);
+            self.job.open(open, self.now);
         }
-        self.finish_segment(round);
+        self.job.finish_segment(round);
         let contributors = if is_current { slot.contributors } else { 0 };
         *self.slot_mut(round, index) = Slot { contributors, round, contributions, state: SlotState::Done };
         accumulate::overwrite(self.sum_mut(round, index), packet.float_bytes(), NonFinite::Sum)

@@ -302,19 +302,6 @@ impl Aggregation<'_> {
         accumulate::add(sum, staged);
     }
 
-    /// Tells the flight recorder of an aggregate that begins or ends with a vector.
-    fn record(&mut self, addition: &Addition) {
-        let round = addition.aggregate;
-        if addition.is_first {
-            let participants = self.job.members().fold(0, |bits, (id, _)| bits | 1 << id);
-            let threshold = self.job.asynchronous.threshold;
-            self.flight.record(self.now, Incident::RoundOpened { round, participants, threshold });
-        }
-        if addition.is_last {
-            self.flight.record(self.now, Incident::RoundFinished { round });
-        }
-    }
-
     /// Puts the result of a finished aggregate into the batch. False if it is not kept.
     pub(crate) fn push_finished(&mut self, aggregate: Round, index: SegmentIndex, batch: &mut Batch) -> bool {
         if !self.job.is_kept(aggregate) {
@@ -357,14 +344,26 @@ impl Switch {
         let mut aggregation = self.aggregation(at.job).ok_or(DropReason::UnknownMember)?;
         let whole = aggregation.stage(at.member, packet, non_finite)?;
         let end = aggregation.job.layout.segment_count();
-        if let Some(addition) = &whole {
-            aggregation.record(addition);
-        }
         self.counters.contributions += 1;
         if let Some(addition) = whole {
+            self.record_aggregate(at.job, &addition);
             self.queue_work(Work::Add { job: at.job, addition, next: 0, end });
         }
         Ok(())
+    }
+
+    /// Tells the flight recorder of an aggregate that begins or ends with a vector.
+    fn record_aggregate(&mut self, job_at: usize, addition: &Addition) {
+        let Some(job) = self.jobs[job_at].as_ref() else { return };
+        let (round, threshold) = (addition.aggregate, job.asynchronous.threshold);
+        let log = self.flight.log_mut(job_at);
+        if addition.is_first {
+            let participants = job.members().fold(0, |bits, (id, _)| bits | 1 << id);
+            log.record(self.now, Incident::RoundOpened { round, participants, threshold });
+        }
+        if addition.is_last {
+            log.record(self.now, Incident::RoundFinished { round });
+        }
     }
 
     /// Adds segments of a vector, as far as there is room for the results. The next one, and whether there are

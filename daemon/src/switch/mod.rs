@@ -221,6 +221,7 @@ impl Switch {
         if self.deadline.is_some_and(|deadline| deadline <= self.now) {
             self.expire_leases();
             self.form_overdue_jobs();
+            (0..self.jobs.len()).for_each(|at| self.record_rounds(at));
             self.watch_rounds();
         }
         self.tend_uplinks();
@@ -342,6 +343,7 @@ impl Switch {
             Some(Mode::Asynchronous) => self.stage_contributions(at, payload, stride),
             _ => self.sum_contributions(at, payload, stride),
         };
+        self.record_rounds(at.job);
         // One answer to a super-frame is enough: the member learns the reason and the first segment.
         if let Some((reason, bytes)) = refused.first {
             self.explain(from, at, reason, bytes);
@@ -458,9 +460,14 @@ impl Switch {
         let job = self.jobs[job_at].as_mut()?;
         let slots = self.slots.region_mut(&job.slots);
         let sums = self.sums.region_mut(&job.sums);
-        let flight = self.flight.log_mut(job_at);
-        let aggregation = Aggregation { job, slots, sums, flight, now: self.now };
-        Some((aggregation, &mut self.outbox, &mut self.counters))
+        Some((Aggregation { job, slots, sums, now: self.now }, &mut self.outbox, &mut self.counters))
+    }
+
+    /// Tells the flight recorder what has become of the rounds of a job.
+    fn record_rounds(&mut self, job_at: usize) {
+        let Some(job) = self.jobs[job_at].as_mut() else { return };
+        let (log, now) = (self.flight.log_mut(job_at), self.now);
+        job.tell_rounds(|incident| log.record(now, incident));
     }
 
     fn report(&mut self, event: Event) {
