@@ -143,6 +143,10 @@ struct Settings {
     /// Serve metrics for Prometheus over HTTP at this address, to anybody who can reach it [default: do not]
     #[arg(long, value_name = "ADDR:PORT")]
     metrics: Option<SocketAddr>,
+    /// Append what happened last in a job to this file, as lines of JSON, when the job stalls, and for all jobs on
+    /// SIGUSR1 [default: standard error, on SIGUSR1 only]
+    #[arg(long, value_name = "FILE")]
+    flight_recorder: Option<PathBuf>,
     /// User to become once everything is open, if started as root [default: iswitchd if there is such a user,
     /// otherwise nobody]
     #[arg(long, value_name = "NAME")]
@@ -262,6 +266,8 @@ pub struct Config {
     pub control_socket: Option<PathBuf>,
     /// Where to serve metrics, if anywhere.
     pub metrics: Option<SocketAddr>,
+    /// Where the flight recorder is dumped when a job stalls.
+    pub flight_recorder: Option<PathBuf>,
     /// Whether to give up what is no longer needed once everything is open.
     pub sandbox: bool,
     /// User to become, if another one than usual.
@@ -428,6 +434,7 @@ impl Settings {
             key_files: if self.key_files.is_empty() { other.key_files } else { self.key_files },
             control_socket: self.control_socket.or(other.control_socket),
             metrics: self.metrics.or(other.metrics),
+            flight_recorder: self.flight_recorder.or(other.flight_recorder),
             user: self.user.or(other.user),
             log_format: self.log_format.or(other.log_format),
             log_level: self.log_level.or(other.log_level),
@@ -497,6 +504,7 @@ impl Settings {
             spin: Duration::from_micros(self.spin_us.unwrap_or(DEFAULT_SPIN_US).into()),
             control_socket: self.control_socket.or_else(default_control_socket),
             metrics: self.metrics,
+            flight_recorder: self.flight_recorder,
             sandbox: self.sandbox.unwrap_or(true),
             user: self.user,
             log_format: self.log_format.unwrap_or(LogFormat::Text),
@@ -751,6 +759,8 @@ mod tests {
             "job_memory_mib",
             "spin_us",
             "control_socket",
+            "flight_recorder",
+            "metrics",
             "log_format",
             "log_level",
             "ingress_rule",

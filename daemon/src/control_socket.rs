@@ -1,8 +1,8 @@
 //! The control socket: questions of an operator, answered beside the packet path.
 //!
-//! A client connects, sends one line (`status`, `counters` or `jobs`) and gets one line of JSON. Clients are
-//! served one after the other, in a thread of their own, each within [`CLIENT_TIMEOUT`]; the packet loop only
-//! makes the snapshot.
+//! A client connects, sends one line (`status`, `counters`, `jobs`, `snapshot` or `flight`) and gets one line of JSON.
+//! Clients are served one after the other, in a thread of their own, each within [`CLIENT_TIMEOUT`]; the packet loop
+//! only makes the snapshot.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -15,6 +15,7 @@ use std::time::Duration;
 use iswitch_socket::PollSet;
 use serde_json::{Value, json};
 
+use crate::flight_file;
 use crate::runtime::Handle;
 use crate::side_thread::SideThread;
 use crate::snapshot::Snapshot;
@@ -54,10 +55,14 @@ pub enum Request {
     Counters,
     /// Jobs and their members
     Jobs,
+    /// All of these at one moment
+    Snapshot,
+    /// What happened last in each job, as lines of JSON
+    Flight,
 }
 
 impl Request {
-    const ALL: [Self; 3] = [Self::Status, Self::Counters, Self::Jobs];
+    const ALL: [Self; 5] = [Self::Status, Self::Counters, Self::Jobs, Self::Snapshot, Self::Flight];
 
     /// The line that asks it.
     pub const fn name(self) -> &'static str {
@@ -65,7 +70,13 @@ impl Request {
             Self::Status => "status",
             Self::Counters => "counters",
             Self::Jobs => "jobs",
+            Self::Snapshot => "snapshot",
+            Self::Flight => "flight",
         }
+    }
+
+    fn names() -> String {
+        Self::ALL.map(Self::name).join(", ")
     }
 
     /// The answer for people.
@@ -78,20 +89,32 @@ impl Request {
                 items(waiting.as_ref()).for_each(|member| text.push_str(&waiting_line(member)));
                 text
             }
+            (Self::Flight, Value::Array(lines)) => flight_file::text(&lines),
             (_, answer) => table::render(&answer),
         }
     }
 
-    fn answer(self, snapshot: &Snapshot) -> Value {
-        match self {
-            Self::Status => status(snapshot),
+    fn answer(self, handle: &Handle) -> io::Result<Value> {
+        Ok(match self {
+            Self::Status => status(&handle.snapshot()?),
             Self::Counters => {
+                let snapshot = handle.snapshot()?;
                 let ports = snapshot.ports.iter().map(|port| (port.name.clone(), json!(port.counters)));
                 let ports: serde_json::Map<_, _> = ports.collect();
                 json!({ "traffic": snapshot.traffic, "drops": snapshot.drops, "ports": ports })
             }
-            Self::Jobs => json!(snapshot.jobs),
-        }
+            Self::Jobs => json!(handle.snapshot()?.jobs),
+            Self::Snapshot => json!(handle.snapshot()?),
+            Self::Flight => {
+                let flights = handle.flights()?;
+                json!(
+                    flights
+                        .iter()
+                        .flat_map(|flight| flight_file::lines("request", flight))
+                        .collect::<Vec<_>>()
+                )
+            }
+        })
     }
 }
 
@@ -286,11 +309,10 @@ fn answer(client: &UnixStream, handle: &Handle) -> io::Result<()> {
     BufReader::new(client.take(REQUEST_LEN_MAX_BYTES)).read_line(&mut line)?;
     let asked = line.trim();
     let value = match Request::ALL.into_iter().find(|request| request.name() == asked) {
-        Some(request) => match handle.snapshot() {
-            Ok(snapshot) => request.answer(&snapshot),
-            Err(error) => json!({ "error": format!("the switch does not answer: {error}") }),
-        },
-        None => json!({ "error": format!("request is {asked:?}, expected status, counters or jobs") }),
+        Some(request) => request
+            .answer(handle)
+            .unwrap_or_else(|error| json!({ "error": format!("the switch does not answer: {error}") })),
+        None => json!({ "error": format!("request is {asked:?}, expected {}", Request::names()) }),
     };
     let mut client = client;
     client.write_all(format!("{value}\n").as_bytes())
@@ -341,6 +363,8 @@ mod tests {
             assert_eq!(counters["traffic"]["results"], 0);
             assert_eq!(counters["drops"]["unknown_member"], 0);
             assert_eq!(ask(path, Request::Jobs).unwrap(), json!([]));
+            assert_eq!(ask(path, Request::Flight).unwrap(), json!([]));
+            assert_eq!(ask(path, Request::Snapshot).unwrap()["traffic"]["results"], 0);
         });
     }
 
@@ -385,7 +409,8 @@ job 7: the parent 10.8.0.254:7711 refuses this switch: levels of switches (expec
             odd.write_all(b"reboot\n").unwrap();
             let mut answer = String::new();
             odd.read_to_string(&mut answer).unwrap();
-            let expected = r#"{"error":"request is \"reboot\", expected status, counters or jobs"}"#;
+            let expected =
+                r#"{"error":"request is \"reboot\", expected status, counters, jobs, snapshot, flight"}"#;
             assert_eq!(answer.trim(), expected);
             drop(silent);
         });

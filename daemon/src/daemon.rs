@@ -2,16 +2,18 @@
 
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::path::Path;
 
 use anyhow::Context;
 use iswitch_socket::Options;
 use sd_notify::NotifyState;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use crate::config::Config;
 use crate::control_socket::ControlListener;
 use crate::embedded::{random_boot, random_secret};
+use crate::flight_file::{FlightDumps, FlightFile};
 use crate::metrics::MetricsListener;
 use crate::monitor::Monitor;
 use crate::port::{PacketOptions, PacketPort, Port, PortSpec, UdpPort, XdpOptions, XdpPort, remove_orphans};
@@ -24,7 +26,7 @@ use crate::switch::{PortId, StrangerLimits, Uplinks};
 /// Runs until SIGTERM or SIGINT. On return ingress rules and control socket are removed.
 pub fn run(config: &Config) -> anyhow::Result<()> {
     // Before anything that has to be removed again: a signal from now on is not lost, but waits.
-    let signals = Signals::new([SIGTERM, SIGINT]).context("cannot handle signals")?;
+    let signals = Signals::new([SIGTERM, SIGINT, SIGUSR1]).context("cannot handle signals")?;
     let account = if config.sandbox { Account::choose(config.user.as_deref())? } else { None };
     let mut opened = Opened::open(config)?;
     let monitor = if config.sandbox { opened.entrust(config)? } else { None };
@@ -57,6 +59,7 @@ struct Opened {
     uplinks: Vec<UdpPort>,
     control: Option<ControlListener>,
     metrics: Option<MetricsListener>,
+    flight: FlightFile,
 }
 
 impl Opened {
@@ -66,7 +69,8 @@ impl Opened {
         let uplinks = open_uplinks(config, udp.len() + interfaces.len())?;
         let control = config.control_socket.as_deref().map(ControlListener::bind).transpose()?;
         let metrics = config.metrics.map(open_metrics).transpose()?;
-        Ok(Self { udp, interfaces, uplinks, control, metrics })
+        let flight = open_flight_file(config.flight_recorder.as_deref())?;
+        Ok(Self { udp, interfaces, uplinks, control, metrics, flight })
     }
 
     /// Starts the monitor, if anything will have to be removed or made again.
@@ -98,7 +102,7 @@ impl Opened {
 
     /// Gives up what is no longer needed and sums packets until a signal comes.
     fn serve(self, config: &Config, account: Option<&Account>, signals: Signals) -> anyhow::Result<Snapshot> {
-        let Self { udp, interfaces, uplinks, control, metrics } = self;
+        let Self { udp, interfaces, uplinks, control, metrics, flight } = self;
         let mut ports: Vec<Box<dyn Port>> = Vec::new();
         ports.extend(udp.into_iter().map(|port| Box::new(port) as Box<dyn Port>));
         ports.extend(interfaces.into_iter().map(InterfacePort::boxed));
@@ -116,7 +120,12 @@ impl Opened {
         }
         let control = control.map(|control| control.serve(handle.clone())).transpose()?;
         let metrics = metrics.map(|metrics| metrics.serve(handle.clone())).transpose()?;
-        stop_on_signal(signals, handle)?;
+        let flight = flight.start()?;
+        let dumps = flight.dumps();
+        if dumps.has_file() {
+            runtime.on_stall(move |event, flight| dumps.push(event.name(), flight));
+        }
+        obey_signals(signals, handle, flight.dumps())?;
         if config.sandbox {
             sandbox::filter_system_calls();
         }
@@ -157,6 +166,11 @@ fn open_metrics(address: SocketAddr) -> anyhow::Result<MetricsListener> {
         .with_context(|| format!("cannot serve metrics at {address} (choose another --metrics)"))?;
     tracing::info!(address = %listener.address()?, "metrics for Prometheus at /metrics");
     Ok(listener)
+}
+
+fn open_flight_file(path: Option<&Path>) -> anyhow::Result<FlightFile> {
+    let name = path.unwrap_or(Path::new("standard error")).display();
+    FlightFile::open(path).with_context(|| format!("cannot write the flight recorder to {name}"))
 }
 
 fn open_udp(config: &Config) -> anyhow::Result<Vec<UdpPort>> {
@@ -228,15 +242,30 @@ fn clean_up(must_work: bool) -> anyhow::Result<()> {
     }
 }
 
-fn stop_on_signal(mut signals: Signals, handle: Handle) -> anyhow::Result<()> {
+/// SIGUSR1 dumps the flight recorder, every other signal stops the daemon.
+fn obey_signals(mut signals: Signals, handle: Handle, dumps: FlightDumps) -> anyhow::Result<()> {
     let wait = move || {
         for signal in signals.forever() {
+            if signal == SIGUSR1 {
+                dump_flights(&handle, &dumps);
+                continue;
+            }
             tracing::info!(signal, "stopping");
             handle.stop();
         }
     };
     std::thread::Builder::new().name("signals".to_owned()).spawn(wait)?;
     Ok(())
+}
+
+fn dump_flights(handle: &Handle, dumps: &FlightDumps) {
+    match handle.flights() {
+        Ok(flights) if flights.is_empty() => tracing::info!("flight recorder: there was no job yet"),
+        Ok(flights) => {
+            flights.into_iter().for_each(|flight| dumps.push("signal", flight));
+        }
+        Err(error) => tracing::warn!(%error, "the switch does not answer: flight recorder not dumped"),
+    }
 }
 
 /// One line on standard output: whoever started the daemon may go on.

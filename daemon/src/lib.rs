@@ -18,6 +18,10 @@ pub mod control_socket;
 pub mod daemon;
 #[cfg(feature = "std")]
 pub mod embedded;
+#[cfg(feature = "std")]
+pub mod flight;
+#[cfg(feature = "daemon")]
+pub mod flight_file;
 #[cfg(feature = "daemon")]
 pub mod log;
 #[cfg(feature = "daemon")]

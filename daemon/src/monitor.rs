@@ -18,7 +18,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
 use crate::config::{LogFormat, LogLevel};
 use crate::control_socket;
@@ -124,7 +124,7 @@ pub fn main() -> ExitCode {
 
 fn run() -> anyhow::Result<()> {
     // Sent to the whole group by a terminal or a service manager: they are the daemon's to obey.
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
+    for signal in [SIGHUP, SIGINT, SIGTERM, SIGUSR1] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
     rustix::thread::set_name(c"iswitch-monitor")?;

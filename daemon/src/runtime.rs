@@ -11,6 +11,7 @@ use iswitch_protocol::Instant;
 use iswitch_socket::{PollSet, Spin};
 
 use crate::clock::MonotonicClock;
+use crate::flight::JobFlight;
 use crate::port::Port;
 use crate::snapshot::{PortSnapshot, Snapshot};
 use crate::switch::{Config, Event, Keys, Switch};
@@ -23,6 +24,8 @@ const TURNS_WITHOUT_POLL: u32 = 64;
 pub(crate) const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
 /// Events logged between two maintenances: whoever can send us packets must not fill the disk.
 const EVENTS_PER_INTERVAL: u32 = 100;
+/// Stalls whose history is dumped between two maintenances.
+const STALLS_PER_INTERVAL: u32 = 4;
 /// How long a question to the loop may wait for its answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -30,6 +33,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 enum Command {
     Stop,
     Snapshot(SyncSender<Snapshot>),
+    Flights(SyncSender<Vec<JobFlight>>),
 }
 
 /// Talks to a running loop, from any thread.
@@ -50,8 +54,20 @@ impl Handle {
     /// # Errors
     /// `BrokenPipe` if the loop has ended, `TimedOut` if it does not answer within two seconds.
     pub fn snapshot(&self) -> io::Result<Snapshot> {
+        self.ask(Command::Snapshot)
+    }
+
+    /// What the flight recorder has of each job.
+    ///
+    /// # Errors
+    /// As [`Self::snapshot`].
+    pub fn flights(&self) -> io::Result<Vec<JobFlight>> {
+        self.ask(Command::Flights)
+    }
+
+    fn ask<T>(&self, question: impl FnOnce(SyncSender<T>) -> Command) -> io::Result<T> {
         let (answer, receiver) = sync_channel(1);
-        self.send(Command::Snapshot(answer))?;
+        self.send(question(answer))?;
         receiver.recv_timeout(ANSWER_TIMEOUT).map_err(|error| match error {
             RecvTimeoutError::Timeout => io::ErrorKind::TimedOut.into(),
             RecvTimeoutError::Disconnected => io::ErrorKind::BrokenPipe.into(),
@@ -68,6 +84,9 @@ impl Handle {
     }
 }
 
+/// What is done with the history of a job that stalls.
+type OnStall = Box<dyn FnMut(&Event, JobFlight) + Send>;
+
 /// A switch with its ports, ready to run.
 pub struct Runtime {
     switch: Switch,
@@ -81,6 +100,9 @@ pub struct Runtime {
     next_maintenance: Instant,
     /// Called at each maintenance.
     heartbeat: Option<Box<dyn FnMut() + Send>>,
+    /// Called with the event that shows that a job does not go on, and what led to it.
+    on_stall: Option<OnStall>,
+    stalls_left: u32,
     events_left: u32,
     events_muted: u64,
 }
@@ -119,6 +141,8 @@ impl Runtime {
             commands,
             next_maintenance: Instant::default(),
             heartbeat: None,
+            on_stall: None,
+            stalls_left: STALLS_PER_INTERVAL,
             events_left: EVENTS_PER_INTERVAL,
             events_muted: 0,
         };
@@ -128,6 +152,11 @@ impl Runtime {
     /// Has `heartbeat` called about once a second, as long as the loop gets round.
     pub fn on_heartbeat(&mut self, heartbeat: impl FnMut() + Send + 'static) {
         self.heartbeat = Some(Box::new(heartbeat));
+    }
+
+    /// Has `dump` called with what led to it when a job stalls: see [`Event::is_stall`].
+    pub fn on_stall(&mut self, dump: impl FnMut(&Event, JobFlight) + Send + 'static) {
+        self.on_stall = Some(Box::new(dump));
     }
 
     /// Runs until [`Handle::stop`], or until every handle is gone. Returns the state at the end.
@@ -209,6 +238,10 @@ impl Runtime {
                     // Who asked may have given up.
                     let _ = answer.try_send(self.snapshot());
                 }
+                Command::Flights(answer) => {
+                    let flights = JobFlight::all(&self.switch, self.boot, self.clock.now());
+                    let _ = answer.try_send(flights);
+                }
             }
         }
         stop
@@ -243,6 +276,9 @@ impl Runtime {
 
     fn log_events(&mut self) {
         while let Some(event) = self.switch.poll_event() {
+            if event.is_stall() {
+                self.dump_stall(&event);
+            }
             if self.events_left == 0 {
                 self.events_muted += 1;
                 continue;
@@ -262,6 +298,16 @@ impl Runtime {
         }
     }
 
+    fn dump_stall(&mut self, event: &Event) {
+        let (Some(dump), Some(job), 1..) = (&mut self.on_stall, event.job(), self.stalls_left) else {
+            return;
+        };
+        if let Some(flight) = JobFlight::of(&self.switch, self.boot, self.clock.now(), job) {
+            self.stalls_left -= 1;
+            dump(event, flight);
+        }
+    }
+
     fn maintain(&mut self, now: Instant) {
         for port in &mut self.ports {
             port.maintain();
@@ -274,6 +320,7 @@ impl Runtime {
         }
         self.events_left = EVENTS_PER_INTERVAL;
         self.events_muted = 0;
+        self.stalls_left = STALLS_PER_INTERVAL;
         self.next_maintenance = now.plus(MAINTENANCE_INTERVAL);
     }
 

@@ -108,6 +108,8 @@ pub const MAX_PENDING_CONTROL: usize = 256;
 pub const MAX_PENDING_RANGES: usize = 256;
 /// Events that wait to be logged.
 pub const MAX_PENDING_EVENTS: usize = 256;
+/// Records that the flight recorder keeps of the events of a job, and as many of the course of its rounds.
+pub const FLIGHT_RECORDS: usize = 128;
 /// Kernel memory that one received datagram holds beyond its payload (`sk_buff` and page rounding; measured
 /// 2,304 bytes for a payload of 1,472).
 pub const DATAGRAM_OVERHEAD_BYTES: usize = 832;

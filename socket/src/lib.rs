@@ -8,6 +8,8 @@
 //! Datagrams are never fragmented: DF is set, and one that exceeds the path's MTU is refused with `EMSGSIZE`.
 
 mod ancillary;
+pub mod capture;
+pub mod interface;
 pub mod option;
 mod poll;
 mod spin;

@@ -57,6 +57,13 @@ pub fn recv_buffer_bytes(socket: BorrowedFd<'_>) -> io::Result<usize> {
     Ok(value[0] as usize)
 }
 
+/// MTU of the path of a connected socket, as far as the kernel knows it (`IP_MTU`).
+pub fn path_mtu_bytes(socket: BorrowedFd<'_>) -> io::Result<usize> {
+    let mut value = [0];
+    get(socket, libc::IPPROTO_IP, libc::IP_MTU, &mut value)?;
+    Ok(value[0] as usize)
+}
+
 /// Datagrams that the socket has lost since it was opened because its receive buffer was full. Wraps at 2^32.
 pub fn recv_drops(socket: BorrowedFd<'_>) -> io::Result<u32> {
     let mut values = [0; SK_MEMINFO_VARS];

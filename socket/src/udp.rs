@@ -105,6 +105,14 @@ impl UdpSocket {
         option::recv_buffer_bytes(self.as_fd())
     }
 
+    /// The largest packet that the path to the connected peer carries, as far as the kernel knows, in bytes.
+    ///
+    /// # Errors
+    /// `NotConnected` for a socket that is not connected.
+    pub fn path_mtu_bytes(&self) -> io::Result<usize> {
+        option::path_mtu_bytes(self.as_fd())
+    }
+
     /// Datagrams lost since the socket was opened because the receive buffer was full. Wraps at 2^32.
     pub fn recv_drops(&self) -> io::Result<u32> {
         option::recv_drops(self.as_fd())

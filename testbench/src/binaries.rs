@@ -64,6 +64,14 @@ pub fn iswitch_models() -> &'static Path {
     path("iswitch-models")
 }
 
+/// One shard of experience replay.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn replayd() -> &'static Path {
+    path("replayd")
+}
+
 /// Actors that read a model.
 ///
 /// # Panics
@@ -119,6 +127,8 @@ fn build() -> Paths {
     command.args([
         "-p",
         "iswitch-daemon",
+        "-p",
+        "iswitch-ctl",
         "-p",
         "iswitch-worker",
         "-p",

@@ -78,3 +78,43 @@ fn the_page_shows_what_the_daemon_does_and_promtool_finds_no_fault() {
     drop(group);
     daemon.stop();
 }
+
+/// The queries of the dashboard, with what Grafana puts in the place of its variables.
+fn queries() -> Vec<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../packaging/grafana/iswitch.json");
+    let text = std::fs::read_to_string(path).expect("the dashboard is there");
+    let dashboard: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+    let panels = dashboard["panels"].as_array().expect("it has panels");
+    let ids: std::collections::BTreeSet<_> = panels.iter().map(|panel| panel["id"].as_u64()).collect();
+    assert_eq!(ids.len(), panels.len(), "panels have numbers of their own");
+    let targets = panels.iter().filter_map(|panel| panel["targets"].as_array()).flatten();
+    let queries = targets.map(|target| target["expr"].as_str().expect("a query"));
+    let variables = [("$__rate_interval", "1m"), ("$instance", ".*"), ("$job", ".*")];
+    let fill =
+        |query: &str| variables.iter().fold(query.to_owned(), |query, (from, to)| query.replace(from, to));
+    queries.map(fill).collect()
+}
+
+#[test]
+fn promtool_understands_every_query_of_the_dashboard() {
+    let test = "promtool_understands_every_query_of_the_dashboard";
+    if !programs(test, &["promtool"]) {
+        return;
+    }
+    let queries = queries();
+    assert!(queries.len() >= 20, "{queries:?}");
+    let rules: Vec<_> = queries
+        .iter()
+        .enumerate()
+        .map(|(at, query)| serde_json::json!({ "record": format!("query:{at}"), "expr": query }))
+        .collect();
+    let directory = tempfile::tempdir().expect("a directory");
+    // JSON is YAML.
+    let file = directory.path().join("rules.yml");
+    let text = serde_json::json!({ "groups": [{ "name": "dashboard", "rules": rules }] }).to_string();
+    std::fs::write(&file, text).expect("it is writable");
+    let output =
+        Command::new("promtool").args(["check", "rules"]).arg(&file).output().expect("promtool starts");
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(output.status.success() && said.contains(&format!("{} rules found", queries.len())), "{said}");
+}

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use iswitch_daemon::config::Cli;
 use iswitch_daemon::sandbox::Account;
 use iswitch_daemon::{daemon, log, monitor, port};
@@ -13,6 +13,9 @@ const BAD_CONFIGURATION: u8 = 2;
 fn main() -> ExitCode {
     if monitor::is_called() {
         return monitor::main();
+    }
+    if let Some(status) = iswitch_manual::write_if_asked(Cli::command) {
+        return status;
     }
     let cli = Cli::parse();
     let check = cli.check;

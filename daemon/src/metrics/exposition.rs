@@ -172,6 +172,13 @@ fn members(page: &mut Page, jobs: &[JobStatus]) {
             page.sample("member_silent_seconds", &labels, seconds(member.silent_ms));
         }
     }
+    page.family("member_contributions_total", "Segments that a member has contributed since it joined.");
+    for job in jobs {
+        for member in &job.members {
+            let labels = [("job", &*job.job.to_string()), ("member", &*member.id.to_string())];
+            page.sample("member_contributions_total", &labels, member.contributions);
+        }
+    }
     let help =
         "Segments of the oldest unfinished round that others have contributed to and this member has not.";
     page.family("member_missing_segments", help);
@@ -210,7 +217,16 @@ mod tests {
             parent_lost: false,
             parent_refusal: None,
             diverged: 0,
-            members: vec![MemberStatus { id: 3, address, kind: "worker", start_round: 0, silent_ms: 1500 }],
+            members: vec![MemberStatus {
+                id: 3,
+                address,
+                kind: "worker",
+                start_round: 0,
+                silent_ms: 1500,
+                contributions: 28,
+                last_round: Some(11),
+                idle_ms: Some(260),
+            }],
             waiting: Some(WaitingStatus {
                 round: 12,
                 waited_ms: 250,
@@ -268,6 +284,20 @@ mod tests {
         ] {
             assert_eq!(known, all.iter().map(|(name, _)| name).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn the_dashboard_shows_metrics_that_there_are() {
+        let dashboard = include_str!("../../../packaging/grafana/iswitch.json");
+        let page = render(&snapshot());
+        let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
+        let mut shown = 0;
+        for (at, _) in dashboard.match_indices("iswitch_") {
+            let name: String = dashboard[at..].chars().take_while(|c| is_name(*c)).collect();
+            assert!(page.contains(&format!("# HELP {name} ")), "{name}");
+            shown += 1;
+        }
+        assert!(shown >= 20, "{shown}");
     }
 
     /// What `promtool check metrics` finds fault with, where there is none to ask.

@@ -12,6 +12,7 @@ use iswitch_protocol::{Round, Seg, SegmentIndex};
 use super::Switch;
 use super::accumulate::{self, NonFinite};
 use super::aggregator::{Aggregation, add_contributions};
+use super::flight::Incident;
 use super::job::Job;
 use super::membership::MemberAt;
 use super::output::Batch;
@@ -345,9 +346,24 @@ impl Switch {
         let end = aggregation.job.layout.segment_count();
         self.counters.contributions += 1;
         if let Some(addition) = whole {
+            self.record_aggregate(at.job, &addition);
             self.queue_work(Work::Add { job: at.job, addition, next: 0, end });
         }
         Ok(())
+    }
+
+    /// Tells the flight recorder of an aggregate that begins or ends with a vector.
+    fn record_aggregate(&mut self, job_at: usize, addition: &Addition) {
+        let Some(job) = self.jobs[job_at].as_ref() else { return };
+        let (round, threshold) = (addition.aggregate, job.asynchronous.threshold);
+        let log = self.flight.log_mut(job_at);
+        if addition.is_first {
+            let participants = job.members().fold(0, |bits, (id, _)| bits | 1 << id);
+            log.record(self.now, Incident::RoundOpened { round, participants, threshold });
+        }
+        if addition.is_last {
+            log.record(self.now, Incident::RoundFinished { round });
+        }
     }
 
     /// Adds segments of a vector, as far as there is room for the results. The next one, and whether there are

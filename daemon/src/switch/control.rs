@@ -15,10 +15,11 @@ use super::Switch;
 use super::asynchronous::Receipt;
 use super::authentication::{Freshness, Seal};
 use super::event::{Departure, Event};
+use super::flight::Incident;
 use super::formation::Granted;
 use super::job::Job;
 use super::limiter::Asks;
-use super::membership::{Member, MemberAt};
+use super::membership::{Member, MemberAt, Progress};
 use super::output::{Endpoint, Outbox};
 use super::reason::{Counters, DropReason};
 use super::recovery::Work;
@@ -273,6 +274,7 @@ impl Switch {
             session: NO_SESSION,
             counter: 0,
             tag_key: None,
+            progress: Progress::default(),
         };
         job.admit(id, member);
         let job_id = job.id;
@@ -437,6 +439,8 @@ impl Switch {
         let missing = SegmentSetRepr { range, bitmap: &bitmap[..wanted.bitmap.len()] };
         self.acknowledge(from, request, at, Some(missing));
         if range.count > 0 {
+            let helped = Incident::Helped { member: at.member as u16, round: range.round };
+            self.flight.log_mut(at.job).record(self.now, helped);
             self.queue_work(Work::repeat(at, wanted));
             self.ask_parent(at.job, wanted);
         }

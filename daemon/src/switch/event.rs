@@ -191,6 +191,94 @@ pub enum Departure {
     Unconfirmed,
 }
 
+impl Event {
+    /// Name for records.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::JobCreated { .. } => "job_created",
+            Self::JobEnded { .. } => "job_ended",
+            Self::JobFormed { .. } => "job_formed",
+            Self::JobResumed { .. } => "job_resumed",
+            Self::ParentLost { .. } => "parent_lost",
+            Self::ParentFound { .. } => "parent_found",
+            Self::ParentChosen { .. } => "parent_chosen",
+            Self::ParentRefused { .. } => "parent_refused",
+            Self::JobForgotten { .. } => "job_forgotten",
+            Self::Joined { .. } => "joined",
+            Self::JoinRefused { .. } => "join_refused",
+            Self::Left { .. } => "left",
+            Self::Slow { .. } => "slow",
+            Self::Recovered { .. } => "recovered",
+            Self::ThresholdSet { .. } => "threshold_set",
+            Self::Reset { .. } => "reset",
+            Self::Halted { .. } => "halted",
+            Self::Diverged { .. } => "diverged",
+            Self::EventsLost { .. } => "events_lost",
+        }
+    }
+
+    /// The job that it is about; none for events that were lost.
+    pub const fn job(&self) -> Option<u32> {
+        match self {
+            Self::JobCreated { job, .. }
+            | Self::JobEnded { job }
+            | Self::JobFormed { job, .. }
+            | Self::JobResumed { job, .. }
+            | Self::ParentLost { job, .. }
+            | Self::ParentFound { job, .. }
+            | Self::ParentChosen { job, .. }
+            | Self::ParentRefused { job, .. }
+            | Self::JobForgotten { job }
+            | Self::Joined { job, .. }
+            | Self::JoinRefused { job, .. }
+            | Self::Left { job, .. }
+            | Self::Slow { job, .. }
+            | Self::Recovered { job, .. }
+            | Self::ThresholdSet { job, .. }
+            | Self::Reset { job, .. }
+            | Self::Halted { job }
+            | Self::Diverged { job, .. } => Some(*job),
+            Self::EventsLost { .. } => None,
+        }
+    }
+
+    /// The member that it is about, if it is about one.
+    pub const fn member(&self) -> Option<u16> {
+        match self {
+            Self::Joined { member, .. }
+            | Self::Left { member, .. }
+            | Self::Slow { member, .. }
+            | Self::Recovered { member, .. }
+            | Self::Diverged { member, .. } => Some(*member),
+            _ => None,
+        }
+    }
+
+    /// The round that it is about, if it is about one.
+    pub const fn round(&self) -> Option<Round> {
+        match self {
+            Self::JobResumed { round, .. }
+            | Self::Joined { round, .. }
+            | Self::Slow { round, .. }
+            | Self::Reset { round, .. }
+            | Self::Diverged { round, .. } => Some(*round),
+            _ => None,
+        }
+    }
+
+    /// Whether a job does not go on as it should: what the flight recorder is dumped for.
+    pub const fn is_stall(&self) -> bool {
+        matches!(
+            self,
+            Self::Slow { .. }
+                | Self::Left { why: Departure::Silent, .. }
+                | Self::ParentLost { .. }
+                | Self::JobForgotten { .. }
+                | Self::Diverged { .. }
+        )
+    }
+}
+
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

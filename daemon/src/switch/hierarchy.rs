@@ -433,7 +433,10 @@ impl Switch {
             Class::Control => {
                 payload.chunks(stride).for_each(|bytes| self.handle_parent_control(job_at, bytes));
             }
-            Class::Data => self.handle_parent_results(job_at, payload, stride),
+            Class::Data => {
+                self.handle_parent_results(job_at, payload, stride);
+                self.record_rounds(job_at);
+            }
         }
     }
 

@@ -13,8 +13,9 @@ use super::aggregator::Slot;
 use super::asynchronous::Asynchronous;
 use super::authentication::Seal;
 use super::digest::Digests;
+use super::flight::Incident;
 use super::formation::Chronicle;
-use super::membership::Member;
+use super::membership::{Member, Progress};
 use super::order::{MemberOrder, SUM_VECTORS};
 use super::output::Endpoint;
 
@@ -65,6 +66,9 @@ pub(crate) struct Job {
     rounds: [OpenRound; 2],
     /// When the first contribution to each of them came.
     opened: [Instant; 2],
+    /// The latest rounds of which the flight recorder was told.
+    told_opened: Option<Round>,
+    told_finished: Option<Round>,
     /// In an ordered job, the order in which contributions are added.
     pub(crate) order: Option<MemberOrder>,
     /// What takes the place of the rounds in an asynchronous job.
@@ -146,6 +150,8 @@ impl Job {
             newest: None,
             rounds: [OpenRound::default(); 2],
             opened: [created; 2],
+            told_opened: None,
+            told_finished: None,
             order: None,
             asynchronous: Asynchronous::new(base, async_generations(layout.gradient_len())),
             digests: Digests::default(),
@@ -193,6 +199,14 @@ impl Job {
         self.confirmed = true;
         if let Some(member) = self.member_mut(id) {
             member.last_heard = now;
+        }
+    }
+
+    /// So many contributions of a member were taken at once, the last one to that round.
+    pub(crate) fn note_progress(&mut self, id: usize, segments: u64, round: Option<Round>, now: Instant) {
+        if let Some(member) = self.member_mut(id).filter(|_| segments > 0) {
+            let segments = member.progress.segments + segments;
+            member.progress = Progress { segments, round, at: now };
         }
     }
 
@@ -399,6 +413,24 @@ impl Job {
         }
     }
 
+    /// Tells which rounds were opened and finished since it was asked last: of those that came and went meanwhile, the
+    /// last two.
+    pub(crate) fn tell_rounds(&mut self, mut tell: impl FnMut(Incident)) {
+        let is_new = |told: Option<Round>, round: Round| told.is_none_or(|told| told.is_before(round));
+        let (mut opened, mut finished) = (self.told_opened, self.told_finished);
+        for OpenRound { round, participants, threshold, unfinished, .. } in self.open_rounds().copied() {
+            if is_new(opened, round) {
+                opened = Some(round);
+                tell(Incident::RoundOpened { round, participants, threshold });
+            }
+            if unfinished == 0 && is_new(finished, round) {
+                finished = Some(round);
+                tell(Incident::RoundFinished { round });
+            }
+        }
+        (self.told_opened, self.told_finished) = (opened, finished);
+    }
+
     /// Opens a round: fixes who takes part, how many it takes and in which order they are added.
     pub(crate) fn open(&mut self, open: OpenRound, now: Instant) {
         let parity = open.round.parity();
@@ -575,6 +607,7 @@ mod tests {
             session: 0,
             counter: 0,
             tag_key: None,
+            progress: Progress::default(),
         }
     }
 

@@ -45,6 +45,19 @@ pub(crate) struct Member {
     pub(crate) last_reset: Option<(u32, Round)>,
     /// The latest round that was reported to wait for it, until another one has not.
     pub(crate) held_up: Option<Round>,
+    /// What it has contributed since it was admitted.
+    pub(crate) progress: Progress,
+}
+
+/// Contributions of a member that were taken.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Progress {
+    /// How many.
+    pub(crate) segments: u64,
+    /// The round of the last one, or in an asynchronous job the number of its vector.
+    pub(crate) round: Option<Round>,
+    /// When it came.
+    pub(crate) at: Instant,
 }
 
 impl Member {

@@ -16,6 +16,7 @@ mod authentication;
 mod control;
 mod digest;
 mod event;
+mod flight;
 mod formation;
 mod hierarchy;
 mod job;
@@ -47,6 +48,8 @@ use authentication::Nonces;
 pub use authentication::{Keys, SECRET_LEN_BYTES};
 use event::EventQueue;
 pub use event::{Departure, Event};
+use flight::FlightRecorder;
+pub use flight::{FlightRecord, Incident};
 use hierarchy::Uplink;
 pub use hierarchy::Uplinks;
 use job::Job;
@@ -131,6 +134,7 @@ pub struct Switch {
     lent: Lent,
     work: Ring<Work>,
     events: EventQueue,
+    flight: FlightRecorder,
     counters: Counters,
     /// Where the rounds of the next job start.
     next_base: Round,
@@ -174,6 +178,7 @@ impl Switch {
             lent: Lent::Nothing,
             work: Ring::with_capacity(MAX_PENDING_RANGES),
             events: EventQueue::new(),
+            flight: FlightRecorder::new(),
             counters: Counters::default(),
             // Packets of an earlier run may still be under way: none of them names a round of this one (M-7).
             next_base: Round::new((config.boot >> (u64::BITS - ROUND_BITS)) as u32),
@@ -216,6 +221,7 @@ impl Switch {
         if self.deadline.is_some_and(|deadline| deadline <= self.now) {
             self.expire_leases();
             self.form_overdue_jobs();
+            (0..self.jobs.len()).for_each(|at| self.record_rounds(at));
             self.watch_rounds();
         }
         self.tend_uplinks();
@@ -302,6 +308,16 @@ impl Switch {
         })
     }
 
+    /// What happened last in each job that is or was, the oldest first. Allocates: for an operator's question.
+    pub fn flight_records(&self) -> impl Iterator<Item = (u32, Vec<FlightRecord>)> + '_ {
+        self.flight.jobs()
+    }
+
+    /// The same of one job; none if it is not known any more. Allocates.
+    pub fn flight_records_of(&self, job: u32) -> Option<Vec<FlightRecord>> {
+        self.flight.job(job)
+    }
+
     fn handle_data(&mut self, from: &Endpoint, payload: &[u8], stride: usize) {
         let datagrams = payload.len().div_ceil(stride) as u64;
         self.counters.data_received += datagrams;
@@ -327,9 +343,14 @@ impl Switch {
             Some(Mode::Asynchronous) => self.stage_contributions(at, payload, stride),
             _ => self.sum_contributions(at, payload, stride),
         };
+        self.record_rounds(at.job);
         // One answer to a super-frame is enough: the member learns the reason and the first segment.
         if let Some((reason, bytes)) = refused.first {
             self.explain(from, at, reason, bytes);
+        }
+        if let Some((reason, times)) = refused.latest {
+            let dropped = Incident::Dropped { member: at.member as u16, reason };
+            self.flight.log_mut(at.job).record_times(self.now, times, dropped);
         }
     }
 
@@ -343,16 +364,20 @@ impl Switch {
         let Some(key) = aggregation.job.member(at.member).map(|member| member.tag_key) else {
             return refused;
         };
+        let before = counters.contributions;
         for bytes in payload.chunks(stride) {
             let outcome = authentic(key.as_ref(), bytes).and_then(|packet| {
                 sum_contribution(&mut aggregation, outbox, counters, at.member, &packet, non_finite)
             });
             if let Err(reason) = outcome {
                 refused.note(counters, reason, bytes);
-            } else if is_tagged {
-                // One that is not summed may have been recorded.
-                aggregation.job.hear_from(at.member, aggregation.now);
             }
+        }
+        let summed = counters.contributions - before;
+        aggregation.job.note_progress(at.member, summed, last_round(payload, stride), aggregation.now);
+        if is_tagged && summed > 0 {
+            // One that is not summed may have been recorded.
+            aggregation.job.hear_from(at.member, aggregation.now);
         }
         refused
     }
@@ -363,13 +388,19 @@ impl Switch {
         let Some(job) = self.job(at.job) else { return refused };
         let Some(key) = job.member(at.member).map(|member| member.tag_key) else { return refused };
         let is_tagged = job.tag_key.is_some();
+        let before = self.counters.contributions;
         for bytes in payload.chunks(stride) {
             let outcome = authentic(key.as_ref(), bytes);
             if let Err(reason) = outcome.and_then(|packet| self.stage_contribution(at, &packet)) {
                 refused.note(&mut self.counters, reason, bytes);
-            } else if is_tagged {
-                self.hear_from(at);
             }
+        }
+        let (staged, now) = (self.counters.contributions - before, self.now);
+        if let Some(job) = self.jobs[at.job].as_mut() {
+            job.note_progress(at.member, staged, last_round(payload, stride), now);
+        }
+        if is_tagged && staged > 0 {
+            self.hear_from(at);
         }
         refused
     }
@@ -432,8 +463,16 @@ impl Switch {
         Some((Aggregation { job, slots, sums, now: self.now }, &mut self.outbox, &mut self.counters))
     }
 
+    /// Tells the flight recorder what has become of the rounds of a job.
+    fn record_rounds(&mut self, job_at: usize) {
+        let Some(job) = self.jobs[job_at].as_mut() else { return };
+        let (log, now) = (self.flight.log_mut(job_at), self.now);
+        job.tell_rounds(|incident| log.record(now, incident));
+    }
+
     fn report(&mut self, event: Event) {
         self.events.push(event);
+        self.flight.record_event(self.now, event);
     }
 }
 
@@ -441,6 +480,8 @@ impl Switch {
 #[derive(Default)]
 struct Refused<'a> {
     first: Option<(DropReason, &'a [u8])>,
+    /// Why the last ones were dropped, and how many for that reason, one after the other.
+    latest: Option<(DropReason, u32)>,
 }
 
 impl<'a> Refused<'a> {
@@ -450,6 +491,8 @@ impl<'a> Refused<'a> {
         if self.first.is_none() && reason.status().is_some() {
             self.first = Some((reason, bytes));
         }
+        let before = self.latest.filter(|(last, _)| *last == reason).map_or(0, |(_, times)| times);
+        self.latest = Some((reason, before + 1));
     }
 }
 
@@ -460,6 +503,11 @@ fn authentic<'a>(key: Option<&TagKey>, bytes: &'a [u8]) -> Result<DataPacket<'a>
         Some(key) => key.verify(bytes).ok_or(DropReason::NotAuthentic)?,
     };
     DataPacket::new_checked(content).map_err(DropReason::Wire)
+}
+
+/// Round of the last datagram, or in an asynchronous job the number of its vector.
+fn last_round(payload: &[u8], stride: usize) -> Option<Round> {
+    DataPacket::new_checked(payload.chunks(stride).next_back()?).ok().map(|packet| packet.seg().round)
 }
 
 /// Sums one contribution of a member.

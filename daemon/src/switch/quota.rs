@@ -105,6 +105,7 @@ impl Switch {
         let is_ordered = self.config.ordered && join.mode == Mode::Synchronous;
         job.order = is_ordered.then(MemberOrder::new);
         self.jobs[at] = Some(job);
+        self.flight.begin(at, id);
         let JoinRepr { gradient_len, workers, .. } = *join;
         self.report(Event::JobCreated { job: id, gradient_len, workers });
         Ok(at)

@@ -6,8 +6,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use iswitch_protocol::Instant;
 use iswitch_protocol::wire::{Kind, Mode};
+use iswitch_protocol::{Instant, Round};
 
 use super::aggregator::Slot;
 use super::hierarchy::Uplink;
@@ -100,6 +100,12 @@ pub struct MemberStatus {
     pub start_round: u32,
     /// How long it has been silent, in milliseconds.
     pub silent_ms: u64,
+    /// Segments that it has contributed since it joined.
+    pub contributions: u64,
+    /// Round of the last of these, or in an asynchronous job the number of its vector; none if there are none.
+    pub last_round: Option<u32>,
+    /// How long ago that was, in milliseconds.
+    pub idle_ms: Option<u64>,
 }
 
 impl JobStatus {
@@ -113,6 +119,9 @@ impl JobStatus {
             },
             start_round: member.start.get(),
             silent_ms: now.since(member.last_heard).as_millis() as u64,
+            contributions: member.progress.segments,
+            last_round: member.progress.round.map(Round::get),
+            idle_ms: member.progress.round.map(|_| now.since(member.progress.at).as_millis() as u64),
         });
         Self {
             job: job.id,
@@ -130,7 +139,7 @@ impl JobStatus {
             threshold: job.threshold(),
             threshold_pinned: job.pinned_threshold.is_some(),
             halted: job.halted,
-            round: job.newest().map(iswitch_protocol::Round::get),
+            round: job.newest().map(Round::get),
             parent: uplink.map(|uplink| uplink.parent().peer),
             parent_silent_ms: uplink
                 .filter(|uplink| uplink.is_in_use())

@@ -75,6 +75,11 @@ impl Switch {
     /// Reports the members that a round has waited for too long, and those that rounds no longer wait for.
     pub(super) fn watch_rounds(&mut self) {
         let (now, patience) = (self.now, self.patience());
+        let Self { events, flight, .. } = self;
+        let mut report = |event| {
+            events.push(event);
+            flight.record_event(now, event);
+        };
         for job in self.jobs.iter_mut().flatten() {
             let slots = self.slots.region(&job.slots);
             let overdue = Waiting::overdue(job, slots, now, patience);
@@ -85,13 +90,13 @@ impl Switch {
                     (held_up, Some(waiting)) => {
                         state.held_up = Some(waiting.open.round);
                         if held_up.is_none() {
-                            self.events.push(slow_member(waiting, id, member, address, now));
+                            report(slow_member(waiting, id, member, address, now));
                         }
                     }
                     // A round that came after has been finished in time.
                     (Some(round), None) if newest.is_some_and(|newest| round.next().is_before(newest)) => {
                         state.held_up = None;
-                        self.events.push(Event::Recovered { job: id, member: member as u16, address });
+                        report(Event::Recovered { job: id, member: member as u16, address });
                     }
                     _ => {}
                 }

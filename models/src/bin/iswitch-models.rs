@@ -2,18 +2,21 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use iswitch_models::cli::Command;
 
 /// Distributes versioned models from a learner to its actors.
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(name = "iswitch-models", version)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 }
 
 fn main() -> ExitCode {
+    if let Some(status) = iswitch_manual::write_if_asked(Cli::command) {
+        return status;
+    }
     match Cli::parse().command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::Parser;
+use clap::{CommandFactory as _, Parser};
 use iswitch_replay::cli::{ServeArgs, addresses, run};
 use iswitch_replay::options::{ShardOptions, TableOptions};
 use iswitch_replay::server::{Address, ShardConfig};
@@ -14,7 +14,7 @@ const BAD_OPTIONS: u8 = 2;
 
 /// Serves one shard of experience replay until SIGTERM or SIGINT.
 #[derive(Parser)]
-#[command(version, about)]
+#[command(name = "replayd", version, about)]
 struct Cli {
     /// Options in TOML, with the names below; the command line goes before it
     #[arg(long, value_name = "FILE")]
@@ -27,6 +27,9 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
+    if let Some(status) = iswitch_manual::write_if_asked(Cli::command) {
+        return status;
+    }
     let cli = Cli::parse();
     let json = cli.serve.json;
     tracing_subscriber::fmt()

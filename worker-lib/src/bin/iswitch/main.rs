@@ -23,7 +23,7 @@ mod train;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use iswitch::algorithms::a2c::A2cConfig;
 use iswitch::algorithms::ddpg::DdpgConfig;
 use iswitch::algorithms::dqn::DqnConfig;
@@ -35,7 +35,7 @@ use train::TrainArgs;
 
 /// Trains reinforcement-learning agents whose gradients are summed by the switch between the workers.
 #[derive(Parser)]
-#[command(version, about)]
+#[command(name = "iswitch", version, about)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -96,6 +96,9 @@ impl Algorithm {
 }
 
 fn main() -> ExitCode {
+    if let Some(status) = iswitch_manual::write_if_asked(Cli::command) {
+        return status;
+    }
     let filter = tracing_subscriber::EnvFilter::try_from_env("ISWITCH_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
     tracing_subscriber::fmt()

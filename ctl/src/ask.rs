@@ -1,0 +1,66 @@
+//! Questions to the control socket of a daemon.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Args;
+use iswitch_daemon::config::default_control_socket;
+use iswitch_daemon::control_socket::{Request, ask};
+use serde_json::Value;
+
+/// Where to ask, and how to answer.
+#[derive(Args, Debug)]
+pub(crate) struct AskArgs {
+    /// Control socket of the daemon [default: /run/iswitchd.sock or /run/iswitchd/control as root, otherwise
+    /// iswitchd.sock in XDG_RUNTIME_DIR]
+    #[arg(long, value_name = "PATH", global = true)]
+    socket: Option<PathBuf>,
+    /// Print JSON, one line
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+/// Where the daemon of the systemd unit listens.
+const SERVICE_SOCKET: &str = "/run/iswitchd/control";
+
+impl AskArgs {
+    /// Whether to answer in JSON.
+    pub(crate) fn json(&self) -> bool {
+        self.json
+    }
+
+    /// Whether a control socket was named.
+    pub(crate) fn is_given(&self) -> bool {
+        self.socket.is_some()
+    }
+
+    /// The control socket that is meant: of the usual ones the first that exists.
+    pub(crate) fn path(&self) -> anyhow::Result<PathBuf> {
+        if let Some(path) = &self.socket {
+            return Ok(path.clone());
+        }
+        let usual = default_control_socket().context("XDG_RUNTIME_DIR is not set: give --socket PATH")?;
+        let service = PathBuf::from(SERVICE_SOCKET);
+        Ok(if !usual.exists() && service.exists() { service } else { usual })
+    }
+
+    /// The daemon's answer.
+    pub(crate) fn ask(&self, request: Request) -> anyhow::Result<Value> {
+        let path = self.path()?;
+        ask(&path, request).with_context(|| format!("cannot ask the daemon at {}", path.display()))
+    }
+
+    /// Prints the daemon's answer.
+    pub(crate) fn show(&self, request: Request) -> anyhow::Result<ExitCode> {
+        let answer = self.ask(request)?;
+        print(&if self.json { format!("{answer}\n") } else { request.text(answer) });
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Writes to standard output. Whoever closed the pipe has read enough.
+pub(crate) fn print(text: &str) {
+    let _ = io::stdout().write_all(text.as_bytes());
+}

@@ -1,0 +1,101 @@
+//! What can be seen without asking anybody: the interface, its offloads, the receive buffer, the CPU.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use iswitch_socket::interface::offloads;
+use iswitch_socket::{Options, UdpSocket};
+use pnet_datalink::NetworkInterface;
+
+use super::finding::Report;
+
+/// The interface that has an address.
+pub(super) fn interface_of(address: Ipv4Addr) -> Option<NetworkInterface> {
+    let has_address =
+        |interface: &NetworkInterface| interface.ips.iter().any(|network| network.ip() == address);
+    pnet_datalink::interfaces().into_iter().find(has_address)
+}
+
+/// An interface by its name: whether it can send, how long packets may be, what its driver does.
+pub(super) fn check_interface(report: &mut Report, name: &str, mtu_bytes: usize) {
+    let Some(interface) = pnet_datalink::interfaces().into_iter().find(|other| other.name == name) else {
+        return report.failed(
+            "interface",
+            format!("there is no interface {name}"),
+            "ip link shows those that there are",
+        );
+    };
+    if !interface.is_up() {
+        return report.failed("interface", format!("{name} is down"), format!("ip link set {name} up"));
+    }
+    let read = |file: &str| fs::read_to_string(format!("/sys/class/net/{name}/{file}")).unwrap_or_default();
+    // Without a carrier an interface that is up still sends nothing.
+    if read("carrier").trim() == "0" {
+        let fix = "look for the cable, the other end of it, or the port of the switch";
+        return report.failed("interface", format!("{name} is up, but has no carrier"), fix);
+    }
+    report.ok("interface", format!("{name} is up"));
+    match read("mtu").trim().parse::<usize>() {
+        Ok(mtu) if mtu < mtu_bytes => report.failed(
+            "interface-mtu",
+            format!("{name} has an MTU of {mtu} bytes, expected {mtu_bytes}"),
+            format!("ip link set {name} mtu {mtu_bytes}, and the same on every link to the switch"),
+        ),
+        Ok(mtu) => report.ok("interface-mtu", format!("{mtu} bytes")),
+        Err(_) => report.skipped("interface-mtu", format!("/sys/class/net/{name}/mtu cannot be read")),
+    }
+    check_offloads(report, name);
+}
+
+fn check_offloads(report: &mut Report, name: &str) {
+    let on = match offloads(name) {
+        Ok(on) => on,
+        Err(error) => return report.skipped("offloads", format!("{name}: {error}")),
+    };
+    let features = [("gro", on.gro), ("gso", on.gso), ("rx", on.rx_checksum), ("tx", on.tx_checksum)];
+    let off: Vec<_> = features.iter().filter(|(_, is_on)| !is_on).map(|(feature, _)| *feature).collect();
+    if off.is_empty() {
+        return report.ok("offloads", format!("{name} has gro, gso and checksums"));
+    }
+    report.warning(
+        "offloads",
+        format!("{name} works without {}: each datagram is handled alone", off.join(", ")),
+        format!(
+            "ethtool -K {name} {}",
+            off.iter().map(|feature| format!("{feature} on")).collect::<Vec<_>>().join(" ")
+        ),
+    );
+}
+
+/// Whether the kernel gives the receive buffer that the daemon and the workers ask for.
+pub(super) fn check_receive_buffer(report: &mut Report, wanted_bytes: usize) {
+    const CHECK: &str = "receive-buffer";
+    let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+    let options = Options { recv_buffer_bytes: wanted_bytes, offload: false, ..Options::default() };
+    let got = UdpSocket::bind(address, &options).and_then(|socket| socket.recv_buffer_bytes());
+    match got {
+        // The kernel counts its bookkeeping, as much again.
+        Ok(bytes) if bytes / 2 < wanted_bytes => report.warning(
+            CHECK,
+            format!("{} bytes, asked for {wanted_bytes}: windows are small, and bursts are lost", bytes / 2),
+            format!("sysctl -w net.core.rmem_max={wanted_bytes}, and the same line in /etc/sysctl.d; or CAP_NET_ADMIN"),
+        ),
+        Ok(_) => report.ok(CHECK, format!("{wanted_bytes} bytes")),
+        Err(error) => report.skipped(CHECK, error.to_string()),
+    }
+}
+
+/// Whether cores are slowed down while they wait for packets.
+pub(super) fn check_cpu(report: &mut Report) {
+    const CHECK: &str = "cpu-governor";
+    let Ok(governor) = fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") else {
+        return report.skipped(CHECK, "this machine has no choice of frequencies, or hides it");
+    };
+    match governor.trim() {
+        "powersave" => {
+            let fix = "cpupower frequency-set -g performance, while jobs run";
+            report.warning(CHECK, "powersave: a packet that comes after a pause meets a slow core", fix);
+        }
+        other => report.ok(CHECK, other),
+    }
+}

@@ -1,0 +1,160 @@
+//! `iswitchctl doctor`: looks for what is wrong with a set-up, and says what to do about it.
+
+mod daemon;
+mod echo;
+mod finding;
+mod host;
+mod path_mtu;
+mod peer;
+mod probe;
+mod switch;
+
+use std::net::{SocketAddr, SocketAddrV4, ToSocketAddrs};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::{Args, value_parser};
+use iswitch_daemon::control_socket::{Request, ask};
+use iswitch_protocol::limits::{DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS};
+use iswitch_protocol::wire::Classifier;
+use iswitch_protocol::{Key, key_file};
+
+use crate::ask::{AskArgs, print};
+use crate::tos::parse_tos;
+use finding::Report;
+use peer::PeerCheck;
+use probe::{Patience, Probe};
+use switch::SwitchCheck;
+
+/// What to examine.
+#[derive(Args, Debug)]
+pub(crate) struct DoctorArgs {
+    /// Examine the way to this switch and back
+    #[arg(long, value_name = "HOST:PORT")]
+    switch: Option<String>,
+    /// Examine the way to another machine and back; there `iswitchctl doctor --answer 0.0.0.0:7712` must run. It tells
+    /// the directions apart, and needs no iswitchd
+    #[arg(long, value_name = "HOST[:PORT]")]
+    peer: Option<String>,
+    /// Answer the questions of --peer on another machine, until interrupted; examine nothing
+    #[arg(long, value_name = "ADDR:PORT", conflicts_with_all = ["switch", "peer"])]
+    answer: Option<SocketAddrV4>,
+    /// Examine this interface [default: the one on the way to the switch or the peer]
+    #[arg(long, value_name = "IFACE")]
+    interface: Option<String>,
+    /// Job to ask the switch about
+    #[arg(long, default_value_t = 0)]
+    job: u32,
+    /// Key of that job
+    #[arg(long, value_name = "PATH")]
+    key_file: Option<PathBuf>,
+    /// ToS of control packets, a multiple of 4
+    #[arg(long, value_name = "TOS", default_value_t = DEFAULT_CONTROL_TOS, value_parser = parse_tos)]
+    control_tos: u8,
+    /// ToS of data packets, a multiple of 4
+    #[arg(long, value_name = "TOS", default_value_t = DEFAULT_DATA_TOS, value_parser = parse_tos)]
+    data_tos: u8,
+    /// Longest packet that every link has to carry, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = value_parser!(u16).range(576..=9000))]
+    mtu: u16,
+    /// Receive buffer that the kernel has to give, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 8 << 20)]
+    recv_buffer_bytes: usize,
+    /// How long to wait for an answer, three times, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 500, value_parser = value_parser!(u64).range(1..=60_000))]
+    timeout_ms: u64,
+    /// Exit with 1 after warnings too
+    #[arg(long)]
+    strict: bool,
+}
+
+/// Times that a question is asked.
+const TRIES: u32 = 3;
+
+/// Examines, and prints what was found. Exit status 1 if something has failed.
+pub(crate) fn run(args: &DoctorArgs, control: &AskArgs) -> anyhow::Result<ExitCode> {
+    if let Some(address) = args.answer {
+        echo::answer(address)?;
+    }
+    let mut report = Report::default();
+    examine(args, control, &mut report)?;
+    print(&if control.json() { format!("{}\n", serde_json::to_string(&report)?) } else { report.text() });
+    Ok(if report.is_healthy(args.strict) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn examine(args: &DoctorArgs, control: &AskArgs, report: &mut Report) -> anyhow::Result<()> {
+    let switch = args.switch.as_deref().map(|name| resolve("--switch", name, None)).transpose()?;
+    let peer = args.peer.as_deref().map(|name| resolve("--peer", name, Some(echo::ECHO_PORT))).transpose()?;
+    let key = args.key_file.as_deref().map(read_key).transpose()?;
+    let patience = Patience { timeout: Duration::from_millis(args.timeout_ms), tries: TRIES };
+    let classifier =
+        Classifier { control_tos: args.control_tos, data_tos: args.data_tos, ..Classifier::default() };
+    let mtu_bytes = usize::from(args.mtu);
+    check_interface(args, report, switch.or(peer), patience);
+    host::check_receive_buffer(report, args.recv_buffer_bytes);
+    host::check_cpu(report);
+    check_daemon(report, control)?;
+    if let Some(address) = switch {
+        let key = key.as_ref();
+        SwitchCheck { address, job: args.job, key, classifier, mtu_bytes, patience }.run(report);
+    }
+    if let Some(address) = peer {
+        PeerCheck { address, classifier, mtu_bytes, patience }.run(report);
+    }
+    Ok(())
+}
+
+fn read_key(path: &std::path::Path) -> anyhow::Result<Key> {
+    key_file::read(path).with_context(|| format!("cannot use key file {}", path.display()))
+}
+
+fn resolve(option: &str, name: &str, default_port: Option<u16>) -> anyhow::Result<SocketAddrV4> {
+    let name = match default_port {
+        Some(port) if !name.contains(':') => format!("{name}:{port}"),
+        _ => name.to_owned(),
+    };
+    let mut found =
+        name.to_socket_addrs().with_context(|| format!("{option} is {name:?}, expected HOST:PORT"))?;
+    let address = found.find_map(|address| match address {
+        SocketAddr::V4(address) => Some(address),
+        SocketAddr::V6(_) => None,
+    });
+    address.with_context(|| format!("{option} is {name:?}, expected a host with an IPv4 address"))
+}
+
+/// That on the way to whom is asked, unless another one is named.
+fn check_interface(args: &DoctorArgs, report: &mut Report, to: Option<SocketAddrV4>, patience: Patience) {
+    let on_the_way = || {
+        let local = Probe::connect(to?, patience).ok()?.local()?;
+        host::interface_of(local).map(|interface| interface.name)
+    };
+    match args.interface.clone().or_else(on_the_way) {
+        Some(name) => host::check_interface(report, &name, args.mtu.into()),
+        None => report.skipped("interface", "give --interface, --switch or --peer"),
+    }
+}
+
+/// The daemon of this machine, if there is one; one that is named must answer.
+fn check_daemon(report: &mut Report, control: &AskArgs) -> anyhow::Result<()> {
+    let path = match control.path() {
+        Ok(path) if path.exists() || control.is_given() => path,
+        _ => {
+            report.skipped("daemon", "none on this machine");
+            return Ok(());
+        }
+    };
+    match ask(&path, Request::Snapshot) {
+        Ok(answer) => {
+            let view = serde_json::from_value(answer).context("the daemon is of another version")?;
+            daemon::check(report, &view);
+        }
+        Err(error) => report.failed(
+            "daemon",
+            format!("the control socket {} does not answer: {error}", path.display()),
+            "start iswitchd, or give --socket with the path of its --control-socket",
+        ),
+    }
+    Ok(())
+}

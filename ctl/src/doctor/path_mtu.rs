@@ -1,0 +1,60 @@
+//! How long packets may be on a path, also where nobody tells.
+
+use iswitch_protocol::limits::{IPV4_HEADER_LEN_BYTES, SEG_LEN_BYTES, UDP_HEADER_LEN_BYTES};
+
+use super::finding::Report;
+use super::probe::{Answer, Probe, Silence};
+
+/// Headers of a packet in front of what UDP carries.
+pub(super) const HEADERS_LEN_BYTES: usize = IPV4_HEADER_LEN_BYTES + UDP_HEADER_LEN_BYTES;
+
+/// Finds out how long packets may be: `shortest` bytes after the headers are known to pass.
+pub(super) fn check_path_mtu(
+    report: &mut Report,
+    check: &'static str,
+    probe: &mut Probe,
+    lens: std::ops::Range<usize>,
+    carries: impl Fn(&mut Probe, usize) -> Result<Answer, Silence>,
+) {
+    let expected = lens.end + HEADERS_LEN_BYTES;
+    match carries(probe, lens.end) {
+        Ok(_) => return report.ok(check, format!("packets of {expected} bytes pass")),
+        Err(Silence::TooLong { path_mtu_bytes }) => return fail_mtu(report, check, path_mtu_bytes, expected),
+        Err(_) => {}
+    }
+    // The kernel may have learned from a router meanwhile.
+    let known = probe.path_mtu_bytes().filter(|mtu| *mtu < expected);
+    if let Some(mtu) = known {
+        return fail_mtu(report, check, mtu, expected);
+    }
+    let (mut passes, mut fails) = (lens.start, lens.end);
+    while fails - passes > 1 {
+        let len = usize::midpoint(passes, fails);
+        if carries(probe, len).is_ok() {
+            passes = len;
+        } else {
+            fails = len;
+        }
+    }
+    let passes = passes + HEADERS_LEN_BYTES;
+    report.failed(
+        check,
+        format!("packets above {passes} bytes vanish without a word, expected {expected}"),
+        format!(
+            "a link on the way has an MTU of {passes}, and the ICMP that would tell is dropped: let ICMP type 3 code 4 \
+             through, and raise the MTU of the link"
+        ),
+    );
+}
+
+fn fail_mtu(report: &mut Report, check: &'static str, mtu_bytes: usize, expected: usize) {
+    let floats = mtu_bytes.saturating_sub(HEADERS_LEN_BYTES + SEG_LEN_BYTES) / size_of::<f32>();
+    report.failed(
+        check,
+        format!("the path carries packets of {mtu_bytes} bytes, expected {expected}"),
+        format!(
+            "raise the MTU of every link on the way to {expected}; or have all workers of the job join with \
+             segment_floats {floats}"
+        ),
+    );
+}

@@ -1,0 +1,256 @@
+//! The way to a switch and back, asked with packets that change nothing: Joins that only ask, and data of a stranger.
+
+use std::net::SocketAddrV4;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use iswitch_protocol::Key;
+use iswitch_protocol::auth::{Direction, NO_SESSION};
+use iswitch_protocol::limits::{
+    DEFAULT_SEGMENT_FLOATS, PROTOCOL_VERSION, SEG_LEN_BYTES, TOS_MASK, TRAILER_LEN_BYTES,
+};
+use iswitch_protocol::wire::control::JOIN_LEN_BYTES;
+use iswitch_protocol::wire::{
+    AckRepr, Action, Classifier, ControlBody, ControlPacket, ControlRepr, JoinRepr, Status, emit_seg,
+};
+use iswitch_protocol::{Round, Seg, SegmentIndex};
+
+use super::finding::Report;
+use super::path_mtu::{HEADERS_LEN_BYTES, check_path_mtu};
+use super::probe::{Answer, Patience, Probe, Silence};
+
+/// Questions in a row that show whether packets are lost.
+const LOSS_PROBES: u32 = 50;
+/// Fewest questions without an answer that are called a loss: one may have met a busy machine.
+const LOSS_MIN: u32 = 2;
+
+/// What is asked, and of whom.
+#[derive(Debug)]
+pub(super) struct SwitchCheck<'a> {
+    pub(super) address: SocketAddrV4,
+    pub(super) job: u32,
+    pub(super) key: Option<&'a Key>,
+    pub(super) classifier: Classifier,
+    /// Longest packet that the path has to carry.
+    pub(super) mtu_bytes: usize,
+    pub(super) patience: Patience,
+}
+
+impl SwitchCheck<'_> {
+    /// Goes from the simplest question to the longest, and stops where nothing further can work.
+    pub(super) fn run(&self, report: &mut Report) {
+        let mut probe = match Probe::connect(self.address, self.patience) {
+            Ok(probe) => probe,
+            Err(silence) => return self.report_silence(report, &silence),
+        };
+        let answer = match self.ask(&mut probe, JOIN_LEN_BYTES + self.trailer_len()) {
+            Ok(answer) => answer,
+            Err(silence) => return self.report_silence(report, &silence),
+        };
+        let round_trip = answer.round_trip.as_secs_f64() * 1e6;
+        report.ok("reachable", format!("{} answers after {round_trip:.0} us", self.address));
+        if !check_version(report, &answer) {
+            return;
+        }
+        self.check_key(report, &answer);
+        check_tos_back(report, "tos-control-back", answer.tos, self.classifier.control_tos);
+        self.check_data_tos(report);
+        self.check_path_mtu(report, &mut probe);
+        self.check_loss(report);
+    }
+
+    fn trailer_len(&self) -> usize {
+        self.key.map_or(0, |_| TRAILER_LEN_BYTES)
+    }
+
+    /// A Join that admits nobody, of `len` bytes.
+    fn question(&self, len: usize) -> Vec<u8> {
+        let padding_len = (len - JOIN_LEN_BYTES - self.trailer_len()) as u16;
+        let join = JoinRepr { query: true, padding_len, ..JoinRepr::worker(1, DEFAULT_SEGMENT_FLOATS, 1) };
+        // Any but zero, which asks for no answer.
+        let request = nanos_since_1970() as u32 | 1;
+        let repr = ControlRepr { job: self.job, request, body: ControlBody::Join(join) };
+        let mut bytes = vec![0; len];
+        repr.emit(&mut bytes[..repr.buffer_len()]);
+        if let Some(key) = self.key {
+            key.sign(Direction::ToSwitch, NO_SESSION, nanos_since_1970(), &mut bytes);
+        }
+        bytes
+    }
+
+    fn ask(&self, probe: &mut Probe, len: usize) -> Result<Answer, Silence> {
+        let question = self.question(len);
+        let is_answer = |bytes: &[u8]| {
+            let packet = ControlPacket::new_checked(bytes).ok();
+            packet.is_some_and(|packet| {
+                packet.action_code() == Action::Ack as u8 && packet.request() == request_of(&question)
+            })
+        };
+        probe.ask(self.classifier.control_tos, &question, is_answer)
+    }
+
+    fn report_silence(&self, report: &mut Report, silence: &Silence) {
+        let address = self.address;
+        let (detail, fix) = match silence {
+            Silence::Refused => (
+                format!("{address} says that nobody has this UDP port open"),
+                "start iswitchd there, or correct the port; with raw ports (--port) this also happens if the ToS is \
+                 removed on the way: iswitchctl doctor --answer 0.0.0.0:7712 there, and --peer here, tell"
+                    .to_owned(),
+            ),
+            Silence::NoRoute(error) => (
+                format!("there is no way to {address}: {error}"),
+                format!("ip route get {} shows the way that this machine would take", address.ip()),
+            ),
+            Silence::Forbidden => (
+                "a firewall of this machine refuses to send".to_owned(),
+                format!("nft list ruleset; let UDP to {address} out"),
+            ),
+            Silence::Timeout => (
+                format!("{address} does not answer"),
+                format!(
+                    "is iswitchd running there with these ToS values? let UDP port {} through the firewalls on the \
+                     way, both directions; iswitchctl doctor --answer 0.0.0.0:7712 there, and --peer here, tell \
+                     whether the ToS is removed",
+                    address.port()
+                ),
+            ),
+            Silence::TooLong { path_mtu_bytes } => (
+                format!("the path carries {path_mtu_bytes} bytes, too few for a Join"),
+                "raise the MTU of its links".to_owned(),
+            ),
+            Silence::Other(error) => (format!("cannot ask {address}: {error}"), "correct the address".to_owned()),
+        };
+        report.failed("reachable", detail, fix);
+    }
+
+    fn check_key(&self, report: &mut Report, answer: &Answer) {
+        let job = self.job;
+        match (ack_of(&answer.payload), self.key) {
+            (Some(AckRepr { status: Status::NotAuthentic, expected: 0, .. }), _) => report.failed(
+                "key",
+                format!("job {job} has no key on the switch, but one was given here"),
+                "start iswitchd with --key-file, or the workers without",
+            ),
+            (Some(AckRepr { status: Status::NotAuthentic, .. }), None) => report.failed(
+                "key",
+                format!("job {job} has a key on the switch, and none was given here"),
+                "give --key-file PATH with the key of the job, to this command and to every worker",
+            ),
+            (Some(AckRepr { status: Status::NotAuthentic, .. }), Some(_)) => report.failed(
+                "key",
+                format!("the key of job {job} on the switch is another one"),
+                "copy the file that iswitchd has in --key-file to this machine",
+            ),
+            (_, None) => report.ok("key", format!("job {job} needs none")),
+            (_, Some(key)) => {
+                let packet = ControlPacket::new_checked(&answer.payload).ok();
+                match packet.and_then(|packet| key.verify(Direction::ToMember, NO_SESSION, &packet)) {
+                    Some(_) => report.ok("key", format!("switch and this machine share that of job {job}")),
+                    None => report.failed(
+                        "key",
+                        "the answer was not made with the key: somebody else answers for the switch",
+                        "look who has the switch's address",
+                    ),
+                }
+            }
+        }
+    }
+
+    /// Data of somebody who is no member is answered with a refusal.
+    fn check_data_tos(&self, report: &mut Report) {
+        const CHECK: &str = "tos-data-there";
+        let seg = Seg { index: SegmentIndex::default(), round: Round::default(), contributions: 1 };
+        let mut data = vec![0; SEG_LEN_BYTES + size_of::<f32>()];
+        emit_seg(&mut data, seg);
+        let is_answer = |bytes: &[u8]| ack_of(bytes).is_some_and(|ack| ack.status == Status::UnknownMember);
+        let tos = self.classifier.data_tos;
+        let asked = Probe::connect(self.address, self.patience)
+            .and_then(|mut probe| probe.ask(tos, &data, is_answer));
+        match asked {
+            Ok(_) => report.ok(CHECK, format!("packets with ToS {tos:#04x} arrive as such")),
+            Err(_) => report.failed(
+                CHECK,
+                format!("packets with the ToS of control are answered, those with {tos:#04x} are not"),
+                "let that DSCP through on every device on the way (trust dscp), or give iswitchd and the workers \
+                 another --data-tos",
+            ),
+        }
+    }
+
+    fn check_path_mtu(&self, report: &mut Report, probe: &mut Probe) {
+        let longest = self.mtu_bytes - HEADERS_LEN_BYTES;
+        let shortest = JOIN_LEN_BYTES + self.trailer_len();
+        let carries = |probe: &mut Probe, len: usize| self.ask(probe, len);
+        check_path_mtu(report, "path-mtu", probe, shortest..longest, carries);
+    }
+
+    fn check_loss(&self, report: &mut Report) {
+        const CHECK: &str = "loss";
+        let patience = Patience { tries: 1, ..self.patience };
+        let Ok(mut probe) = Probe::connect(self.address, patience) else { return };
+        let len = JOIN_LEN_BYTES + self.trailer_len();
+        let answers = (0..LOSS_PROBES).map(|_| self.ask(&mut probe, len));
+        let mut times: Vec<_> = answers.filter_map(|answer| Some(answer.ok()?.round_trip)).collect();
+        times.sort();
+        let lost = LOSS_PROBES - times.len() as u32;
+        let median = times.get(times.len() / 2).map_or(0.0, |time| time.as_secs_f64() * 1e6);
+        if lost < LOSS_MIN {
+            return report
+                .ok(CHECK, format!("{lost} of {LOSS_PROBES} questions unanswered, median {median:.0} us"));
+        }
+        report.warning(
+            CHECK,
+            format!("{lost} of {LOSS_PROBES} questions had no answer"),
+            "sums stay right, but slow: look at ip -s link on both machines and at the counters of the devices between",
+        );
+    }
+}
+
+/// Whether an answer kept the ToS that it was sent with.
+pub(super) fn check_tos_back(report: &mut Report, check: &'static str, arrived: u8, sent: u8) {
+    if arrived & TOS_MASK == sent {
+        return report.ok(check, format!("answers arrive with ToS {sent:#04x}"));
+    }
+    report.failed(
+        check,
+        format!("answers arrive with ToS {arrived:#04x}, sent with {sent:#04x}: workers do not take them"),
+        "have every device between keep the DSCP (trust dscp, no set dscp rules), or give iswitchd and the workers ToS \
+         values that survive (--control-tos, --data-tos)",
+    );
+}
+
+/// False if nothing else makes sense.
+fn check_version(report: &mut Report, answer: &Answer) -> bool {
+    let theirs = match ack_of(&answer.payload) {
+        Some(AckRepr { status: Status::WrongVersion, expected, .. }) => expected,
+        Some(_) => {
+            report.ok("version", format!("protocol {PROTOCOL_VERSION}"));
+            return true;
+        }
+        None => ControlPacket::new_checked(&answer.payload).map_or(0, |packet| packet.version()).into(),
+    };
+    let which = if theirs < PROTOCOL_VERSION.into() { "the switch" } else { "this machine" };
+    report.failed(
+        "version",
+        format!(
+            "the switch speaks version {theirs} of the protocol, this machine version {PROTOCOL_VERSION}"
+        ),
+        format!("install the same release on both: {which} has the older one"),
+    );
+    false
+}
+
+fn ack_of(bytes: &[u8]) -> Option<AckRepr<'_>> {
+    match ControlRepr::parse(&ControlPacket::new_checked(bytes).ok()?).ok()?.body {
+        ControlBody::Ack(ack) => Some(ack),
+        _ => None,
+    }
+}
+
+fn request_of(bytes: &[u8]) -> u32 {
+    ControlPacket::new_checked(bytes).map_or(0, |packet| packet.request())
+}
+
+pub(super) fn nanos_since_1970() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_nanos() as u64
+}

@@ -1,0 +1,79 @@
+//! `iswitchctl top`: a screen that follows a daemon.
+
+mod app;
+mod draw;
+mod number;
+mod rates;
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use clap::Args;
+use iswitch_daemon::control_socket::Request;
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, Event, KeyEventKind};
+
+use crate::ask::AskArgs;
+use crate::view::View;
+use app::App;
+
+/// Shortest time between two questions to the daemon.
+const INTERVAL_MIN_S: f64 = 0.1;
+
+/// How `top` follows a daemon.
+#[derive(Args, Debug)]
+pub(crate) struct TopArgs {
+    /// Time between two questions to the daemon, in seconds, at least 0.1
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = parse_interval)]
+    interval: f64,
+}
+
+fn parse_interval(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
+    if (INTERVAL_MIN_S..=3600.0).contains(&seconds) {
+        Ok(seconds)
+    } else {
+        Err(format!("expected {INTERVAL_MIN_S} to 3600 seconds"))
+    }
+}
+
+/// Follows the daemon until the user has seen enough.
+pub(crate) fn run(args: &TopArgs, ask: &AskArgs) -> anyhow::Result<ExitCode> {
+    let mut app = App::default();
+    // Where there is no daemon the terminal need not change.
+    app.update(look(ask)?);
+    let mut terminal = ratatui::try_init().context("top needs a terminal")?;
+    let outcome = follow(&mut terminal, &mut app, Duration::from_secs_f64(args.interval), ask);
+    ratatui::restore();
+    outcome.map(|()| ExitCode::SUCCESS)
+}
+
+fn look(ask: &AskArgs) -> anyhow::Result<View> {
+    serde_json::from_value(ask.ask(Request::Snapshot)?).context("the daemon is of another version")
+}
+
+fn follow(
+    terminal: &mut DefaultTerminal,
+    app: &mut App,
+    interval: Duration,
+    ask: &AskArgs,
+) -> anyhow::Result<()> {
+    let mut next = Instant::now() + interval;
+    loop {
+        terminal.draw(|frame| draw::draw(frame, app))?;
+        if event::poll(next.saturating_duration_since(Instant::now()))? {
+            match event::read()? {
+                Event::Key(key) if key.kind == KeyEventKind::Press && app.press(key) => return Ok(()),
+                _ => continue,
+            }
+        }
+        if Instant::now() >= next {
+            match look(ask) {
+                Ok(view) => app.update(view),
+                Err(error) => app.fail(&error),
+            }
+            next = Instant::now() + interval;
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The state of a daemon as its control socket tells it: what `snapshot` answers.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// Names and values of counters.
+pub(crate) type Counters = BTreeMap<String, u64>;
+
+/// The daemon at one moment.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(crate) struct View {
+    /// Of this run of the switch.
+    pub(crate) boot: u64,
+    /// Time since the start, in milliseconds.
+    pub(crate) uptime_ms: u64,
+    pub(crate) traffic: Counters,
+    /// Datagrams that changed nothing, by reason.
+    pub(crate) drops: Counters,
+    pub(crate) ports: Vec<PortView>,
+    pub(crate) jobs: Vec<JobView>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct PortView {
+    pub(crate) name: String,
+    pub(crate) mode: String,
+    pub(crate) recv_buffer_bytes: u64,
+    pub(crate) counters: Counters,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct JobView {
+    pub(crate) job: u32,
+    /// Floats of the vector.
+    pub(crate) gradient_len: u32,
+    pub(crate) mode: String,
+    /// Workers that it was declared with, zero if it waits for none.
+    pub(crate) workers: u16,
+    pub(crate) formed: bool,
+    pub(crate) threshold: u16,
+    pub(crate) halted: bool,
+    pub(crate) round: Option<u32>,
+    pub(crate) parent_lost: bool,
+    pub(crate) parent_refusal: Option<String>,
+    pub(crate) members: Vec<MemberView>,
+    pub(crate) waiting: Option<WaitingView>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct MemberView {
+    pub(crate) id: u16,
+    pub(crate) address: String,
+    pub(crate) kind: String,
+    pub(crate) silent_ms: u64,
+    /// Segments that it has contributed since it joined.
+    pub(crate) contributions: u64,
+    /// Round of the last of these.
+    pub(crate) last_round: Option<u32>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct WaitingView {
+    pub(crate) waited_ms: u64,
+    /// Segments of the vector.
+    pub(crate) segments: u32,
+    pub(crate) members: Vec<AwaitedView>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct AwaitedView {
+    pub(crate) member: u16,
+    pub(crate) missing_segments: u32,
+}
+
+impl View {
+    /// Sum of one counter over all ports.
+    pub(crate) fn of_ports(&self, counter: &str) -> u64 {
+        self.ports.iter().map(|port| value(&port.counters, counter)).sum()
+    }
+}
+
+/// A counter; zero if the daemon does not have it.
+pub(crate) fn value(counters: &Counters, name: &str) -> u64 {
+    counters.get(name).copied().unwrap_or(0)
+}

@@ -1,0 +1,278 @@
+//! The flight recorder: what happened last in each job, for whoever looks at a stall afterwards.
+//!
+//! A log has two rings of fixed size, so that the pace of rounds does not wash out who joined and who left. Nothing is
+//! recorded for a packet that is summed: a round writes two records, and what repeats itself raises a count.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::fmt;
+
+use iswitch_protocol::limits::{FLIGHT_RECORDS, MAX_JOBS, MAX_MEMBERS};
+use iswitch_protocol::{Instant, Round};
+
+use super::event::Event;
+use super::reason::DropReason;
+
+/// Something that happened in a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Incident {
+    /// What is logged as well.
+    Event(Event),
+    /// The first contribution to a round, or the first result of it from the parent.
+    RoundOpened {
+        /// The round.
+        round: Round,
+        /// Members that take part in it, one bit each.
+        participants: u64,
+        /// Contributions that complete a segment.
+        threshold: u16,
+    },
+    /// The last segment of a round has its result.
+    RoundFinished {
+        /// The round.
+        round: Round,
+    },
+    /// A member has asked for results.
+    Helped {
+        /// The member's id.
+        member: u16,
+        /// The round.
+        round: Round,
+    },
+    /// Datagrams of a member changed nothing.
+    Dropped {
+        /// The member's id.
+        member: u16,
+        /// Why.
+        reason: DropReason,
+    },
+}
+
+impl Incident {
+    /// Name for records.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Event(event) => event.name(),
+            Self::RoundOpened { .. } => "round_opened",
+            Self::RoundFinished { .. } => "round_finished",
+            Self::Helped { .. } => "helped",
+            Self::Dropped { .. } => "dropped",
+        }
+    }
+
+    /// The round that it is about, if it is about one.
+    pub const fn round(&self) -> Option<Round> {
+        match self {
+            Self::Event(event) => event.round(),
+            Self::RoundOpened { round, .. } | Self::RoundFinished { round } | Self::Helped { round, .. } => {
+                Some(*round)
+            }
+            Self::Dropped { .. } => None,
+        }
+    }
+
+    /// The member that it is about, if it is about one.
+    pub const fn member(&self) -> Option<u16> {
+        match self {
+            Self::Event(event) => event.member(),
+            Self::Helped { member, .. } | Self::Dropped { member, .. } => Some(*member),
+            Self::RoundOpened { .. } | Self::RoundFinished { .. } => None,
+        }
+    }
+
+    /// Whether it belongs to the course of a round, and so comes often.
+    const fn is_frequent(&self) -> bool {
+        !matches!(self, Self::Event(_))
+    }
+
+    /// Whether several of them are one record with a count.
+    const fn repeats(&self) -> bool {
+        matches!(self, Self::Helped { .. } | Self::Dropped { .. })
+    }
+}
+
+impl fmt::Display for Incident {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Event(event) => event.fmt(f),
+            Self::RoundOpened { round, participants, threshold } => {
+                let members = participants.count_ones();
+                write!(f, "round {round} opened: {members} members, threshold H {threshold}")
+            }
+            Self::RoundFinished { round } => write!(f, "round {round} finished"),
+            Self::Helped { member, round } => write!(f, "member {member} asked for results of round {round}"),
+            Self::Dropped { member, reason } => {
+                write!(f, "datagrams of member {member} dropped: {}", reason.name())
+            }
+        }
+    }
+}
+
+/// What happened, when, and how often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlightRecord {
+    /// When it happened first.
+    pub at: Instant,
+    /// When it happened last.
+    pub until: Instant,
+    /// How often: more than once for Helps of one member in one round, and for drops for one reason.
+    pub times: u32,
+    /// What.
+    pub incident: Incident,
+}
+
+/// The records of one job.
+#[derive(Debug)]
+pub(crate) struct FlightLog {
+    job: Option<u32>,
+    /// Membership, and whatever else is logged.
+    events: VecDeque<FlightRecord>,
+    /// The course of rounds.
+    rounds: VecDeque<FlightRecord>,
+}
+
+impl FlightLog {
+    fn new() -> Self {
+        let ring = || VecDeque::with_capacity(FLIGHT_RECORDS);
+        Self { job: None, events: ring(), rounds: ring() }
+    }
+
+    // Twice a round: kept out of the path of packets.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn record(&mut self, at: Instant, incident: Incident) {
+        self.record_times(at, 1, incident);
+    }
+
+    /// Records that the same has happened several times at once.
+    #[cold]
+    pub(crate) fn record_times(&mut self, at: Instant, times: u32, incident: Incident) {
+        let ring = if incident.is_frequent() { &mut self.rounds } else { &mut self.events };
+        if incident.repeats() {
+            // Members take turns: the same incident of the same member is not far back.
+            let recent = ring.iter_mut().rev().take(MAX_MEMBERS);
+            let mut recent = recent.take_while(|record| record.incident.repeats());
+            if let Some(same) = recent.find(|record| record.incident == incident) {
+                (same.until, same.times) = (at, same.times.saturating_add(times));
+                return;
+            }
+        }
+        if ring.len() == FLIGHT_RECORDS {
+            ring.pop_front();
+        }
+        ring.push_back(FlightRecord { at, until: at, times, incident });
+    }
+
+    /// All records, the oldest first. Allocates: for an operator's question, not for the packet path.
+    fn records(&self) -> Vec<FlightRecord> {
+        let mut records: Vec<_> = self.events.iter().chain(&self.rounds).copied().collect();
+        records.sort_by_key(|record| record.at);
+        records
+    }
+}
+
+/// The logs of all jobs: one for each place that a job can have.
+#[derive(Debug)]
+pub(crate) struct FlightRecorder {
+    logs: Vec<FlightLog>,
+}
+
+impl FlightRecorder {
+    pub(crate) fn new() -> Self {
+        let mut logs = Vec::with_capacity(MAX_JOBS);
+        logs.resize_with(MAX_JOBS, FlightLog::new);
+        Self { logs }
+    }
+
+    /// A job begins at a place. One with the same number that was there before, or elsewhere, is continued.
+    pub(crate) fn begin(&mut self, place: usize, job: u32) {
+        if let Some(other) = self.logs.iter().position(|log| log.job == Some(job)) {
+            return self.logs.swap(place, other);
+        }
+        let log = &mut self.logs[place];
+        log.job = Some(job);
+        log.events.clear();
+        log.rounds.clear();
+    }
+
+    /// That of the job at a place.
+    pub(crate) fn log_mut(&mut self, place: usize) -> &mut FlightLog {
+        &mut self.logs[place]
+    }
+
+    /// Records what is logged, with the job that it is about; nothing for jobs that do not exist.
+    pub(crate) fn record_event(&mut self, at: Instant, event: Event) {
+        if let Some(log) = self.logs.iter_mut().find(|log| log.job.is_some() && log.job == event.job()) {
+            log.record(at, Incident::Event(event));
+        }
+    }
+
+    /// Jobs that are or were, with their records.
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = (u32, Vec<FlightRecord>)> {
+        self.logs.iter().filter_map(|log| Some((log.job?, log.records())))
+    }
+
+    /// The records of one of them.
+    pub(crate) fn job(&self, job: u32) -> Option<Vec<FlightRecord>> {
+        self.logs.iter().find(|log| log.job == Some(job)).map(FlightLog::records)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opened(round: u32) -> Incident {
+        Incident::RoundOpened { round: Round::new(round), participants: 0b11, threshold: 2 }
+    }
+
+    fn at(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+
+    #[test]
+    fn rounds_do_not_wash_out_events_and_nothing_grows() {
+        let mut recorder = FlightRecorder::new();
+        recorder.begin(3, 7);
+        recorder.record_event(at(1), Event::JobCreated { job: 7, gradient_len: 5, workers: 2 });
+        recorder.record_event(at(2), Event::JobEnded { job: 8 });
+        let capacity = recorder.logs[3].rounds.capacity();
+        for round in 0..10_000 {
+            recorder.log_mut(3).record(at(10 + u64::from(round)), opened(round));
+        }
+        assert_eq!(recorder.logs[3].rounds.capacity(), capacity);
+        let records = recorder.job(7).unwrap();
+        assert_eq!(records.len(), 1 + FLIGHT_RECORDS);
+        assert_eq!(records[0].incident.name(), "job_created");
+        assert_eq!(records[FLIGHT_RECORDS].incident, opened(9_999));
+        assert_eq!(recorder.jobs().count(), 1);
+    }
+
+    #[test]
+    fn what_repeats_itself_is_one_record_until_something_else_happens() {
+        let mut recorder = FlightRecorder::new();
+        let log = recorder.log_mut(0);
+        let helped = |member| Incident::Helped { member, round: Round::new(1) };
+        for time in 0..5 {
+            (0..3).for_each(|member| log.record(at(time), helped(member)));
+        }
+        log.record(at(5), opened(2));
+        log.record_times(at(6), 44, helped(1));
+        let records = log.records();
+        assert_eq!(records.iter().map(|record| record.times).collect::<Vec<_>>(), [5, 5, 5, 1, 44]);
+        assert_eq!((records[0].at, records[0].until), (at(0), at(4)));
+    }
+
+    #[test]
+    fn a_job_that_comes_back_elsewhere_keeps_its_records() {
+        let mut recorder = FlightRecorder::new();
+        recorder.begin(0, 7);
+        recorder.record_event(at(1), Event::JobEnded { job: 7 });
+        recorder.begin(1, 7);
+        recorder.begin(0, 9);
+        recorder.record_event(at(2), Event::Halted { job: 7 });
+        let names: Vec<_> = recorder.job(7).unwrap().iter().map(|record| record.incident.name()).collect();
+        assert_eq!(names, ["job_ended", "halted"]);
+        assert_eq!(recorder.job(9), Some(Vec::new()));
+    }
+}

@@ -1,0 +1,140 @@
+//! A packet socket that listens to an interface without taking anything from it.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr;
+use std::time::Duration;
+
+use libc::{c_int, sockaddr_ll, socklen_t};
+
+use crate::option;
+
+/// From `linux/sockios.h`: when the last packet came.
+const SIOCGSTAMPNS: libc::Ioctl = 0x8907;
+
+/// One instruction of classic BPF: code, instructions to skip if true and if false, operand.
+pub type Instruction = (u16, u8, u8, u32);
+
+/// A frame that passed.
+#[derive(Clone, Copy, Debug)]
+pub struct Captured {
+    /// Bytes of it in the buffer.
+    pub len: usize,
+    /// Bytes that it has.
+    pub full_len: usize,
+    /// Whether this machine has sent it.
+    pub is_outgoing: bool,
+    /// When it passed, since 1970.
+    pub since_1970: Duration,
+}
+
+/// Frames of an interface that a filter takes.
+#[derive(Debug)]
+pub struct CaptureSocket {
+    fd: OwnedFd,
+}
+
+impl CaptureSocket {
+    /// Listens to the interface with that index (`if_nametoindex(3)`). Never blocks.
+    ///
+    /// # Errors
+    /// Those of `socket(2)` and `bind(2)`: without `CAP_NET_RAW` permission is denied.
+    pub fn open(interface: u32, filter: &[Instruction], recv_buffer_bytes: usize) -> io::Result<Self> {
+        // No frame before the filter is there: a socket without protocol receives nothing.
+        // SAFETY: no pointers are involved.
+        let raw = unsafe {
+            libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0)
+        };
+        if raw < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has just given us this descriptor, and nobody else has it.
+        let socket = Self { fd: unsafe { OwnedFd::from_raw_fd(raw) } };
+        option::set_recv_buffer(socket.as_fd(), recv_buffer_bytes)?;
+        socket.attach(filter)?;
+        socket.bind(interface)?;
+        // The kernel notes times from the first question on.
+        let _ = socket.stamp();
+        Ok(socket)
+    }
+
+    fn attach(&self, filter: &[Instruction]) -> io::Result<()> {
+        let instruction =
+            |(code, jt, jf, k): &Instruction| libc::sock_filter { code: *code, jt: *jt, jf: *jf, k: *k };
+        let mut program: Vec<_> = filter.iter().map(instruction).collect();
+        let len = u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let program = libc::sock_fprog { len, filter: program.as_mut_ptr() };
+        let (value, len) = (ptr::from_ref(&program).cast(), size_of::<libc::sock_fprog>() as socklen_t);
+        // SAFETY: the value is a live sock_fprog whose instructions live as long as this call.
+        let outcome = unsafe {
+            libc::setsockopt(self.fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, value, len)
+        };
+        if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    fn bind(&self, interface: u32) -> io::Result<()> {
+        // SAFETY: a sockaddr_ll is integers, for which zero is a valid value.
+        let mut address: sockaddr_ll = unsafe { zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+        address.sll_ifindex = interface as c_int;
+        let len = size_of::<sockaddr_ll>() as socklen_t;
+        // SAFETY: the pointer is to a live address of that length.
+        let outcome = unsafe { libc::bind(self.fd.as_raw_fd(), ptr::from_ref(&address).cast(), len) };
+        if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// The next frame, as much of it as there is room for.
+    ///
+    /// # Errors
+    /// `WouldBlock` if there is none; `NetworkDown` if the interface was taken down.
+    pub fn recv(&self, buffer: &mut [u8]) -> io::Result<Captured> {
+        // SAFETY: a sockaddr_ll is integers, for which zero is a valid value.
+        let mut from: sockaddr_ll = unsafe { zeroed() };
+        let mut from_len = size_of::<sockaddr_ll>() as socklen_t;
+        // SAFETY: the pointers are to the caller's bytes and to a live address, each with its length.
+        let len = unsafe {
+            libc::recvfrom(
+                self.fd.as_raw_fd(),
+                buffer.as_mut_ptr().cast(),
+                buffer.len(),
+                libc::MSG_TRUNC,
+                (&raw mut from).cast(),
+                &raw mut from_len,
+            )
+        };
+        let full_len = usize::try_from(len).map_err(|_| io::Error::last_os_error())?;
+        Ok(Captured {
+            len: full_len.min(buffer.len()),
+            full_len,
+            is_outgoing: from.sll_pkttype == libc::PACKET_OUTGOING,
+            since_1970: self.stamp()?,
+        })
+    }
+
+    fn stamp(&self) -> io::Result<Duration> {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the pointer is to a live timespec, which SIOCGSTAMPNS fills.
+        let outcome = unsafe { libc::ioctl(self.fd.as_raw_fd(), SIOCGSTAMPNS, &raw mut time) };
+        if outcome != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0)))
+    }
+
+    /// Frames that the filter took but for which there was no room, since the socket was opened.
+    ///
+    /// # Errors
+    /// Those of `getsockopt(2)`.
+    pub fn drops(&self) -> io::Result<u32> {
+        option::recv_drops(self.as_fd())
+    }
+}
+
+impl AsFd for CaptureSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}

@@ -1,0 +1,79 @@
+//! What an interface's driver does for the kernel, as `ethtool -k` shows it.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::net::UdpSocket;
+use std::os::fd::AsRawFd;
+
+/// From `linux/ethtool.h`: the old requests of one feature each, which every kernel still answers.
+const ETHTOOL_GRXCSUM: u32 = 0x14;
+const ETHTOOL_GTXCSUM: u32 = 0x16;
+const ETHTOOL_GGSO: u32 = 0x23;
+const ETHTOOL_GGRO: u32 = 0x2b;
+/// From `linux/sockios.h`.
+const SIOCETHTOOL: libc::Ioctl = 0x8946;
+
+/// Features that make super-frames and checksums cheap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offloads {
+    /// Received datagrams are joined (`generic-receive-offload`).
+    pub gro: bool,
+    /// Super-frames are cut up as late as possible (`generic-segmentation-offload`).
+    pub gso: bool,
+    /// Checksums are verified by the device (`rx-checksumming`).
+    pub rx_checksum: bool,
+    /// Checksums are made by the device (`tx-checksumming`).
+    pub tx_checksum: bool,
+}
+
+/// `struct ethtool_value`.
+#[repr(C)]
+struct Value {
+    command: u32,
+    data: u32,
+}
+
+/// The features of an interface.
+///
+/// # Errors
+/// Those of `ioctl(2)`, such as for an interface that does not exist.
+pub fn offloads(interface: &str) -> io::Result<Offloads> {
+    // Any socket will do; this one is never bound.
+    let socket = UdpSocket::bind("127.0.0.1:0")?;
+    let is_on = |command| feature(&socket, interface, command);
+    Ok(Offloads {
+        gro: is_on(ETHTOOL_GGRO)?,
+        gso: is_on(ETHTOOL_GGSO)?,
+        rx_checksum: is_on(ETHTOOL_GRXCSUM)?,
+        tx_checksum: is_on(ETHTOOL_GTXCSUM)?,
+    })
+}
+
+fn feature(socket: &UdpSocket, interface: &str, command: u32) -> io::Result<bool> {
+    let mut value = Value { command, data: 0 };
+    // SAFETY: an ifreq is integers, arrays and a pointer, for which zero is a valid value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if interface.len() >= request.ifr_name.len() {
+        return Err(io::Error::from_raw_os_error(libc::ENODEV));
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = (&raw mut value).cast();
+    // SAFETY: the request has a name that ends with a zero and points to a live ethtool_value, as SIOCETHTOOL wants.
+    let outcome = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
+    if outcome == 0 { Ok(value.data != 0) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_interface_has_features_and_another_does_not_exist() {
+        assert!(offloads("lo").unwrap().gso);
+        for name in ["no-such-if", "a-name-that-is-far-too-long"] {
+            assert_eq!(offloads(name).unwrap_err().raw_os_error(), Some(libc::ENODEV), "{name}");
+        }
+    }
+}

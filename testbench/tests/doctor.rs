@@ -1,0 +1,404 @@
+//! `iswitchctl doctor` finds what was broken on purpose, each time in namespaces of its own: a worker, a router, a
+//! switch.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use iswitch_protocol::wire::{AckRepr, Action, ControlBody, ControlPacket, ControlRepr, Standing, Status};
+use iswitch_protocol::{Round, key_file};
+use iswitch_socket::{Options, UdpSocket};
+use iswitch_testbench::binaries;
+use iswitch_testbench::cluster::{Daemon, PortKind, SOON};
+use iswitch_testbench::netns::Namespace;
+use iswitch_testbench::process::Process;
+use iswitch_testbench::requirements::root_and;
+use serde_json::Value;
+
+const WORKER: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
+const SWITCH: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 1);
+const PORT: u16 = 7711;
+
+/// A worker and a switch with a router between them.
+struct Site {
+    worker: Namespace,
+    router: Namespace,
+    switch: Namespace,
+}
+
+impl Site {
+    fn new() -> Self {
+        let site = Self {
+            worker: Namespace::new("doc-w"),
+            router: Namespace::new("doc-r"),
+            switch: Namespace::new("doc-s"),
+        };
+        let ends = [(&site.worker, "r1", WORKER, "10.1.0.2"), (&site.switch, "r2", SWITCH, "10.2.0.2")];
+        for (end, port, address, gateway) in ends {
+            site.router.ip(&format!(
+                "link add {port} type veth peer name e0 netns {}\n\
+                 addr add {gateway}/24 dev {port}\nlink set {port} up\n",
+                end.name()
+            ));
+            end.ip(&format!(
+                "addr add {address}/24 dev e0\nlink set e0 up\nroute add default via {gateway}\n"
+            ));
+            // Off by default on such links, and rightly missed.
+            end.run(["ethtool", "-K", "e0", "gro", "on"]);
+        }
+        site.router.run(["sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward"]);
+        site.worker.run(["ping", "-q", "-c", "1", "-w", "5", &SWITCH.to_string()]);
+        site
+    }
+
+    fn daemon(&self, arguments: &[&str]) -> Daemon {
+        Daemon::serving(&self.switch, SWITCH, PortKind::Udp, &[], arguments)
+    }
+
+    /// What answers at the switch's end.
+    fn answerer(&self) -> Process {
+        let mut command = self.switch.command(binaries::iswitchctl());
+        let mut process =
+            Process::spawn("doctor --answer", command.args(["doctor", "--answer", "0.0.0.0:7712"]));
+        process.wait_for("answers iswitchctl doctor", SOON);
+        process
+    }
+
+    fn examine(&self, arguments: &str) -> Findings {
+        Findings::of(self.worker.command(binaries::iswitchctl()), arguments)
+    }
+
+    fn examine_switch(&self) -> Findings {
+        self.examine(&format!("--switch {SWITCH}:{PORT}"))
+    }
+
+    fn examine_peer(&self) -> Findings {
+        self.examine(&format!("--peer {SWITCH}"))
+    }
+}
+
+/// What doctor has found.
+#[derive(Debug)]
+struct Findings(Vec<Value>);
+
+impl Findings {
+    fn of(mut command: std::process::Command, arguments: &str) -> Self {
+        // A machine that is busy with other tests answers late.
+        command.args(["doctor", "--json"]).args(arguments.split_whitespace());
+        if !arguments.contains("--timeout-ms") {
+            command.args(["--timeout-ms", "1000"]);
+        }
+        let output = command.output().expect("iswitchctl starts");
+        let text = String::from_utf8_lossy(&output.stdout);
+        let report: Value = serde_json::from_str(&text)
+            .unwrap_or_else(|error| panic!("{error}: {text:?} {}", String::from_utf8_lossy(&output.stderr)));
+        let mut findings = report["findings"].as_array().expect("a list").clone();
+        let has_failed = findings.iter().any(|finding| finding["outcome"] == "failed");
+        assert_eq!(output.status.code(), Some(i32::from(has_failed)), "{text}");
+        // Nobody has asked after the daemon that this machine perhaps has.
+        let is_asked = |check: &str| arguments.contains("--socket") || !check.starts_with("daemon");
+        findings.retain(|finding| finding["check"].as_str().is_some_and(is_asked));
+        let wrong = |finding: &&Value| finding["outcome"] == "failed" || finding["outcome"] == "warning";
+        for finding in findings.iter().filter(wrong) {
+            assert!(finding["fix"].as_str().is_some_and(|fix| fix.len() > 10), "{finding} has no fix");
+        }
+        Self(findings)
+    }
+
+    /// Names of the checks that went wrong. How this machine's CPU is driven is its owner's business.
+    fn wrong(&self) -> Vec<&str> {
+        let wrong =
+            self.0.iter().filter(|finding| finding["outcome"] == "failed" || finding["outcome"] == "warning");
+        wrong
+            .filter_map(|finding| finding["check"].as_str())
+            .filter(|check| *check != "cpu-governor")
+            .collect()
+    }
+
+    /// These and no other checks went wrong, the first of them with these words.
+    fn are(&self, checks: &[&str], words: &str) {
+        assert_eq!(self.wrong(), checks, "{self:#?}");
+        let detail = |finding: &&Value| finding["check"] == checks[0] && finding["outcome"] != "ok";
+        let detail =
+            self.0.iter().find(detail).map_or("", |finding| finding["detail"].as_str().expect("text"));
+        assert!(detail.contains(words), "{words:?} is not in {detail:?}");
+    }
+}
+
+fn may_run(test: &str) -> bool {
+    root_and(test, &["ethtool", "setpriv"])
+}
+
+/// Adds a rule to what a machine does with packets.
+fn filter(machine: &Namespace, hook: &str, priority: i32, rule: &str) {
+    machine.nft(&format!(
+        "table ip t {{\nchain {hook} {{\ntype filter hook {hook} priority {priority}\n{rule}\n}}\n}}\n"
+    ));
+}
+
+/// Sets the DSCP of what passes a machine, to or from the worker, to zero.
+fn bleach(machine: &Namespace, matching: &str) {
+    filter(machine, "prerouting", -300, &format!("{matching} ip dscp set cs0"));
+}
+
+#[test]
+fn nothing_is_wrong_with_a_set_up_that_works() {
+    if !may_run("nothing_is_wrong_with_a_set_up_that_works") {
+        return;
+    }
+    let site = Site::new();
+    let _answerer = site.answerer();
+    for arguments in [&[][..], &["--ordered"]] {
+        let daemon = site.daemon(arguments);
+        let findings = site.examine(&format!("--switch {SWITCH}:{PORT} --peer {SWITCH}"));
+        assert_eq!(findings.wrong(), [""; 0], "{findings:#?}");
+        assert!(findings.0.len() >= 17, "{findings:#?}");
+        // On the switch's machine the daemon is looked at as well.
+        let socket = daemon.control_socket();
+        let local = Findings::of(
+            site.switch.command(binaries::iswitchctl()),
+            &format!("--socket {}", socket.display()),
+        );
+        assert_eq!(local.wrong(), [""; 0], "{local:#?}");
+        daemon.stop();
+    }
+}
+
+#[test]
+fn no_daemon_is_found() {
+    if !may_run("no_daemon_is_found") {
+        return;
+    }
+    let site = Site::new();
+    site.examine_switch().are(&["reachable"], "nobody has this UDP port open");
+    site.examine_peer().are(&["peer-reachable"], "nobody has this UDP port open");
+    let socket = "--socket /nonexistent/iswitchd.sock";
+    site.examine(socket).are(&["daemon"], "does not answer");
+}
+
+#[test]
+fn a_firewall_that_drops_is_found() {
+    if !may_run("a_firewall_that_drops_is_found") {
+        return;
+    }
+    let site = Site::new();
+    let daemon = site.daemon(&[]);
+    filter(&site.router, "forward", 0, "udp dport 7711 drop");
+    site.examine_switch().are(&["reachable"], "does not answer");
+    daemon.stop();
+}
+
+#[test]
+fn a_firewall_of_this_machine_is_found() {
+    if !may_run("a_firewall_of_this_machine_is_found") {
+        return;
+    }
+    let site = Site::new();
+    let daemon = site.daemon(&[]);
+    filter(&site.worker, "output", 0, "udp dport 7711 drop");
+    site.examine_switch().are(&["reachable"], "a firewall of this machine refuses to send");
+    daemon.stop();
+}
+
+#[test]
+fn a_missing_route_and_an_interface_that_is_down_are_found() {
+    if !may_run("a_missing_route_and_an_interface_that_is_down_are_found") {
+        return;
+    }
+    let site = Site::new();
+    site.worker.ip("route del default\n");
+    site.examine_switch().are(&["reachable"], "there is no way to 10.2.0.1:7711");
+    site.worker.ip("link set e0 down\n");
+    site.examine("--interface e0").are(&["interface"], "e0 is down");
+    site.examine("--interface e7").are(&["interface"], "there is no interface e7");
+    site.worker.ip("link set e0 up\n");
+    site.router.ip("link set r1 down\n");
+    site.examine("--interface e0").are(&["interface"], "has no carrier");
+}
+
+#[test]
+fn a_small_mtu_is_found_wherever_it_is() {
+    if !may_run("a_small_mtu_is_found_wherever_it_is") {
+        return;
+    }
+    let site = Site::new();
+    let daemon = site.daemon(&[]);
+    let _answerer = site.answerer();
+    site.router.ip("link set r2 mtu 1400\n");
+    site.examine_switch().are(&["path-mtu"], "carries packets of 1400 bytes, expected 1500");
+    site.worker.ip("link set e0 mtu 1300\n");
+    site.examine_switch().are(&["interface-mtu", "path-mtu"], "e0 has an MTU of 1300 bytes");
+    daemon.stop();
+}
+
+#[test]
+fn a_path_that_swallows_long_packets_is_found_and_measured() {
+    if !may_run("a_path_that_swallows_long_packets_is_found_and_measured") {
+        return;
+    }
+    let site = Site::new();
+    let daemon = site.daemon(&[]);
+    let _answerer = site.answerer();
+    site.router.ip("link set r2 mtu 1400\n");
+    filter(&site.router, "output", 0, "icmp type destination-unreachable drop");
+    let patience = "--timeout-ms 200";
+    let findings = site.examine(&format!("--switch {SWITCH}:{PORT} {patience}"));
+    findings.are(&["path-mtu"], "packets above 1400 bytes vanish without a word");
+    daemon.stop();
+    // Of one direction only: an interface would not take longer packets in either.
+    site.router.ip("link set r2 mtu 1500\nroute change 10.1.0.0/24 dev r1 mtu lock 1400\n");
+    let findings = site.examine(&format!("--peer {SWITCH} {patience}"));
+    findings.are(&["peer-mtu-back"], "packets above 1400 bytes vanish without a word");
+}
+
+#[test]
+fn a_tos_that_is_removed_is_found_in_either_direction() {
+    if !may_run("a_tos_that_is_removed_is_found_in_either_direction") {
+        return;
+    }
+    let site = Site::new();
+    let daemon = site.daemon(&[]);
+    let _answerer = site.answerer();
+    bleach(&site.router, "ip saddr 10.2.0.1");
+    site.examine_switch().are(&["tos-control-back"], "answers arrive with ToS 0x00, sent with 0x0c");
+    site.examine_peer().are(&["peer-control-back", "peer-data-back"], "arrive with ToS 0x00, sent with 0x0c");
+    site.router.run(["nft", "flush", "ruleset"]);
+    bleach(&site.router, "ip saddr 10.1.0.1");
+    site.examine_switch().are(&["reachable"], "does not answer");
+    site.examine_peer()
+        .are(&["peer-control-there", "peer-data-there"], "sent with ToS 0x0c arrive there with 0x00");
+    // The daemon has noticed too.
+    let socket = format!("--socket {}", daemon.control_socket().display());
+    Findings::of(site.switch.command(binaries::iswitchctl()), &socket)
+        .are(&["daemon-untagged"], "without our ToS");
+    daemon.stop();
+}
+
+#[test]
+fn a_path_that_drops_the_tos_of_data_is_found() {
+    if !may_run("a_path_that_drops_the_tos_of_data_is_found") {
+        return;
+    }
+    let site = Site::new();
+    let daemon = site.daemon(&[]);
+    let _answerer = site.answerer();
+    filter(&site.router, "forward", 0, "ip dscp 0x07 drop");
+    site.examine_switch().are(&["tos-data-there"], "those with 0x1c are not");
+    site.examine_peer().are(&["peer-data-there"], "ToS 0x1c have no answer");
+    daemon.stop();
+}
+
+#[test]
+fn keys_that_do_not_fit_are_found() {
+    if !may_run("keys_that_do_not_fit_are_found") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let [ours, theirs] = ["ours", "theirs"].map(|name| directory.path().join(name));
+    [&ours, &theirs].into_iter().for_each(|path| key_file::create(path).unwrap());
+    let site = Site::new();
+    let examine = |key: Option<&Path>| {
+        let key = key.map_or(String::new(), |path| format!(" --key-file {}", path.display()));
+        site.examine(&format!("--switch {SWITCH}:{PORT}{key}"))
+    };
+    let keyed = site.daemon(&["--key-file", theirs.to_str().unwrap()]);
+    assert_eq!(examine(Some(&theirs)).wrong(), [""; 0]);
+    examine(Some(&ours)).are(&["key"], "the key of job 0 on the switch is another one");
+    examine(None).are(&["key"], "none was given here");
+    keyed.stop();
+    let open = site.daemon(&[]);
+    examine(Some(&ours)).are(&["key"], "has no key on the switch");
+    open.stop();
+}
+
+/// A switch of the next release refuses every packet for its version.
+fn refuse_version(socket: &UdpSocket, stop: &AtomicBool) {
+    let mut buffer = [0; 2048];
+    while !stop.load(Ordering::Relaxed) {
+        if !socket.wait_readable(Some(Duration::from_millis(20))).unwrap() {
+            continue;
+        }
+        let received = socket.recv(&mut buffer).unwrap();
+        let request = ControlPacket::new_checked(&buffer[..received.len]).unwrap().request();
+        let ack = AckRepr {
+            action: Action::Join,
+            status: Status::WrongVersion,
+            member: 0,
+            members: 0,
+            threshold: 0,
+            round: Round::default(),
+            window: 0,
+            standing: Standing::Fresh,
+            formed: false,
+            orphaned: false,
+            pinned: false,
+            boot: 1,
+            lease_ms: 1,
+            expected: 2,
+            history: 0,
+            peer: None,
+            weight: 0,
+            missing: None,
+            padding_len: 0,
+        };
+        let repr = ControlRepr { job: 0, request, body: ControlBody::Ack(ack) };
+        let mut bytes = vec![0; repr.buffer_len()];
+        repr.emit(&mut bytes);
+        socket.send(0x0c, Some(received.source), None, &bytes, bytes.len()).unwrap();
+    }
+}
+
+#[test]
+fn a_switch_of_another_version_is_found() {
+    if !may_run("a_switch_of_another_version_is_found") {
+        return;
+    }
+    let site = Site::new();
+    let address = SocketAddrV4::new(SWITCH, PORT);
+    let socket = site.switch.enter(|| UdpSocket::bind(address, &Options::default()).unwrap());
+    let stop = AtomicBool::new(false);
+    let findings = std::thread::scope(|scope| {
+        scope.spawn(|| refuse_version(&socket, &stop));
+        let findings = site.examine_switch();
+        stop.store(true, Ordering::Relaxed);
+        findings
+    });
+    findings.are(&["version"], "speaks version 2 of the protocol, this machine version 1");
+}
+
+#[test]
+fn a_receive_buffer_that_is_too_small_is_found() {
+    if !may_run("a_receive_buffer_that_is_too_small_is_found") {
+        return;
+    }
+    let site = Site::new();
+    // Root gets what it asks for; without the capability the system's limit counts, which no machine sets so high.
+    let mut command = site.worker.command("setpriv");
+    command.args(["--bounding-set", "-all", "--inh-caps", "-all", "--reuid", "65534", "--clear-groups"]);
+    command.arg(binaries::iswitchctl());
+    Findings::of(command, "--recv-buffer-bytes 1000000000").are(&["receive-buffer"], "asked for 1000000000");
+}
+
+#[test]
+fn offloads_that_are_off_are_found() {
+    if !may_run("offloads_that_are_off_are_found") {
+        return;
+    }
+    let site = Site::new();
+    site.worker.run(["ethtool", "-K", "e0", "gro", "off", "tx", "off"]);
+    site.examine("--interface e0").are(&["offloads"], "e0 works without gro");
+}
+
+#[test]
+fn loss_on_the_way_is_found() {
+    if !may_run("loss_on_the_way_is_found") {
+        return;
+    }
+    let site = Site::new();
+    let daemon = site.daemon(&[]);
+    filter(&site.router, "forward", 0, "numgen inc mod 4 0 drop");
+    let findings = site.examine(&format!("--switch {SWITCH}:{PORT} --timeout-ms 300"));
+    findings.are(&["loss"], "questions had no answer");
+    daemon.stop();
+}

@@ -1,0 +1,59 @@
+//! Man pages and completions: each command writes its own, and they can be read.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use iswitch_testbench::binaries;
+use iswitch_testbench::process::{command, run};
+use iswitch_testbench::requirements::programs;
+
+fn commands() -> [(&'static str, &'static Path); 5] {
+    [
+        ("iswitchd", binaries::iswitchd()),
+        ("iswitchctl", binaries::iswitchctl()),
+        ("iswitch", binaries::iswitch()),
+        ("iswitch-models", binaries::iswitch_models()),
+        ("replayd", binaries::replayd()),
+    ]
+}
+
+/// Names of the long options that a command's help shows.
+fn long_options(help: &str) -> Vec<&str> {
+    let words = help.lines().filter_map(|line| line.split_whitespace().find(|word| word.starts_with("--")));
+    words.map(|word| word.split(['=', ',', '[']).next().unwrap_or(word).trim_end_matches('.')).collect()
+}
+
+#[test]
+fn every_command_describes_itself() {
+    let test = "every_command_describes_itself";
+    if !programs(test, &["groff", "bash", "setpriv"]) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    for (name, path) in commands() {
+        run(command(path).arg("--write-manual").arg(directory.path()));
+        let page = directory.path().join(format!("man/{name}.1"));
+        let read =
+            Command::new("groff").args(["-man", "-Tascii", "-ww", "-P-c"]).arg(&page).output().unwrap();
+        let errors = String::from_utf8_lossy(&read.stderr);
+        assert!(read.status.success() && errors.is_empty(), "{name}: {errors}");
+        let text = String::from_utf8_lossy(&read.stdout).into_owned();
+        // groff prints bold letters twice, and may break a long option at a hyphen.
+        let mut plain = String::new();
+        for letter in text.chars().filter(|letter| !letter.is_whitespace()) {
+            if letter == '\u{8}' { drop(plain.pop()) } else { plain.push(letter) }
+        }
+        for option in long_options(&run(command(path).arg("--help"))) {
+            assert!(plain.contains(option), "{option} of {name} is not in {plain}");
+        }
+        let completion = directory.path().join(format!("bash/{name}.bash"));
+        run(command("bash").arg("-n").arg(&completion));
+        for file in [format!("zsh/_{name}"), format!("fish/{name}.fish")] {
+            assert!(fs::read_to_string(directory.path().join(&file)).unwrap().contains(name), "{file}");
+        }
+    }
+    for page in ["iswitchctl-doctor.1", "iswitchctl-top.1", "iswitch-train-ppo.1", "iswitch-models-serve.1"] {
+        assert!(directory.path().join("man").join(page).exists(), "{page}");
+    }
+}
