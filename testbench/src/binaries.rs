@@ -80,14 +80,6 @@ pub fn model_readers() -> &'static Path {
     path("model_readers")
 }
 
-/// A shard of experience replay.
-///
-/// # Panics
-/// If it cannot be built.
-pub fn replayd() -> &'static Path {
-    path("replayd")
-}
-
 /// Actors that write to replay.
 ///
 /// # Panics
