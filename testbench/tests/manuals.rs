@@ -42,7 +42,7 @@ fn every_command_describes_itself() {
         // groff prints bold letters twice, and may break a long option at a hyphen.
         let mut plain = String::new();
         for letter in text.chars().filter(|letter| !letter.is_whitespace()) {
-            if letter == '\u{8}' { drop(plain.pop()) } else { plain.push(letter) }
+            if letter == '\u{8}' { _ = plain.pop() } else { plain.push(letter) }
         }
         for option in long_options(&run(command(path).arg("--help"))) {
             assert!(plain.contains(option), "{option} of {name} is not in {plain}");
