@@ -2,7 +2,7 @@
 //! SIGUSR1.
 //!
 //! The file is opened before the daemon gives up files, and only appended to. A thread of its own writes, so that a
-//! slow disk delays no packet; a dump that comes while it still has [`DUMPS_PENDING`] to write is left out and logged.
+//! slow disk delays no packet; a dump that comes while 64 others wait is left out and logged.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
