@@ -34,6 +34,9 @@ struct Cli {
     /// Number of its first actor
     #[arg(long, default_value_t = 0)]
     first: usize,
+    /// Threads that they share
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    threads: u16,
     /// Bytes of an item
     #[arg(long)]
     bytes: usize,
@@ -70,7 +73,14 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = match cli.threads {
+        1 => tokio::runtime::Builder::new_current_thread().enable_all().build()?,
+        // The present one only waits.
+        threads => {
+            let mut builder = tokio::runtime::Builder::new_multi_thread();
+            builder.worker_threads(usize::from(threads)).enable_all().build()?
+        }
+    };
     let latencies_ms = runtime.block_on(write(cli))?;
     println!("{}", json!({ "latencies_ms": latencies_ms }));
     Ok(())

@@ -109,6 +109,8 @@ fn one_turn(
         command.args(["--shards", &format!("{scheme}://{address}"), "--start-unix-ms"]);
         command.args([&start_ms.to_string(), "--actors", &actors, "--bytes", &bytes]);
         command.args(["--warm-up-s", &warm_up_s, "--measured-s", &measured_s]);
+        // Reverb's own client has a thread for each actor; ours is not to be what is measured either.
+        command.args(["--threads", "2"]);
         command
     };
     let latencies = latencies_ms(&Process::spawn("actors", &mut writers).wait_success(TURN_TIMEOUT));
