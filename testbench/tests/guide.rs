@@ -1,8 +1,8 @@
 //! Every command of the user guide (`docs/guide`), run as it stands there.
 //!
-//! A block of commands says behind `sh` where it is run: `here`; on the `switch` or on each `worker` of a rack in network
-//! namespaces, where `ethN` is what that machine calls its card; `host` sets what namespaces have in common. `runs`: goes on
-//! until the end of the chapter; `together`: each line is a process of its own.
+//! A block of commands says behind `sh` where it is run: `here`; on the `switch` or on each `worker` of a rack in
+//! network namespaces, where `ethN` is what that machine calls its card; `host` sets what namespaces have in common.
+//! `runs`: goes on until the end of the chapter; `together`: each line is a process of its own.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -33,13 +33,15 @@ fn guide() -> PathBuf {
 }
 
 fn blocks(chapter: &str) -> Vec<Block> {
-    let text = std::fs::read_to_string(guide().join(chapter)).unwrap_or_else(|error| panic!("{chapter}: {error}"));
+    let text =
+        std::fs::read_to_string(guide().join(chapter)).unwrap_or_else(|error| panic!("{chapter}: {error}"));
     let mut blocks = Vec::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         let Some(info) = line.strip_prefix("```sh") else { continue };
         let mut words = info.split_whitespace().map(str::to_owned);
-        let place = words.next().unwrap_or_else(|| panic!("{chapter}: a block that does not say where it is run"));
+        let place =
+            words.next().unwrap_or_else(|| panic!("{chapter}: a block that does not say where it is run"));
         let lines = lines.by_ref().take_while(|line| *line != "```").map(str::to_owned).collect();
         blocks.push(Block { place, mode: words.next(), lines });
     }
@@ -77,14 +79,17 @@ impl Chapter {
     fn block(&mut self, block: &Block) {
         let text = block.lines.join("\n");
         match (block.place.as_str(), block.mode.as_deref()) {
-            ("here", Some("runs")) => self.keep(&text, None),
-            ("switch", Some("runs")) => self.keep(&text, Some(&self.rack().switch)),
+            ("here", Some("runs")) => self.keep(self.spawn(&format!("exec {text}"), None, 0)),
+            ("switch", Some("runs")) => {
+                self.keep(self.spawn(&format!("exec {text}"), Some(&self.rack().switch), 0));
+            }
             ("here", Some("together")) => self.together(&block.lines),
             ("here" | "root", None) => self.finish([self.spawn(&text, None, 0)]),
             ("switch", None) => self.finish([self.spawn(&text, Some(&self.rack().switch), 0)]),
             ("worker", None) => {
                 let workers = self.rack().workers.iter().enumerate();
-                let all: Vec<_> = workers.map(|(rank, worker)| self.spawn(&text, Some(worker), rank)).collect();
+                let all: Vec<_> =
+                    workers.map(|(rank, worker)| self.spawn(&text, Some(worker), rank)).collect();
                 self.finish(all);
             }
             ("host", None) => self.set_back(&text),
@@ -102,7 +107,8 @@ impl Chapter {
         let text = text.replace("cargo build --release", "true");
         // What cards are called there.
         let text = text.replace("eth0", WORKER_INTERFACE);
-        let text = (1..=4).fold(text, |text, port| text.replace(&format!("eth{port}"), &Star::port(port - 1)));
+        let text =
+            (1..=4).fold(text, |text, port| text.replace(&format!("eth{port}"), &Star::port(port - 1)));
         let mut command =
             namespace.map_or_else(|| process::command("bash"), |namespace| namespace.command("bash"));
         let programs = binaries::iswitch().parent().expect("a directory").display();
@@ -113,8 +119,7 @@ impl Chapter {
         Process::spawn(&text, &mut command)
     }
 
-    fn keep(&mut self, text: &str, namespace: Option<&Namespace>) {
-        let mut process = self.spawn(&format!("exec {text}"), namespace, 0);
+    fn keep(&mut self, mut process: Process) {
         process.wait_for(" ready: ", SOON);
         self.running.push(process);
     }

@@ -6,8 +6,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{Action, EnvError, EnvSpec, Environment, Step};
 
-/// Lets an environment take its steps at a fixed rate, as one does that is a machine in the world. One that is late does
-/// not hurry afterwards.
+/// Lets an environment take its steps at a fixed rate, as one does that is a machine in the world. One that is late
+/// does not hurry afterwards.
 pub struct Paced {
     inner: Box<dyn Environment>,
     period: Duration,

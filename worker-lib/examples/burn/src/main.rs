@@ -1,5 +1,5 @@
-//! Fits a function with burn, on as many workers as you like: each computes gradients of its own samples, the switch sums
-//! them, and all take the same step.
+//! Fits a function with burn, on as many workers as you like: each computes gradients of its own samples, the switch
+//! sums them, and all take the same step.
 //!
 //! ```sh
 //! iswitchd --udp 127.0.0.1:7711 &

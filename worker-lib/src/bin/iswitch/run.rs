@@ -54,8 +54,8 @@ pub(crate) struct RunArgs {
     /// Given by the parent process to its workers.
     #[arg(long, hide = true)]
     pub(crate) supervised: bool,
-    /// Go on from the checkpoint in the run directory if there is one, else begin: for what starts a failed process again
-    /// with the same command, as this one does with its workers.
+    /// Go on from the checkpoint in the run directory if there is one, else begin: for what starts a failed process
+    /// again with the same command, as this one does with its workers.
     #[arg(long, conflicts_with = "resume")]
     auto_resume: bool,
 }
@@ -147,8 +147,8 @@ impl RunArgs {
         self.workers.unwrap_or(default)
     }
 
-    /// Starts all workers, and starts them again after a `fatal` failure. `host` gives what they meet at; it is told whether they
-    /// are started again.
+    /// Starts all workers, and starts them again after a `fatal` failure. `host` gives what they meet at; it is told
+    /// whether they are started again.
     pub(crate) fn lead(
         &self,
         out: &Path,

@@ -30,8 +30,8 @@ pub(crate) struct ActorsArgs {
     /// Actors of this process, each in a thread.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     actors: u32,
-    /// Number of the first of them among all actors of the run [default: --actors times this process's rank, which RANK,
-    /// OMPI_COMM_WORLD_RANK, SLURM_PROCID or JOB_COMPLETION_INDEX tells; 0 without].
+    /// Number of the first of them among all actors of the run [default: --actors times this process's rank, which
+    /// RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID or JOB_COMPLETION_INDEX tells; 0 without].
     #[arg(long, value_name = "N")]
     first: Option<u32>,
     /// Environments of each actor, which it steps together.

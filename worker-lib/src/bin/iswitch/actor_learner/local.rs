@@ -146,8 +146,8 @@ impl Addresses {
 }
 
 impl<H: OwnParameters> LocalArgs<H> {
-    /// Rollouts of an update, where the algorithm has rollouts and nothing is said: at least one of each environment, so
-    /// that none grows old while it waits for the others.
+    /// Rollouts of an update, where the algorithm has rollouts and nothing is said: at least one of each environment,
+    /// so that none grows old while it waits for the others.
     fn environments<A: Algorithm>(&self, job: &Job<A>) -> anyhow::Result<Option<u32>> {
         let learners = u32::from(self.train.run.workers_or(1));
         let place = Place { rank: 0, workers: learners as usize };
