@@ -20,16 +20,16 @@ pub enum ActorLearnerError {
     #[error(transparent)]
     Train(#[from] TrainError),
     /// The replay's client.
-    #[error("replay: {0}")]
+    #[error(transparent)]
     Replay(#[from] iswitch_replay::client::ClientError),
     /// A table that the algorithm would need.
-    #[error("replay: {0}")]
+    #[error(transparent)]
     Table(#[from] iswitch_replay::table::LimiterError),
     /// The models' client.
-    #[error("models: {0}")]
+    #[error(transparent)]
     Model(#[from] iswitch_models::ModelError),
     /// A model that cannot be published.
-    #[error("models: {0}")]
+    #[error(transparent)]
     Publish(#[from] iswitch_models::PublishError),
     /// A server or a thread cannot be started.
     #[error("{what}: {source}")]
