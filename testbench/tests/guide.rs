@@ -84,13 +84,13 @@ impl Chapter {
                 self.keep(self.spawn(&format!("exec {text}"), Some(&self.rack().switch), 0));
             }
             ("here", Some("together")) => self.together(&block.lines),
-            ("here" | "root", None) => self.finish([self.spawn(&text, None, 0)]),
-            ("switch", None) => self.finish([self.spawn(&text, Some(&self.rack().switch), 0)]),
+            ("here" | "root", None) => finish([self.spawn(&text, None, 0)]),
+            ("switch", None) => finish([self.spawn(&text, Some(&self.rack().switch), 0)]),
             ("worker", None) => {
                 let workers = self.rack().workers.iter().enumerate();
                 let all: Vec<_> =
                     workers.map(|(rank, worker)| self.spawn(&text, Some(worker), rank)).collect();
-                self.finish(all);
+                finish(all);
             }
             ("host", None) => self.set_back(&text),
             other => panic!("nobody knows how to run {other:?}"),
@@ -126,18 +126,7 @@ impl Chapter {
 
     fn together(&self, lines: &[String]) {
         let all: Vec<_> = lines.iter().map(|line| self.spawn(line, None, 0)).collect();
-        self.finish(all);
-    }
-
-    /// Waits for the end of all; results have to be good ones.
-    fn finish(&self, processes: impl IntoIterator<Item = Process>) {
-        for process in processes {
-            let printed = process.wait_success(PATIENCE);
-            let results = printed.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-            for result in results.filter(|result| result.get("replicas_identical").is_some()) {
-                assert_eq!(result["replicas_identical"], true, "{result}");
-            }
-        }
+        finish(all);
     }
 
     /// Runs what changes settings of the whole machine, and changes them back.
@@ -146,8 +135,19 @@ impl Chapter {
         for line in text.lines() {
             let (name, _) = line.strip_prefix(PREFIX).and_then(|it| it.split_once('=')).expect("a setting");
             let before = process::run(Command::new("sysctl").args(["-n", name]));
-            self.finish([self.spawn(line, None, 0)]);
+            finish([self.spawn(line, None, 0)]);
             process::run(Command::new("sysctl").args(["-w", &format!("{name}={}", before.trim())]));
+        }
+    }
+}
+
+/// Waits for the end of all; results have to be good ones.
+fn finish(processes: impl IntoIterator<Item = Process>) {
+    for process in processes {
+        let printed = process.wait_success(PATIENCE);
+        let results = printed.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        for result in results.filter(|result| result.get("replicas_identical").is_some()) {
+            assert_eq!(result["replicas_identical"], true, "{result}");
         }
     }
 }
