@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::netns::Namespace;
@@ -66,6 +67,16 @@ pub fn reverb(test: &str) -> Option<Reverb> {
         Err(missing) => (None, Some(missing)),
     };
     if with_programs(test, missing, &["setpriv"]) { found } else { None }
+}
+
+/// Whether the test may run: it needs this Python with a module, which pip installs as `package`.
+///
+/// # Panics
+/// If something is missing, and [`REQUIRE_VARIABLE`] is set.
+pub fn python_module(test: &str, python: &str, module: &str, package: &str) -> bool {
+    let found = Command::new(python).args(["-c", &format!("import {module}")]).output();
+    let is_there = found.is_ok_and(|output| output.status.success());
+    with_programs(test, (!is_there).then(|| format!("{python} with {package} (pip install {package})")), &[])
 }
 
 fn with_programs(test: &str, missing: Option<String>, programs: &[&str]) -> bool {

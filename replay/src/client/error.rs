@@ -60,6 +60,11 @@ pub enum ClientError {
 }
 
 impl ClientError {
+    /// Whether the request was held back for as long as the client waits: there is nothing to draw, or no room.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, Self::Refused { code: Code::DeadlineExceeded, .. })
+    }
+
     pub(super) fn refused(shard: &str, status: &tonic::Status) -> Self {
         Self::Refused { shard: shard.to_owned(), code: status.code(), text: status.message().to_owned() }
     }

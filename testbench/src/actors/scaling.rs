@@ -97,9 +97,7 @@ impl Table {
         }
         text
     }
-}
 
-impl Table {
     /// Gradients a second over the number of actors, as SVG.
     pub fn figure(&self) -> String {
         let point = |(actors, outcomes): &(usize, Vec<Outcome>)| {

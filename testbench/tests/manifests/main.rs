@@ -7,7 +7,7 @@ use iswitch_testbench::binaries;
 use iswitch_testbench::cluster::SOON;
 use iswitch_testbench::ports::free_ports;
 use iswitch_testbench::process::{self, Process};
-use iswitch_testbench::requirements::{REQUIRE_VARIABLE, alone, programs, report};
+use iswitch_testbench::requirements::{alone, programs, python_module};
 use iswitch_testbench::scratch;
 use serde_json::Value;
 
@@ -22,11 +22,7 @@ fn packaging(name: &str) -> PathBuf {
 /// The manifests, if there is a Python that can validate them.
 fn manifests(test: &str) -> Option<Vec<Value>> {
     let python = std::env::var("ISWITCH_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let can = Command::new(&python).args(["-c", "import kubernetes_validate"]).output();
-    if !can.is_ok_and(|output| output.status.success()) {
-        let line = format!("SKIPPED {test}: needs {python} with kubernetes-validate (pip install)");
-        assert!(std::env::var_os(REQUIRE_VARIABLE).is_none(), "{line}");
-        report(&line);
+    if !python_module(test, &python, "kubernetes_validate", "kubernetes-validate") {
         return None;
     }
     let printed = process::run(Command::new(&python).args(["-c", VALIDATE]).arg(packaging("kubernetes")));

@@ -188,6 +188,6 @@ impl RemoteHalves {
 }
 
 /// So many samples of a batch for each of `workers`, at least one.
-pub(super) fn batch_share(batch_size: usize, workers: usize) -> usize {
+pub(crate) fn batch_share(batch_size: usize, workers: usize) -> usize {
     batch_size.div_ceil(workers.max(1)).max(1)
 }

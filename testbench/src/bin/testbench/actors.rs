@@ -9,6 +9,8 @@ use iswitch_testbench::actors::scaling::{CSV_HEAD, measure};
 use iswitch_testbench::actors::site::Run;
 use iswitch_testbench::requirements::programs;
 
+use crate::files::write;
+
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Numbers of actors
@@ -74,8 +76,8 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     println!("{}", if options.json { table.json().to_string() } else { table.text() });
     let files = [(&options.csv, CSV_HEAD.to_owned() + &table.csv()), (&options.plot, table.figure())];
     for (path, text) in files.into_iter().filter_map(|(path, text)| Some((path.as_ref()?, text))) {
-        if let Err(error) = std::fs::write(path, text) {
-            eprintln!("testbench actors: {}: {error}", path.display());
+        if let Err(error) = write(path, &text) {
+            eprintln!("testbench actors: {error}");
             return ExitCode::FAILURE;
         }
     }

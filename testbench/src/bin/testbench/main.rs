@@ -4,6 +4,7 @@
 mod actors;
 mod compare;
 mod core;
+mod files;
 mod instructions;
 mod lockstep;
 mod models;

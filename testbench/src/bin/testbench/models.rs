@@ -1,6 +1,6 @@
 //! `testbench models`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
 use clap::Args;
@@ -8,6 +8,8 @@ use iswitch_testbench::models::table::CSV_HEAD;
 use iswitch_testbench::models::{Contender, Load, Site, Table, measure};
 use iswitch_testbench::peers::Rate;
 use iswitch_testbench::requirements::root_and;
+
+use crate::files::write;
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -82,8 +84,4 @@ fn draw(options: &Options, table: &Table) -> Result<(), String> {
     std::fs::create_dir_all(directory)
         .map_err(|error| format!("--plots {}: {error}", directory.display()))?;
     write(&directory.join(format!("{}.svg", table.slug())), &table.figure())
-}
-
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }

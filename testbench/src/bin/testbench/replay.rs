@@ -1,6 +1,6 @@
 //! `testbench replay`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -9,6 +9,8 @@ use iswitch_testbench::peers::Rate;
 use iswitch_testbench::replay::table::CSV_HEAD;
 use iswitch_testbench::replay::{Contender, Load, Reverb, Site, Table, measure, throughput};
 use iswitch_testbench::requirements::root_and;
+
+use crate::files::write;
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -116,8 +118,4 @@ fn draw(options: &Options, table: &Table) -> Result<(), String> {
     std::fs::create_dir_all(directory)
         .map_err(|error| format!("--plots {}: {error}", directory.display()))?;
     write(&directory.join(format!("{}.svg", table.slug())), &table.figure())
-}
-
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }

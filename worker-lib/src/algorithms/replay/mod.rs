@@ -69,6 +69,12 @@ impl Batch {
         self.weights.extend_from_slice(&other.weights);
     }
 
+    /// Divides importance weights by the greatest (Schaul et al., 2016).
+    pub(crate) fn normalise_weights(&mut self) {
+        let greatest = self.weights.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
+        self.weights.iter_mut().for_each(|weight| *weight /= greatest);
+    }
+
     fn columns(&mut self) -> [&mut Vec<f32>; 6] {
         let Self { observations, actions, rewards, next_observations, goes_on, weights, .. } = self;
         [observations, actions, rewards, next_observations, goes_on, weights]
@@ -98,6 +104,13 @@ pub struct Prioritisation {
     pub beta: f32,
     /// Added to each error, so that none is never drawn.
     pub epsilon: f32,
+}
+
+impl Prioritisation {
+    /// Importance weight, before normalisation, of a transition that is drawn with this probability out of `len`.
+    pub(crate) fn weight(&self, len: f64, probability: f64) -> f32 {
+        (len * probability).powf(-f64::from(self.beta)) as f32
+    }
 }
 
 impl Replay {

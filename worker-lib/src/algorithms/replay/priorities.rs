@@ -79,10 +79,9 @@ impl Priorities {
             let index = self.find(point.min(total - 1));
             let probability = self.tree[self.leaves + index] as f64 / total as f64;
             batch.indices.push(index);
-            batch.weights.push((len as f64 * probability).powf(-f64::from(self.how.beta)) as f32);
+            batch.weights.push(self.how.weight(len as f64, probability));
         }
-        let greatest = batch.weights.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
-        batch.weights.iter_mut().for_each(|weight| *weight /= greatest);
+        batch.normalise_weights();
     }
 
     /// For a checkpoint: the leaves, and last the greatest of all. Priorities are below 2^53.

@@ -1,9 +1,14 @@
 //! What a run is: all that actors and shards are told.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use iswitch_models::Endpoint;
 use serde::{Deserialize, Serialize};
 
 use super::ActorLearnerError;
 use super::error::malformed;
+use super::policy::{PAUSE, reader};
+use super::retry::Complaint;
 use crate::algorithms::remote::Demand;
 
 /// Version of the items and policies below; programs of different versions do not work together.
@@ -64,6 +69,25 @@ impl Job {
             return Err(malformed("job", format!("in format {}", head.format), expected()));
         }
         serde_json::from_slice(bytes).map_err(|error| malformed("job", error.to_string(), expected()))
+    }
+
+    /// Reads it from a cell or a learner, as soon as one is there; gives nothing if `stop` is set before.
+    ///
+    /// # Errors
+    /// Without endpoints, or if what is published is no run of this version.
+    pub fn read(endpoints: &[Endpoint], stop: &AtomicBool) -> Result<Option<Self>, ActorLearnerError> {
+        let io = |source| ActorLearnerError::Io { what: "reading the run", source };
+        let mut client = reader(Self::NAME, endpoints).map_err(io)?;
+        let mut complaint = Complaint::default();
+        while !stop.load(Ordering::Relaxed) {
+            match client.poll() {
+                Ok(Some(model)) => return Self::from_bytes(&model.bytes).map(Some),
+                Ok(None) => {}
+                Err(error) => complaint.about("waiting for a learner", &error),
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(None)
     }
 }
 

@@ -3,15 +3,16 @@
 //! A policy is published as 32 bytes and then its floats, all little-endian: `iSwP`, the format (1), updates and
 //! environment steps so far (u64), the greatest priority so far (f32), and 1 if the run is over, else 0.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use iswitch_models::{BlockingModelClient, ClientOptions, Endpoint, ModelName};
 
+use super::ActorLearnerError;
 use super::error::malformed;
 use super::retry::Complaint;
-use super::{ActorLearnerError, Job};
 
 const MAGIC: [u8; 4] = *b"iSwP";
 const FORMAT: u32 = 1;
@@ -103,10 +104,16 @@ struct Shared {
     failures: AtomicU64,
 }
 
+/// Reads the object of this name.
+pub(super) fn reader(name: &str, endpoints: &[Endpoint]) -> io::Result<BlockingModelClient> {
+    let name: ModelName = name.parse().expect("a good name");
+    BlockingModelClient::new(name, endpoints, ClientOptions::default())
+}
+
 /// A newer policy is waited for this long before the age of the present one is looked at.
 const WAIT: Duration = Duration::from_millis(500);
 /// Between reads that fail.
-const PAUSE: Duration = Duration::from_millis(100);
+pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
 impl PolicyFeed {
     /// Begins to read policies of `len` floats; the preferred endpoints come first, the learner last.
@@ -115,8 +122,7 @@ impl PolicyFeed {
     /// Without endpoints, or without room for a thread.
     pub fn start(endpoints: &[Endpoint], len: usize) -> Result<Self, ActorLearnerError> {
         let io = |source| ActorLearnerError::Io { what: "reading policies", source };
-        let name: ModelName = Policy::NAME.parse().expect("a good name");
-        let client = BlockingModelClient::new(name, endpoints, ClientOptions::default()).map_err(io)?;
+        let client = reader(Policy::NAME, endpoints).map_err(io)?;
         let shared = Arc::new(Shared::default());
         let own = Arc::clone(&shared);
         std::thread::Builder::new()
@@ -189,28 +195,6 @@ impl Shared {
                 }
             }
         }
-    }
-}
-
-impl Job {
-    /// Reads it from a cell or a learner, as soon as one is there; gives nothing if `stop` is set before.
-    ///
-    /// # Errors
-    /// Without endpoints, or if what is published is no run of this version.
-    pub fn read(endpoints: &[Endpoint], stop: &AtomicBool) -> Result<Option<Self>, ActorLearnerError> {
-        let io = |source| ActorLearnerError::Io { what: "reading the run", source };
-        let name: ModelName = Self::NAME.parse().expect("a good name");
-        let mut client = BlockingModelClient::new(name, endpoints, ClientOptions::default()).map_err(io)?;
-        let mut complaint = Complaint::default();
-        while !stop.load(Relaxed) {
-            match client.poll() {
-                Ok(Some(model)) => return Self::from_bytes(&model.bytes).map(Some),
-                Ok(None) => {}
-                Err(error) => complaint.about("waiting for a learner", &error),
-            }
-            std::thread::sleep(PAUSE);
-        }
-        Ok(None)
     }
 }
 

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use iswitch_replay::client::blocking::ReplayClient;
-use iswitch_replay::client::{ClientConfig, ClientError, Drawn, ItemKey};
+use iswitch_replay::client::{ClientConfig, Drawn, ItemKey};
 use serde::Serialize;
 
 use super::items::ItemFormat;
@@ -18,7 +18,7 @@ use crate::algorithms::TrainError;
 use crate::algorithms::checkpoint::{Reader, Writer};
 use crate::algorithms::halves::{Counters, LocalHalf, Tail};
 use crate::algorithms::phases::Phase;
-use crate::algorithms::remote::{BatchLearner, Demand, RemoteLearner, RolloutLearner};
+use crate::algorithms::remote::{BatchLearner, Demand, RemoteLearner, RolloutLearner, batch_share};
 use crate::algorithms::replay::{Batch, Prioritisation};
 use crate::env::EnvSpec;
 
@@ -69,6 +69,11 @@ struct Shared {
 }
 
 impl Shared {
+    fn told(&self) -> MutexGuard<'_, Tail> {
+        // Sums of numbers: each is whole.
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn waited(&self, time: Duration) {
         let us = time.as_micros() as u64;
         if self.waited_us.fetch_add(us, Relaxed) == 0 {
@@ -100,6 +105,8 @@ const WAIT: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_millis(100);
 /// How often episodes are asked for.
 const EPISODES_EVERY: Duration = Duration::from_millis(100);
+/// Those that are there are enough.
+const EPISODES_WAIT: Duration = Duration::from_millis(1);
 /// Messages about episodes in one draw.
 const EPISODES_PER_DRAW: usize = 256;
 
@@ -121,8 +128,8 @@ impl ReplaySource {
         let format = ItemFormat::new(&spec);
         let learner = match (learner, options.demand) {
             (RemoteLearner::Batches(learner), Demand::Transitions { batch_size, prioritisation, .. }) => {
-                follow_episodes(client_of_episodes(&options)?, Arc::clone(&shared))?;
-                let count = batch_size.div_ceil(options.learners.max(1));
+                follow_episodes(self::client(&options, EPISODES_WAIT)?, &shared)?;
+                let count = batch_share(batch_size, options.learners);
                 let batches = Batches::start(client, format, count, prioritisation, &shared)?;
                 Learner::Batches { learner, batches }
             }
@@ -219,7 +226,7 @@ impl LocalHalf for ReplaySource {
                 learner.gradient(model, gradient)
             }
         };
-        let told = std::mem::take(&mut *shared.told.lock().unwrap_or_else(PoisonError::into_inner));
+        let told = std::mem::take(&mut *shared.told());
         Ok(Tail { losses, ..told })
     }
 
@@ -259,26 +266,16 @@ fn client(options: &SourceOptions, wait: Duration) -> Result<ReplayClient, Actor
     Ok(ReplayClient::new(ClientConfig { wait, patience, seed, ..ClientConfig::new(options.shards.clone()) })?)
 }
 
-fn client_of_episodes(options: &SourceOptions) -> Result<ReplayClient, ActorLearnerError> {
-    client(options, Duration::from_millis(1))
-}
-
-fn is_held(error: &ClientError) -> bool {
-    // DEADLINE_EXCEEDED: there is nothing to draw now.
-    matches!(error, ClientError::Refused { code, .. } if *code as i32 == 4)
-}
-
 /// Draws what actors tell of their episodes, for as long as somebody wants to know.
-fn follow_episodes(client: ReplayClient, shared: Arc<Shared>) -> Result<(), ActorLearnerError> {
-    let wanted = Arc::downgrade(&shared);
-    drop(shared);
+fn follow_episodes(client: ReplayClient, shared: &Arc<Shared>) -> Result<(), ActorLearnerError> {
+    let wanted = Arc::downgrade(shared);
     let follow = move || {
         while let Some(shared) = wanted.upgrade() {
             // What fails is told where transitions are drawn.
             for item in client.sample(EPISODES, EPISODES_PER_DRAW).unwrap_or_default() {
                 match episodes::from_bytes(&item.payload) {
                     Ok(tail) => {
-                        shared.told.lock().unwrap_or_else(PoisonError::into_inner).add_experience(&tail);
+                        shared.told().add_experience(&tail);
                     }
                     Err(_) => _ = shared.malformed.fetch_add(1, Relaxed),
                 }
@@ -325,13 +322,12 @@ impl Batches {
         shared: &Arc<Shared>,
     ) -> Result<Self, ActorLearnerError> {
         let (sender, ready) = sync_channel(1);
-        let mut drawing =
-            Drawing { client: client.clone(), format, count, prioritisation, waiting: VecDeque::new() };
+        let draws = Draws::new(client.clone(), "transitions");
+        let mut drawing = Drawing { draws, format, count, prioritisation };
         let malformed = Arc::downgrade(shared);
         spawn("batches", move || {
-            let mut complaint = Complaint::default();
             while let Some(shared) = malformed.upgrade() {
-                let drawn = drawing.draw(&shared, &mut complaint);
+                let drawn = drawing.draw(&shared);
                 drop(shared);
                 if drawn.is_some_and(|drawn| sender.send(drawn).is_err()) {
                     return;
@@ -381,46 +377,65 @@ impl Batches {
     }
 }
 
+/// Items that were drawn and not yet used.
+struct Draws {
+    client: ReplayClient,
+    /// For messages.
+    what: &'static str,
+    waiting: VecDeque<Drawn>,
+    complaint: Complaint,
+}
+
+impl Draws {
+    fn new(client: ReplayClient, what: &'static str) -> Self {
+        Self { client, what, waiting: VecDeque::new(), complaint: Complaint::default() }
+    }
+
+    /// Draws so many more, or fewer, or none; returns after a while in any case.
+    fn draw(&mut self, count: usize) {
+        match self.client.sample(EXPERIENCE, count) {
+            Ok(drawn) => {
+                self.waiting.extend(drawn);
+                self.complaint.over(&format!("{} come again", self.what));
+            }
+            Err(error) if error.is_timeout() => {}
+            Err(error) => {
+                self.complaint.about(&format!("no {}", self.what), &error);
+                std::thread::sleep(PAUSE);
+            }
+        }
+    }
+
+    /// Counts an item that is none of this run.
+    fn refuse(&mut self, error: &ActorLearnerError, shared: &Shared) {
+        shared.malformed.fetch_add(1, Relaxed);
+        self.complaint.about("an item is not learned from", error);
+    }
+}
+
 /// What draws batches.
 struct Drawing {
-    client: ReplayClient,
+    draws: Draws,
     format: ItemFormat,
     count: usize,
     prioritisation: Option<Prioritisation>,
-    /// Items of a draw that was too small.
-    waiting: VecDeque<Drawn>,
 }
 
 impl Drawing {
     /// A batch, or nothing now.
-    fn draw(&mut self, shared: &Shared, complaint: &mut Complaint) -> Option<DrawnBatch> {
-        let missing = self.count - self.waiting.len();
-        match self.client.sample(EXPERIENCE, missing) {
-            Ok(drawn) => {
-                self.waiting.extend(drawn);
-                complaint.over("transitions come again");
-            }
-            Err(error) if is_held(&error) => {}
-            Err(error) => {
-                complaint.about("no transitions", &error);
-                std::thread::sleep(PAUSE);
-            }
-        }
-        if self.waiting.len() < self.count {
+    fn draw(&mut self, shared: &Shared) -> Option<DrawnBatch> {
+        self.draws.draw(self.count - self.draws.waiting.len());
+        if self.draws.waiting.len() < self.count {
             return None;
         }
         let mut drawn = DrawnBatch { batch: Batch::default(), keys: Vec::new(), version_sum: 0 };
-        for item in self.waiting.drain(..) {
+        while let Some(item) = self.draws.waiting.pop_front() {
             match self.format.read_transition(&item.payload, &mut drawn.batch) {
                 Ok(()) => drawn.add(&item, self.prioritisation),
-                Err(error) => {
-                    shared.malformed.fetch_add(1, Relaxed);
-                    complaint.about("an item is not learned from", &error);
-                }
+                Err(error) => self.draws.refuse(&error, shared),
             }
         }
-        let greatest = drawn.batch.weights.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
-        drawn.batch.weights.iter_mut().for_each(|weight| *weight /= greatest);
+        drawn.batch.normalise_weights();
         (!drawn.keys.is_empty()).then_some(drawn)
     }
 }
@@ -428,10 +443,11 @@ impl Drawing {
 impl DrawnBatch {
     fn add(&mut self, item: &Drawn, prioritisation: Option<Prioritisation>) {
         self.batch.indices.push(self.keys.len());
-        self.batch.weights.push(prioritisation.map_or(1.0, |how| {
-            let relative = item.table_size as f64 * item.probability.max(f64::MIN_POSITIVE);
-            relative.powf(-f64::from(how.beta)) as f32
-        }));
+        self.batch.weights.push(
+            prioritisation.map_or(1.0, |how| {
+                how.weight(item.table_size as f64, item.probability.max(f64::MIN_POSITIVE))
+            }),
+        );
         self.keys.push(item.key);
         self.version_sum += item.version;
     }
@@ -445,18 +461,15 @@ struct Wanted<'a> {
 
 /// Rollouts, drawn when they are wanted: one that is drawn ahead would only grow older.
 struct Rollouts {
-    client: ReplayClient,
+    draws: Draws,
     format: ItemFormat,
     count: usize,
     statistics: Vec<f32>,
-    waiting: VecDeque<Drawn>,
-    complaint: Complaint,
 }
 
 impl Rollouts {
     fn new(client: ReplayClient, format: ItemFormat, count: usize, statistics: usize) -> Self {
-        let (waiting, complaint) = (VecDeque::new(), Complaint::default());
-        Self { client, format, count, statistics: vec![0.0; statistics], waiting, complaint }
+        Self { draws: Draws::new(client, "rollouts"), format, count, statistics: vec![0.0; statistics] }
     }
 
     /// Gives the learner what one update needs; not if `stop` is set before it is there.
@@ -479,7 +492,7 @@ impl Rollouts {
             let buffer = learner.buffer_mut();
             match self.format.read_rollout(&item.payload, buffer, filled, &mut self.statistics) {
                 Ok(tail) => {
-                    shared.told.lock().unwrap_or_else(PoisonError::into_inner).add_experience(&tail);
+                    shared.told().add_experience(&tail);
                     if age > wanted.staleness {
                         shared.stale.fetch_add(1, Relaxed);
                         continue;
@@ -488,10 +501,7 @@ impl Rollouts {
                     shared.age_sum.fetch_add(age, Relaxed);
                     filled += 1;
                 }
-                Err(error) => {
-                    shared.malformed.fetch_add(1, Relaxed);
-                    self.complaint.about("an item is not learned from", &error);
-                }
+                Err(error) => self.draws.refuse(&error, shared),
             }
         }
         shared.waited(began.elapsed());
@@ -502,19 +512,9 @@ impl Rollouts {
     }
 
     fn next(&mut self, missing: usize) -> Option<Drawn> {
-        if self.waiting.is_empty() {
-            match self.client.sample(EXPERIENCE, missing) {
-                Ok(drawn) => {
-                    self.waiting.extend(drawn);
-                    self.complaint.over("rollouts come again");
-                }
-                Err(error) if is_held(&error) => {}
-                Err(error) => {
-                    self.complaint.about("no rollouts", &error);
-                    std::thread::sleep(PAUSE);
-                }
-            }
+        if self.draws.waiting.is_empty() {
+            self.draws.draw(missing);
         }
-        self.waiting.pop_front()
+        self.draws.waiting.pop_front()
     }
 }

@@ -12,7 +12,7 @@ use iswitch::algorithms::halves::Halves;
 use iswitch::algorithms::remote::{Demand, RemoteHalves};
 use iswitch::algorithms::synchronous::SynchronousTrainer;
 use iswitch::algorithms::trainer::{Algorithm, Mode, Place, Trainer as _};
-use iswitch::env;
+use iswitch::env::{self, EnvSpec};
 use iswitch::learners::actor_learner::{
     Job as Described, Policy, Publisher, ReplaySource, SourceOptions, SourceStats,
 };
@@ -90,31 +90,36 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LearnerArgs<H>) -> anyh
     match role {
         Role::Worker(place) => args.learn(&job, place)?,
         Role::Parent(learners) => {
-            let len = vector_len(&job)?;
+            let len = vector_len(&job.config, &spec(&job)?)?;
             // What one learner has and the others have not is little, and all are soon there again.
             return run.lead(&job.out, learners, Failure::OfAny, |_| group.host(learners, len));
         }
         Role::Server(learners, address) => {
             let stop = Arc::default();
             launch::stop_on_signal(&stop)?;
-            group.serve_sums(address, learners, vector_len(&job)?, &stop)?;
+            group.serve_sums(address, learners, vector_len(&job.config, &spec(&job)?)?, &stop)?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
+/// The environment's shapes and limits; a learner has none to act in.
+fn spec<A: Algorithm>(job: &Job<A>) -> anyhow::Result<EnvSpec> {
+    Ok(env::make(&job.env)?.spec().clone())
+}
+
 /// Learners have the vectors of workers that do not wait: those need nothing of all environments at once either.
-fn vector_len<A: Algorithm>(job: &Job<A>) -> anyhow::Result<usize> {
-    Ok(job.config.vector_len(env::make(&job.env)?.spec(), Mode::Asynchronous)?)
+fn vector_len<A: Algorithm>(config: &A, spec: &EnvSpec) -> anyhow::Result<usize> {
+    Ok(config.vector_len(spec, Mode::Asynchronous)?)
 }
 
 impl<H: OwnParameters> LearnerArgs<H> {
     fn learn<A: Algorithm>(&self, job: &Job<A>, place: Place) -> anyhow::Result<()> {
         let Self { train, service, .. } = self;
-        let (len, is_first) = (vector_len(job)?, place.rank == 0);
+        let (spec, is_first) = (spec(job)?, place.rank == 0);
+        let len = vector_len(&job.config, &spec)?;
         let stop: Arc<AtomicBool> = Arc::default();
         train.run.stop_when_told(&stop)?;
-        let spec = env::make(&job.env)?.spec().clone();
         let halves = job.config.clone().remote_learner(place, &spec)?;
         let acting = halves.acting.clone();
         let publisher = if is_first { Some(self.publisher(&job.env, &halves)?) } else { None };
