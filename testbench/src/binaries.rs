@@ -129,6 +129,8 @@ fn build() -> Paths {
         "iswitch-models",
         "-p",
         "iswitch-replay",
+        "-p",
+        "hdl",
     ]);
     command.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"));
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));

@@ -58,11 +58,14 @@ struct Chapter {
 
 impl Chapter {
     fn run(name: &str) {
-        if !root_and(name, &["bash", "curl", "ethtool", "nft", "taskset"]) {
+        let blocks = blocks(name);
+        let simulates = blocks.iter().flat_map(|block| &block.lines).any(|line| line.contains("verilator"));
+        let mut programs = vec!["bash", "curl", "ethtool", "nft", "taskset"];
+        programs.extend(simulates.then_some("verilator"));
+        if !root_and(name, &programs) {
             return;
         }
         let _alone = alone();
-        let blocks = blocks(name);
         let needs_rack = blocks.iter().any(|block| block.place == "switch");
         let star = needs_rack.then(|| Star::new(StarOptions::default()));
         let makes_bridge = blocks.iter().flat_map(|block| &block.lines).any(|line| line.contains("add br0"));
@@ -190,6 +193,16 @@ fn hierarchy() {
 #[test]
 fn keys() {
     Chapter::run("keys.md");
+}
+
+#[test]
+fn learners() {
+    Chapter::run("learners.md");
+}
+
+#[test]
+fn fpga() {
+    Chapter::run("fpga.md");
 }
 
 #[test]

@@ -24,6 +24,12 @@ impl Checks {
         self.expect(value > 0, name, &value, "at least 1")
     }
 
+    /// Learning has to begin before training ends.
+    pub(super) fn learning_starts(&mut self, learning_starts: u64, total_steps: u64) -> &mut Self {
+        let expected = format!("fewer than the {total_steps} steps of the whole run");
+        self.expect(learning_starts < total_steps, "learning_starts", &learning_starts, &expected)
+    }
+
     pub(super) fn above_zero(&mut self, name: &str, value: f32) -> &mut Self {
         self.expect(value.is_finite() && value > 0.0, name, &value, "a number above 0")
     }
@@ -54,4 +60,22 @@ impl Checks {
 /// Hyper-parameters as one line.
 pub(super) fn to_json(config: &impl Serialize) -> String {
     serde_json::to_string(config).expect("hyper-parameters are plain data")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::algorithms::ddpg::DdpgConfig;
+    use crate::algorithms::dqn::DqnConfig;
+    use crate::algorithms::trainer::Algorithm;
+
+    #[test]
+    fn a_run_that_would_end_before_learning_begins_is_refused() {
+        let dqn =
+            DqnConfig { total_steps: 8_000, learning_starts: 8_000, ..DqnConfig::preset("CartPole-v1") };
+        let expected = "learning_starts is 8000, expected fewer than the 8000 steps of the whole run";
+        assert!(dqn.check().unwrap_err().to_string().contains(expected));
+        assert!(DqnConfig { learning_starts: 7_999, ..dqn }.check().is_ok());
+        let ddpg = DdpgConfig { total_steps: 500, ..DdpgConfig::preset("Pendulum-v1") };
+        assert!(ddpg.check().unwrap_err().to_string().contains("learning_starts is 1000"));
+    }
 }

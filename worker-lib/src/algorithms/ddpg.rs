@@ -214,6 +214,7 @@ impl Algorithm for DdpgConfig {
     fn check(&self) -> Result<(), TrainError> {
         Checks::default()
             .positive("total_steps", self.total_steps)
+            .learning_starts(self.learning_starts, self.total_steps)
             .positive("buffer_size", self.buffer_size as u64)
             .positive("batch_size", self.batch_size as u64)
             .positive("train_every", self.train_every)

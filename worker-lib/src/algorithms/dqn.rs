@@ -201,6 +201,7 @@ impl Algorithm for DqnConfig {
         let mut checks = Checks::default();
         checks
             .positive("total_steps", self.total_steps)
+            .learning_starts(self.learning_starts, self.total_steps)
             .positive("buffer_size", self.buffer_size as u64)
             .positive("batch_size", self.batch_size as u64)
             .positive("train_every", self.train_every)
