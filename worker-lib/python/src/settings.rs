@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 /// Port of the switch where none is given.
 const DEFAULT_PORT: u16 = 7711;
 /// How long the switch may be silent: an error comes within five seconds, and a switch that is started again is back.
-const DEFAULT_SWITCH_TIMEOUT_S: f64 = 4.0;
+const DEFAULT_SWITCH_TIMEOUT_S: f64 = 3.0;
 /// How long the other workers may take: as for PyTorch's process groups.
 const DEFAULT_TIMEOUT_S: f64 = 1800.0;
 /// The longest of both: a year, well below what the clock can add.

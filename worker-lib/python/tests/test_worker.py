@@ -260,7 +260,9 @@ def test_a_killed_switch_is_an_error_and_a_new_one_is_found(switch):
 
 
 WAITS_FOR_EVER = """
-import sys, iswitch
+import signal, sys, iswitch
+# Python leaves it alone where it was ignored before, as it is for what a shell runs in the background.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 print("waiting", flush=True)
 try:
     iswitch.Worker(sys.argv[1], 0, 2)

@@ -213,7 +213,7 @@ impl AnyLengthWorker {
             padded.resize(job_len, 0.0);
             &padded
         };
-        let (round, sum) = member.reduce_while(contribution, keep_waiting)?;
+        let (round, sum) = member.reduce_checked(contribution, keep_waiting)?;
         piece.copy_from_slice(&sum[..piece.len()]);
         if is_mean {
             member.scale_segments(piece);

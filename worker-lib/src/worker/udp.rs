@@ -379,6 +379,16 @@ impl Worker {
         if !self.options.sends_non_finite {
             check_finite(contribution)?;
         }
+        self.reduce_checked(contribution, keep_waiting)
+    }
+
+    /// As [`Self::reduce_while`] of a vector that the caller has looked at: it has the right length, and no NaN or infinity
+    /// that may not be there.
+    pub(super) fn reduce_checked(
+        &mut self,
+        contribution: &[f32],
+        keep_waiting: &mut dyn FnMut() -> bool,
+    ) -> Result<(Round, &[f32]), AggregateError> {
         let Finished { round, fewest, most } = self.run_round(contribution, keep_waiting)?;
         let round = Round { number: round.get(), contributors: fewest, uniform: fewest == most };
         Ok((round, self.session.sum()))

@@ -18,7 +18,7 @@ class Worker:
         job: Number of the job on the switch; each further length of arrays takes the next number (ISWITCH_JOB, else 0).
         timeout: Seconds to wait for the other workers (ISWITCH_TIMEOUT, else 1800).
         switch_timeout: Seconds that the switch may be silent, such as when it is started again (ISWITCH_SWITCH_TIMEOUT,
-            else 4).
+            else 3).
         segment_floats: Floats in a packet, the same on all workers (ISWITCH_SEGMENT_FLOATS, else 366: an MTU of 1500).
         key_file: File with the job's key, made by `iswitchctl keygen` (ISWITCH_KEY_FILE, else none).
         tag_data: Whether data packets are tagged with the key as well (ISWITCH_TAG_DATA, 0 or 1, else 0).
