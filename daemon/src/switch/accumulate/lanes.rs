@@ -1,7 +1,8 @@
 //! The loops over the floats of a packet, in registers of whatever length the CPU has.
 //!
-//! Floats that do not fill a register lie in a last one that overlaps the one before. It is computed first, from what
-//! was there before, so that the floats in both get the same bits twice and no loop goes one by one.
+//! The loops begin where the sum's registers do not straddle cache lines, which a store pays for dearly. The floats before
+//! that place and those behind the last whole register lie in two that overlap the loop's. They are computed first, from
+//! what was there before, so that the floats in both get the same bits twice and no loop goes one by one.
 //!
 //! Where the compiler's own target has all there is (no AVX2, or another architecture), plain loops do the same: the
 //! compiler makes SIMD of them.
@@ -141,12 +142,14 @@ fn combine<S: Simd, C: Combine>(simd: S, sum: &mut [f32], payload: &[u8]) {
         return;
     }
     let rest = len - S::F32_LANES;
-    let last =
-        C::lanes(simd, S::as_simd_f32s(&sum[rest..]).0[0], floats::<S>(&payload[rest * FLOAT_LEN_BYTES..]));
-    let registers = payload.chunks_exact(size_of::<S::f32s>());
-    for (sum, bytes) in S::as_mut_simd_f32s(sum).0.iter_mut().zip(registers) {
+    let first = C::lanes(simd, register::<S>(sum), floats::<S>(payload));
+    let last = C::lanes(simd, register::<S>(&sum[rest..]), floats::<S>(&payload[rest * FLOAT_LEN_BYTES..]));
+    let begin = unaligned_floats::<S>(sum).min(rest);
+    let registers = payload[begin * FLOAT_LEN_BYTES..].chunks_exact(size_of::<S::f32s>());
+    for (sum, bytes) in S::as_mut_simd_f32s(&mut sum[begin..]).0.iter_mut().zip(registers) {
         *sum = C::lanes(simd, *sum, floats::<S>(bytes));
     }
+    S::as_mut_simd_f32s(sum).0[0] = first;
     S::as_mut_simd_f32s(&mut sum[rest..]).0[0] = last;
 }
 
@@ -164,15 +167,20 @@ fn add_into<S: Simd>(simd: S, sum: &mut [f32], payload: &[u8], packet: &mut [u8]
         return;
     }
     let rest = len - S::F32_LANES;
-    let rest_bytes = rest * FLOAT_LEN_BYTES;
-    let last = Add::lanes(simd, S::as_simd_f32s(&sum[rest..]).0[0], floats::<S>(&payload[rest_bytes..]));
-    let registers = payload.chunks_exact(size_of::<S::f32s>());
-    let outs = packet.chunks_exact_mut(size_of::<S::f32s>());
-    for ((sum, bytes), out) in S::as_mut_simd_f32s(sum).0.iter_mut().zip(registers).zip(outs) {
+    let begin = unaligned_floats::<S>(sum).min(rest);
+    let (begin_bytes, rest_bytes, width) =
+        (begin * FLOAT_LEN_BYTES, rest * FLOAT_LEN_BYTES, size_of::<S::f32s>());
+    let first = Add::lanes(simd, register::<S>(sum), floats::<S>(payload));
+    let last = Add::lanes(simd, register::<S>(&sum[rest..]), floats::<S>(&payload[rest_bytes..]));
+    let registers = payload[begin_bytes..].chunks_exact(width);
+    let outs = packet[begin_bytes..].chunks_exact_mut(width);
+    for ((sum, bytes), out) in S::as_mut_simd_f32s(&mut sum[begin..]).0.iter_mut().zip(registers).zip(outs) {
         *sum = Add::lanes(simd, *sum, floats::<S>(bytes));
         out.copy_from_slice(bytes_of(sum));
     }
+    S::as_mut_simd_f32s(sum).0[0] = first;
     S::as_mut_simd_f32s(&mut sum[rest..]).0[0] = last;
+    packet[..width].copy_from_slice(bytes_of(&first));
     packet[rest_bytes..].copy_from_slice(bytes_of(&last));
 }
 
@@ -210,6 +218,18 @@ pub(super) fn has_non_finite<S: Simd>(simd: S, payload: &[u8]) -> bool {
 #[inline(always)]
 fn is_short<S: Simd>(len: usize) -> bool {
     S::IS_SCALAR || len < S::F32_LANES || cfg!(target_endian = "big")
+}
+
+/// Floats before the first one at which a register may begin that lies in one cache line.
+#[inline(always)]
+fn unaligned_floats<S: Simd>(sum: &[f32]) -> usize {
+    sum.as_ptr().align_offset(size_of::<S::f32s>())
+}
+
+/// The first register of a sum.
+#[inline(always)]
+fn register<S: Simd>(sum: &[f32]) -> S::f32s {
+    S::as_simd_f32s(sum).0[0]
 }
 
 /// The floats of one register. The slice may be longer.
