@@ -45,6 +45,31 @@ async fn two_hundred_readers_at_once_are_one_fetch() {
     }
 }
 
+#[tokio::test]
+async fn readers_who_wait_share_an_answer_that_is_older_than_they() {
+    const READERS: usize = 20;
+    let (store, learner) = learner(LearnerOptions::default()).await;
+    // Nobody asks anew in the time of the test.
+    let options = CellOptions { pointer_fresh: Duration::from_secs(600), ..CellOptions::default() };
+    let first = cell(&[endpoint(&learner)], options).await;
+    let second = cell(&[endpoint(&first)], options).await;
+    store.publish(&name(), 1, model(1, 1000)).unwrap();
+    let latest = "GET /models/ppo/latest";
+    ask(&endpoint(&first), latest, &[]).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let at = endpoint(&second);
+    let readers: Vec<_> = (0..READERS)
+        .map(|_| {
+            let at = at.clone();
+            tokio::spawn(async move { ask(&at, latest, &[]).await.json()["version"].clone() })
+        })
+        .collect();
+    for reader in readers {
+        assert_eq!(reader.await.unwrap(), 1);
+    }
+    assert_eq!(second.stats().pointer_requests, 1);
+}
+
 /// A learner that sends as much of an object as it is told, when it is told.
 struct Upstream {
     stream: TcpStream,

@@ -49,8 +49,10 @@ struct Pointer {
 #[derive(Clone, Debug, Default)]
 struct State {
     manifest: Option<Manifest>,
+    /// When upstream's source said so: before `answered_at`.
     as_of: Option<Instant>,
-    failure: Option<(Instant, ModelError)>,
+    answered_at: Option<Instant>,
+    failure: Option<ModelError>,
     wanted_at: Option<Instant>,
 }
 
@@ -118,7 +120,7 @@ impl Pointers {
         if let Some((manifest, age)) = state.within(limit) {
             return Ok(Known { manifest: Some(manifest), age });
         }
-        match (state.as_of, state.failure.map(|(_, error)| error)) {
+        match (state.as_of, state.failure) {
             (Some(as_of), error) if !matches!(error, Some(ModelError::NotFound { .. })) => {
                 let reason = error.map_or_else(|| "no answer yet".to_owned(), |error| error.to_string());
                 Err(Refusal::too_old(&pointer.name, as_of.elapsed(), limit, &reason))
@@ -193,9 +195,7 @@ impl Asker {
     async fn refresh(&self, pointer: &Pointer) {
         let came = Instant::now();
         let _asking = pointer.asking.lock().await;
-        let state = pointer.state.borrow().clone();
-        let is_newer = |at: Instant| at >= came;
-        if state.as_of.is_some_and(is_newer) || state.failure.is_some_and(|(at, _)| is_newer(at)) {
+        if pointer.state.borrow().answered_at.is_some_and(|at| at >= came) {
             return;
         }
         self.ask(pointer, Wanted::default()).await;
@@ -234,15 +234,18 @@ impl Asker {
         Counters::add(&self.counters.pointer_requests, 1);
         let answer = self.sources.latest(&pointer.name, wanted).await;
         let is_answer = answer.is_ok();
-        pointer.state.send_modify(|state| match answer {
-            Ok(pointer) => {
-                state.manifest = pointer.manifest.or_else(|| state.manifest.take());
-                state.as_of = Some(pointer.as_of);
-                state.failure = None;
-            }
-            Err(error) => {
-                Counters::add(&self.counters.pointer_failures, 1);
-                state.failure = Some((Instant::now(), error));
+        pointer.state.send_modify(|state| {
+            state.answered_at = Some(Instant::now());
+            match answer {
+                Ok(pointer) => {
+                    state.manifest = pointer.manifest.or_else(|| state.manifest.take());
+                    state.as_of = Some(pointer.as_of);
+                    state.failure = None;
+                }
+                Err(error) => {
+                    Counters::add(&self.counters.pointer_failures, 1);
+                    state.failure = Some(error);
+                }
             }
         });
         is_answer

@@ -382,8 +382,8 @@ impl Worker {
         self.reduce_checked(contribution, keep_waiting)
     }
 
-    /// As [`Self::reduce_while`] of a vector that the caller has looked at: it has the right length, and no NaN or infinity
-    /// that may not be there.
+    /// As [`Self::reduce_while`] of a vector that the caller has looked at: it has the right length, and no NaN or
+    /// infinity that may not be there.
     pub(super) fn reduce_checked(
         &mut self,
         contribution: &[f32],

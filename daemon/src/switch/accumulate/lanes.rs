@@ -1,8 +1,8 @@
 //! The loops over the floats of a packet, in registers of whatever length the CPU has.
 //!
-//! The loops begin where the sum's registers do not straddle cache lines, which a store pays for dearly. The floats before
-//! that place and those behind the last whole register lie in two that overlap the loop's. They are computed first, from
-//! what was there before, so that the floats in both get the same bits twice and no loop goes one by one.
+//! The loops begin where the sum's registers do not straddle cache lines, which a store pays for dearly. The floats
+//! before that place and those behind the last whole register lie in two that overlap the loop's. They are computed
+//! first, from what was there before, so that the floats in both get the same bits twice and no loop goes one by one.
 //!
 //! Where the compiler's own target has all there is (no AVX2, or another architecture), plain loops do the same: the
 //! compiler makes SIMD of them.
