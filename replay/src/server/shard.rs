@@ -165,7 +165,7 @@ impl Shard {
         let number = match &self.journal {
             Some(journal) => {
                 store.covered.store(journal.appended(), Relaxed);
-                journal.rotate()
+                journal.rotate().await
             }
             None => *turn,
         };

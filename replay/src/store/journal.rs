@@ -106,12 +106,18 @@ impl Journal {
         queue.appended
     }
 
-    /// Begins a segment and gives its number: a snapshot from now on replaces all before it.
-    pub(crate) fn rotate(&self) -> u64 {
-        let mut queue = lock(&self.shared.queue);
-        let next = queue.segment + 1;
-        self.shared.begin_segment(&mut queue, next);
-        self.shared.filled.notify_one();
+    /// Begins a segment and gives its number: a snapshot from now on replaces all before it. Waits until that is in its
+    /// files, or cannot be: the snapshot would not find a file to remove that is made later.
+    pub(crate) async fn rotate(&self) -> u64 {
+        let (next, begun) = {
+            let mut queue = lock(&self.shared.queue);
+            let next = queue.segment + 1;
+            self.shared.begin_segment(&mut queue, next);
+            self.shared.filled.notify_one();
+            (next, queue.appended)
+        };
+        // A failure is told to those who append; the snapshot does without the journal.
+        let _ = self.durable(begun).await;
         next
     }
 

@@ -173,15 +173,15 @@ fn a_record_inside_a_payload_is_none() {
     assert_eq!(keys(&restored(&directory).0), [] as [u64; 0]);
 }
 
-#[test]
-fn a_snapshot_replaces_the_journal_before_it() {
+#[tokio::test]
+async fn a_snapshot_replaces_the_journal_before_it() {
     let (_folder, directory, _) = small_journal();
     let (table, first) = restored(&directory);
     let table = Arc::new(Mutex::new(table));
     let journal = open(&directory, first.next_number);
     append_items(&journal, 11..=12);
     (11..=12).for_each(|key| assert!(table.lock().unwrap().insert(item(key)).is_empty()));
-    let number = journal.rotate();
+    let number = journal.rotate().await;
     // After the rotation and before the snapshot: in both.
     append_items(&journal, 13..=13);
     table.lock().unwrap().insert(item(13));
@@ -238,7 +238,7 @@ async fn what_cannot_be_written_is_not_durable() {
     journal.durable(append_items(&journal, 1..=1)[0]).await.unwrap();
     // The next segment exists already: it cannot be begun.
     std::fs::write(directory.journal(1), b"").unwrap();
-    journal.rotate();
+    journal.rotate().await;
     let failure = journal.durable(append_items(&journal, 2..=2)[0]).await.unwrap_err();
     assert!(failure.to_string().contains("cannot begin"), "{failure}");
     assert_eq!(journal.room().await, Err(failure));
