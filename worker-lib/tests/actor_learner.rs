@@ -55,8 +55,7 @@ fn prioritised_dqn_learns_from_two_shards() {
 
 #[test]
 fn ddpg_learns_off_replay() {
-    // A random policy comes to about -1200. After 8,000 steps a run in eight is still worse than that, in one process as
-    // well.
+    // A random policy comes to about -1200. After 8,000 steps a run in eight is still worse, in one process as well.
     learns("ddpg --actors 2 --steps 20000", -900.0);
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 fn train(algorithm: &str, options: &[&str], out: &Path) -> Child {
     Command::new(env!("CARGO_BIN_EXE_iswitch"))
