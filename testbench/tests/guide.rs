@@ -59,17 +59,16 @@ struct Chapter {
 impl Chapter {
     fn run(name: &str) {
         let blocks = blocks(name);
-        let simulates = blocks.iter().flat_map(|block| &block.lines).any(|line| line.contains("verilator"));
+        let has = |words: &str| blocks.iter().flat_map(|block| &block.lines).any(|line| line.contains(words));
         let mut programs = vec!["bash", "curl", "ethtool", "nft", "taskset"];
-        programs.extend(simulates.then_some("verilator"));
+        programs.extend(has("verilator").then_some("verilator"));
         if !root_and(name, &programs) {
             return;
         }
         let _alone = alone();
         let needs_rack = blocks.iter().any(|block| block.place == "switch");
         let star = needs_rack.then(|| Star::new(StarOptions::default()));
-        let makes_bridge = blocks.iter().flat_map(|block| &block.lines).any(|line| line.contains("add br0"));
-        if let Some(star) = star.as_ref().filter(|_| makes_bridge) {
+        if let Some(star) = star.as_ref().filter(|_| has("add br0")) {
             star.switch.ip("link del br0\n");
         }
         let mut chapter = Self { directory: scratch::directory(), star, running: Vec::new() };
