@@ -1,12 +1,10 @@
 //! Switches below switches: one root, two racks, two workers in each.
 
-mod common;
-
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
-use common::{control, data, join, range, weighted};
+use crate::common::{control, data, join, range, weighted};
 use iswitch_daemon::switch::{Config, Endpoint, Event, Instant, PortId, Switch, Uplinks};
 use iswitch_protocol::limits::MAX_HEIGHT;
 use iswitch_protocol::wire::control::SegmentSetRepr;
@@ -16,7 +14,7 @@ use iswitch_protocol::wire::{
 };
 use iswitch_protocol::{Round, history};
 
-const JOB: u32 = common::JOB;
+const JOB: u32 = crate::common::JOB;
 const ROOT: usize = 0;
 const RACKS: [usize; 2] = [1, 2];
 const LEASE_MS: u32 = 1000;
@@ -717,7 +715,13 @@ impl Orphan {
 
     fn send(&mut self, body: ControlBody<'_>) {
         let packet = control(JOB, 1, body);
-        self.switch.handle_datagrams(self.now, &common::endpoint(1), Class::Control, &packet, packet.len());
+        self.switch.handle_datagrams(
+            self.now,
+            &crate::common::endpoint(1),
+            Class::Control,
+            &packet,
+            packet.len(),
+        );
     }
 
     /// The last numbers of the addresses of the parents that it tries in so much time.

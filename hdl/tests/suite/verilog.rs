@@ -70,8 +70,8 @@ fn casts(line: &str) -> impl Iterator<Item = &str> {
 /// The register map that users read is the one that the hardware has.
 #[test]
 fn the_readme_has_every_register() {
-    let source = include_str!("../src/accelerator/registers.rs");
-    let readme = include_str!("../README.md");
+    let source = include_str!("../../src/accelerator/registers.rs");
+    let readme = include_str!("../../README.md");
     let constants = source.lines().filter_map(|line| line.trim().strip_prefix("pub const "));
     let registers: Vec<_> = constants
         .filter_map(|line| line.split_once(": u16 = "))

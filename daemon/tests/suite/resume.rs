@@ -1,8 +1,6 @@
 //! Members that were members before: of a run of the switch that is over, or until they were expelled.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use iswitch_daemon::switch::{Departure, Event};
 use iswitch_protocol::wire::{
     AckRepr, Class, ControlBody, ControlPacket, ControlRepr, JoinRepr, ResumeRepr, Standing, Status,

@@ -1,8 +1,6 @@
 //! Synchronous aggregation in the core: sums, rounds, recovery, membership.
 
-mod common;
-
-use common::{Harness, JOB, LEASE_MS, Sent, control, data, endpoint, join, range, result, weighted};
+use crate::common::{Harness, JOB, LEASE_MS, Sent, control, data, endpoint, join, range, result, weighted};
 use iswitch_daemon::switch::{Config, Departure, DropReason, Event, NonFinite, PortId};
 use iswitch_protocol::wire::control::SegmentSetRepr;
 use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Kind, Mode, Status, WireError};

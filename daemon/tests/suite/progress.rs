@@ -1,9 +1,7 @@
 //! Whoever departs, and whatever comes late: the job goes on, and no sum takes in what does not belong to it.
 //! Reduced from scenarios that the simulator found.
 
-mod common;
-
-use common::{Harness, JOB, Sent, control, endpoint, join, range, result};
+use crate::common::{Harness, JOB, Sent, control, endpoint, join, range, result};
 use iswitch_daemon::switch::{Config, Instant, Switch};
 use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Status};
 

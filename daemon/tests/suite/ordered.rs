@@ -1,10 +1,8 @@
 //! Ordered sums: the bits do not depend on who came first.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{Harness, JOB, Sent, control, join, range};
+use crate::common::{Harness, JOB, Sent, control, join, range};
 use iswitch_daemon::switch::Config;
 use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Status};
 use proptest::prelude::*;

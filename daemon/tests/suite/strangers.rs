@@ -1,10 +1,8 @@
 //! What senders that are no members can do to the switch, and to those that are: forged Joins above all.
 
-mod common;
-
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use common::{Harness, JOB, Sent, control, data, endpoint, join, result};
+use crate::common::{Harness, JOB, Sent, control, data, endpoint, join, result};
 use iswitch_daemon::switch::{Config, Departure, DropReason, Endpoint, Event, Keys, StrangerLimits, Switch};
 use iswitch_protocol::Key;
 use iswitch_protocol::auth::{Direction, NO_SESSION};

@@ -149,26 +149,26 @@ fn check_by_fixture(net: &Network, batch: usize, scale: f32, fixture: &str) {
 fn dqn_agrees_with_pytorch() {
     let net = atari(64, 6);
     assert_eq!(net.parameter_count(), 1_687_206);
-    check_by_fixture(&net, 2, 0.1, include_str!("../../fixtures/nn/dqn.csv"));
+    check_by_fixture(&net, 2, 0.1, include_str!("../../../fixtures/nn/dqn.csv"));
 }
 
 #[test]
 fn a2c_agrees_with_pytorch() {
     let net = atari(32, 7);
     assert_eq!(net.parameter_count(), 866_439);
-    check_by_fixture(&net, 2, 0.1, include_str!("../../fixtures/nn/a2c.csv"));
+    check_by_fixture(&net, 2, 0.1, include_str!("../../../fixtures/nn/a2c.csv"));
 }
 
 #[test]
 fn ppo_agrees_with_pytorch() {
     let net = Network::mlp(&[11, 64, 64, 3], Activation::Tanh);
-    check_by_fixture(&net, 4, 1.0, include_str!("../../fixtures/nn/ppo_actor.csv"));
+    check_by_fixture(&net, 4, 1.0, include_str!("../../../fixtures/nn/ppo_actor.csv"));
 }
 
 #[test]
 fn ddpg_agrees_with_pytorch() {
-    check_by_fixture(&ddpg_actor(), 4, 1.0, include_str!("../../fixtures/nn/ddpg_actor.csv"));
-    check_by_fixture(&ddpg_critic_tail(), 4, 1.0, include_str!("../../fixtures/nn/ddpg_critic_tail.csv"));
+    check_by_fixture(&ddpg_actor(), 4, 1.0, include_str!("../../../fixtures/nn/ddpg_actor.csv"));
+    check_by_fixture(&ddpg_critic_tail(), 4, 1.0, include_str!("../../../fixtures/nn/ddpg_critic_tail.csv"));
 }
 
 #[test]

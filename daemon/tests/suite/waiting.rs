@@ -1,8 +1,6 @@
 //! The members that a round waits for: named in the status, and reported once for each incident.
 
-mod common;
-
-use common::{Harness, JOB, endpoint, join};
+use crate::common::{Harness, JOB, endpoint, join};
 use iswitch_daemon::switch::{AwaitedStatus, Config, Event, WaitingStatus};
 use iswitch_protocol::Round;
 use iswitch_protocol::wire::ControlBody;
@@ -32,7 +30,7 @@ fn sleep(switch: &mut Harness, hosts: &[u8], ms: u64) {
     for _ in 0..ms / 100 {
         switch.sleep(100);
         for host in hosts {
-            let range = common::range(0, 0, 0);
+            let range = crate::common::range(0, 0, 0);
             let heartbeat = iswitch_protocol::wire::control::SegmentSetRepr { range, bitmap: &[] };
             switch.control(*host, 0, ControlBody::Help(heartbeat));
         }

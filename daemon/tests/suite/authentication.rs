@@ -1,8 +1,6 @@
 //! Jobs with a key: members get in and sum, and nobody else changes anything.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use iswitch_daemon::switch::{Config, Counters, DropReason, Event, JobStatus, Keys, Switch};
 use iswitch_protocol::Key;
 use iswitch_protocol::auth::{Direction, NO_SESSION};
@@ -275,7 +273,7 @@ fn tags_are_declared_and_need_a_key() {
     let sent = large.send(&mut world, ControlBody::Join(join));
     assert_eq!(ack(&sent[0].2).status, Status::BadLayout, "there is no room for the tag");
     let mut keyless = Harness::new();
-    let tagged = JoinRepr { tagged: true, ..common::join(1) };
+    let tagged = JoinRepr { tagged: true, ..crate::common::join(1) };
     let sent = keyless.control(1, 3, ControlBody::Join(tagged));
     assert!(matches!(sent[0], Sent::Ack { status: Status::TagMismatch, expected: 0, .. }), "{sent:?}");
 }
