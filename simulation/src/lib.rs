@@ -11,6 +11,7 @@ mod addresses;
 pub mod asynchronous;
 pub mod baselines;
 pub mod checker;
+pub mod core_load;
 pub mod network;
 mod packets;
 mod process;

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use iswitch_testbench::core_load::{Adder, Load, LoadMode, Reference, Shape};
+use iswitch_simulation::core_load::{Adder, Load, LoadMode, Reference, Shape};
 
 const CACHED_SEGMENTS: usize = 44;
 const USUAL_MEMBERS: usize = 4;

@@ -1,4 +1,4 @@
-//! The programs of the workspace that tests run, built once.
+//! The programs of the workspace that tests and benchmarks run, built once.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -104,38 +104,56 @@ pub fn async_pipeline() -> &'static Path {
     path("async_pipeline")
 }
 
+/// Load on the switch core alone, optimised whatever the profile of the program that asks: its instructions are counted.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn core_load() -> PathBuf {
+    let mut command = cargo_build();
+    command.args(["--release", "-p", "iswitch-simulation", "--bin", "core_load"]);
+    built(command).remove("core_load").expect("the simulation has that program")
+}
+
 fn path(name: &str) -> &'static Path {
     static BUILT: OnceLock<Paths> = OnceLock::new();
     BUILT.get_or_init(build).get(name).unwrap_or_else(|| panic!("the workspace has no program {name}"))
 }
 
-/// Builds the programs with optimisation, whatever the profile of the tests, and finds them.
+/// Builds the programs in the profile of the program that asks, so that their dependencies are compiled once: tests run
+/// what was built for tests, a benchmark that was built with `--release` measures release builds.
 ///
 /// All at once: the file of the worker's C library is the same for every choice of packages and features, so
 /// that builds of different choices would undo each other.
 fn build() -> Paths {
+    let mut command = cargo_build();
+    // With a test among the targets the features are those of `cargo test --workspace`, which has built all of it.
+    command.args(["--workspace", "--bins", "--test", "key_file", "--profile", &profile()]);
+    built(command)
+}
+
+fn cargo_build() -> Command {
     let mut command = Command::new(env!("CARGO"));
-    command.args(["build", "--release", "--bins", "--message-format=json-render-diagnostics"]);
-    command.args([
-        "-p",
-        "iswitch-daemon",
-        "-p",
-        "iswitch-ctl",
-        "-p",
-        "iswitch-worker",
-        "-p",
-        "iswitch-testbench",
-        "-p",
-        "iswitch-models",
-        "-p",
-        "iswitch-replay",
-        "-p",
-        "hdl",
-    ]);
+    command.args(["build", "--message-format=json-render-diagnostics"]);
     command.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"));
+    command
+}
+
+/// The programs that a build has made.
+fn built(mut command: Command) -> Paths {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(output.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).lines().filter_map(executable).collect()
+}
+
+/// The profile that this program was built in: cargo names directories by it.
+fn profile() -> String {
+    let program = std::env::current_exe().expect("a program knows where it is");
+    let mut directories = program.ancestors().skip(1).filter_map(Path::file_name);
+    let directory = directories.find(|name| *name != "deps").expect("cargo builds into a directory");
+    match directory.to_str().expect("a profile's name is ASCII") {
+        "debug" => "dev".to_owned(),
+        name => name.to_owned(),
+    }
 }
 
 /// Name and path from one of cargo's messages, if that is what it tells.

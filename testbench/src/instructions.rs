@@ -7,7 +7,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 
-use crate::core_load::{Load, LoadMode, SEGMENT_FLOATS, Shape};
+use iswitch_simulation::core_load::{INSTRUCTION_MEMBERS, INSTRUCTION_SEGMENTS, LoadMode, SEGMENT_FLOATS};
+
 use crate::scratch;
 
 /// The document with the table, below the root of the workspace.
@@ -17,8 +18,6 @@ const HEADING: &str = "## Instructions";
 /// How far a count may be from that of the table, which was made by perhaps another compiler, in percent.
 pub const TOLERANCE_PERCENT: u64 = 10;
 
-const MEMBERS: usize = 4;
-const SEGMENTS: usize = 44;
 /// What is counted: the difference between a longer and a shorter run.
 const ROUNDS: [u32; 2] = [4, 20];
 
@@ -48,20 +47,8 @@ pub fn obstacle() -> Option<&'static str> {
     Some("an x86-64 CPU with AVX2")
 }
 
-/// What a run under Valgrind executes.
-///
-/// # Panics
-/// If the core does not sum everything.
-pub fn load(mode: LoadMode, floats: usize, rounds: u32) {
-    let mut load = Load::new(Shape { floats, ..Shape::new(mode, MEMBERS, SEGMENTS) });
-    for _ in 0..rounds {
-        load.prepare();
-        load.run();
-    }
-    load.check(rounds as usize);
-}
-
-/// Counts the instructions for a packet of full and of least length in each mode. `program` is `testbench`.
+/// Counts the instructions for a packet of full and of least length in each mode. `program` is `core_load`,
+/// built with `--release`.
 ///
 /// # Errors
 /// If Valgrind is missing or fails.
@@ -71,7 +58,8 @@ pub fn count(program: &Path) -> Result<Vec<Count>> {
         for mode in LoadMode::ALL {
             let totals = ROUNDS.map(|rounds| total(program, mode, floats, rounds));
             let [shorter, longer] = totals;
-            let packets = u64::from(ROUNDS[1] - ROUNDS[0]) * (MEMBERS * SEGMENTS) as u64;
+            let packets =
+                u64::from(ROUNDS[1] - ROUNDS[0]) * (INSTRUCTION_MEMBERS * INSTRUCTION_SEGMENTS) as u64;
             let instructions = (longer? - shorter?).div_ceil(packets);
             counts.push(Count { mode, floats, instructions });
         }
@@ -85,8 +73,7 @@ fn total(program: &Path, mode: LoadMode, floats: usize, rounds: u32) -> Result<u
     let profile = directory.path().join("callgrind.out");
     let mut command = Command::new("valgrind");
     command.arg("--tool=callgrind").arg(format!("--callgrind-out-file={}", profile.display())).arg(program);
-    command.args(["instructions", "--load", mode.name()]);
-    command.args(["--floats", &floats.to_string(), "--rounds", &rounds.to_string()]);
+    command.args(["--mode", mode.name(), "--floats", &floats.to_string(), "--rounds", &rounds.to_string()]);
     let output = command.output().context("running valgrind, of the package of that name")?;
     let complaint = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{command:?}: {}\n{complaint}", output.status);

@@ -4,7 +4,6 @@
 pub mod actors;
 pub mod binaries;
 pub mod cluster;
-pub mod core_load;
 pub mod faults;
 pub mod instructions;
 pub mod lockstep;

@@ -2,7 +2,7 @@
 
 use std::alloc::System;
 
-use iswitch_testbench::core_load::{Load, LoadMode, Shape};
+use iswitch_simulation::core_load::{Load, LoadMode, Shape};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]

@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::Path;
 
+use iswitch_simulation::core_load::LoadMode;
 use iswitch_testbench::binaries;
-use iswitch_testbench::core_load::LoadMode;
 use iswitch_testbench::instructions::{Count, TABLE, compare, count, obstacle, parse, table};
 use iswitch_testbench::requirements::{programs, report};
 
@@ -23,7 +23,7 @@ fn the_core_takes_as_many_instructions_as_the_table_says() {
     if !programs(NAME, &["valgrind"]) {
         return;
     }
-    let counts = count(binaries::testbench()).unwrap();
+    let counts = count(&binaries::core_load()).unwrap();
     report(&table(&counts));
     compare(&counts, &kept()).unwrap_or_else(|error| panic!("{error}"));
 }

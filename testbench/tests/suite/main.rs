@@ -4,6 +4,7 @@ mod authentication;
 mod bad_input;
 mod coflow;
 mod coflow_training;
+mod dependencies;
 mod dissector;
 mod doctor;
 mod faults;

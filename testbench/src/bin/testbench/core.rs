@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use iswitch_testbench::core_load::{Adder, Load, LoadMode, Reference, Shape};
+use iswitch_simulation::core_load::{Adder, Load, LoadMode, Reference, Shape};
 use iswitch_testbench::spread::Spread;
 use serde_json::{Value, json};
 

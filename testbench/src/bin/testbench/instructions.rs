@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use iswitch_testbench::core_load::{LoadMode, SEGMENT_FLOATS};
-use iswitch_testbench::instructions::{TABLE, compare, count, load, parse, table};
+use iswitch_testbench::binaries;
+use iswitch_testbench::instructions::{TABLE, compare, count, parse, table};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -15,20 +15,9 @@ pub(crate) struct Options {
     /// Print the result as one line of JSON
     #[arg(long)]
     json: bool,
-    /// Only be the program that Valgrind watches
-    #[arg(long, hide = true, value_name = "MODE")]
-    load: Option<LoadMode>,
-    #[arg(long, hide = true, default_value_t = SEGMENT_FLOATS)]
-    floats: usize,
-    #[arg(long, hide = true, default_value_t = 1)]
-    rounds: u32,
 }
 
 pub(crate) fn run(options: &Options) -> ExitCode {
-    if let Some(mode) = options.load {
-        load(mode, options.floats, options.rounds);
-        return ExitCode::SUCCESS;
-    }
     match count_and_compare(options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -39,7 +28,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
 }
 
 fn count_and_compare(options: &Options) -> Result<()> {
-    let counts = count(&std::env::current_exe().context("finding this program")?)?;
+    let counts = count(&binaries::core_load())?;
     if options.json {
         println!("{}", serde_json::to_string(&counts)?);
     } else {

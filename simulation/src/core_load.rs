@@ -19,6 +19,10 @@ use iswitch_protocol::{Round, Seg, SegmentIndex};
 const JOB: u32 = 1;
 /// Floats of a full segment.
 pub const SEGMENT_FLOATS: usize = DEFAULT_SEGMENT_FLOATS as usize;
+/// Members and segments of the load whose instructions are counted: a super-frame of each member.
+pub const INSTRUCTION_MEMBERS: usize = 4;
+/// See [`INSTRUCTION_MEMBERS`].
+pub const INSTRUCTION_SEGMENTS: usize = 44;
 /// What a switch takes for each segment of a job besides the sums: two slots, counted as bytes of sums.
 const SLOT_BYTES: usize = 2 * 256;
 

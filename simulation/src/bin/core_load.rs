@@ -1,0 +1,31 @@
+//! Load on the switch core alone: what `testbench instructions` runs under Valgrind.
+
+use clap::Parser;
+use iswitch_simulation::core_load::{
+    INSTRUCTION_MEMBERS, INSTRUCTION_SEGMENTS, Load, LoadMode, SEGMENT_FLOATS, Shape,
+};
+
+/// Sums rounds of four members in memory, without any network.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Cli {
+    /// What the core does with the packets: synchronous, ordered, asynchronous or partial
+    #[arg(long, default_value = "synchronous")]
+    mode: LoadMode,
+    /// Floats in a packet
+    #[arg(long, default_value_t = SEGMENT_FLOATS)]
+    floats: usize,
+    /// Rounds to sum
+    #[arg(long, default_value_t = 1)]
+    rounds: u32,
+}
+
+fn main() {
+    let Cli { mode, floats, rounds } = Cli::parse();
+    let mut load = Load::new(Shape { floats, ..Shape::new(mode, INSTRUCTION_MEMBERS, INSTRUCTION_SEGMENTS) });
+    for _ in 0..rounds {
+        load.prepare();
+        load.run();
+    }
+    load.check(rounds as usize);
+}

@@ -1,0 +1,114 @@
+//! Licences and sources of all dependencies are those that `.cargo/deny.toml` allows.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use serde::Deserialize;
+use spdx::{Expression, LicenseReq};
+
+const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+/// The lists of `.cargo/deny.toml` that are checked here: the same file serves cargo-deny.
+#[derive(Deserialize)]
+struct Policy {
+    licenses: Licenses,
+}
+
+#[derive(Deserialize)]
+struct Licenses {
+    allow: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    version: String,
+    license: Option<String>,
+    /// The registry; none for a package of the workspace.
+    source: Option<String>,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    name: String,
+    req: String,
+    path: Option<String>,
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace")
+}
+
+fn allowed_licenses() -> BTreeSet<LicenseReq> {
+    let text = std::fs::read_to_string(root().join(".cargo/deny.toml")).expect("the policy exists");
+    let policy: Policy = toml::from_str(&text).expect("the policy is TOML with a list of licences");
+    let requirement = |name: &String| {
+        let expression = Expression::parse(name).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut requirements = expression.requirements();
+        requirements.next().expect("an expression names a licence").req.clone()
+    };
+    policy.licenses.allow.iter().map(requirement).collect()
+}
+
+fn packages() -> Vec<Package> {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["metadata", "--locked", "--all-features", "--format-version", "1"]).current_dir(root());
+    let output = command.output().expect("cargo runs");
+    assert!(output.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Metadata = serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
+    assert!(metadata.packages.len() > 100, "{} packages", metadata.packages.len());
+    metadata.packages
+}
+
+/// What is wrong with the licence of a package, if anything.
+fn problem(license: Option<&str>, allowed: &BTreeSet<LicenseReq>) -> Option<String> {
+    let Some(license) = license else { return Some("declares no licence".to_owned()) };
+    // Some manifests still separate alternatives by a slash, which SPDX does not know.
+    let expression = match Expression::parse(&license.replace('/', " OR ")) {
+        Ok(expression) => expression,
+        Err(error) => {
+            return Some(format!("has the licence {license:?}, which is no SPDX expression: {error}"));
+        }
+    };
+    let is_allowed = expression.evaluate(|requirement| allowed.contains(requirement));
+    (!is_allowed).then(|| format!("has the licence {license:?}, which .cargo/deny.toml does not allow"))
+}
+
+#[test]
+fn licences_and_sources_are_allowed() {
+    let allowed = allowed_licenses();
+    let mut problems = Vec::new();
+    for Package { name, version, license, source, dependencies } in packages() {
+        let found = problem(license.as_deref(), &allowed);
+        problems.extend(found.map(|problem| format!("{name} {version} {problem}")));
+        match source {
+            Some(source) if source == CRATES_IO => {}
+            Some(source) => {
+                problems.push(format!("{name} {version} comes from {source}, expected {CRATES_IO}"))
+            }
+            None => {
+                let any_version = dependencies.iter().filter(|it| it.req == "*" && it.path.is_none());
+                problems.extend(any_version.map(|it| format!("{name} takes any version of {}", it.name)));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+}
+
+#[test]
+fn a_licence_that_is_not_allowed_is_found() {
+    let allowed = allowed_licenses();
+    for license in ["MIT", "MIT OR GPL-3.0-only", "MIT/Apache-2.0", "(MIT OR Apache-2.0) AND Unicode-3.0"] {
+        assert_eq!(problem(Some(license), &allowed), None, "{license}");
+    }
+    for license in [None, Some("GPL-3.0-only"), Some("MIT AND GPL-3.0-only"), Some("no licence at all")] {
+        assert!(problem(license, &allowed).is_some(), "{license:?}");
+    }
+}
