@@ -104,7 +104,8 @@ pub fn async_pipeline() -> &'static Path {
     path("async_pipeline")
 }
 
-/// Load on the switch core alone, optimised whatever the profile of the program that asks: its instructions are counted.
+/// Load on the switch core alone, optimised whatever the profile of the program that asks, as its instructions are
+/// counted.
 ///
 /// # Panics
 /// If it cannot be built.

@@ -23,10 +23,36 @@ struct Licenses {
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
+    workspace_members: Vec<String>,
+    resolve: Resolve,
+}
+
+#[derive(Deserialize)]
+struct Resolve {
+    nodes: Vec<Node>,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    id: String,
+    deps: Vec<Edge>,
+}
+
+#[derive(Deserialize)]
+struct Edge {
+    pkg: String,
+    dep_kinds: Vec<EdgeKind>,
+}
+
+#[derive(Deserialize)]
+struct EdgeKind {
+    /// None for a normal dependency.
+    kind: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Package {
+    id: String,
     name: String,
     version: String,
     license: Option<String>,
@@ -57,14 +83,27 @@ fn allowed_licenses() -> BTreeSet<LicenseReq> {
     policy.licenses.allow.iter().map(requirement).collect()
 }
 
-fn packages() -> Vec<Package> {
+fn metadata() -> Metadata {
     let mut command = Command::new(env!("CARGO"));
     command.args(["metadata", "--locked", "--all-features", "--format-version", "1"]).current_dir(root());
     let output = command.output().expect("cargo runs");
     assert!(output.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Metadata = serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
-    assert!(metadata.packages.len() > 100, "{} packages", metadata.packages.len());
-    metadata.packages
+    serde_json::from_slice(&output.stdout).expect("cargo prints JSON")
+}
+
+/// Packages that are part of what is built, not only of its tests.
+fn shipped(metadata: &Metadata) -> BTreeSet<&str> {
+    let mut found = BTreeSet::new();
+    let mut next: Vec<&str> = metadata.workspace_members.iter().map(String::as_str).collect();
+    while let Some(id) = next.pop() {
+        if !found.insert(id) {
+            continue;
+        }
+        let node = metadata.resolve.nodes.iter().find(|node| node.id == id).expect("the graph is complete");
+        let is_shipped = |edge: &&Edge| edge.dep_kinds.iter().any(|it| it.kind.as_deref() != Some("dev"));
+        next.extend(node.deps.iter().filter(is_shipped).map(|edge| edge.pkg.as_str()));
+    }
+    found
 }
 
 /// What is wrong with the licence of a package, if anything.
@@ -85,8 +124,11 @@ fn problem(license: Option<&str>, allowed: &BTreeSet<LicenseReq>) -> Option<Stri
 fn licences_and_sources_are_allowed() {
     let allowed = allowed_licenses();
     let mut problems = Vec::new();
-    for Package { name, version, license, source, dependencies } in packages() {
-        let found = problem(license.as_deref(), &allowed);
+    let metadata = metadata();
+    let shipped = shipped(&metadata);
+    assert!(shipped.len() > 100, "{} packages", shipped.len());
+    for Package { id, name, version, license, source, dependencies } in &metadata.packages {
+        let found = problem(license.as_deref(), &allowed).filter(|_| shipped.contains(id.as_str()));
         problems.extend(found.map(|problem| format!("{name} {version} {problem}")));
         match source {
             Some(source) if source == CRATES_IO => {}
