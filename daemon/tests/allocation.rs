@@ -10,7 +10,7 @@ use common::{Harness, JOB, LEASE_MS, control, data, endpoint, join, range};
 use iswitch_daemon::switch::{Config, Endpoint, Keys, Switch};
 use iswitch_protocol::auth::Direction;
 use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, TRAILER_LEN_BYTES};
-use iswitch_protocol::wire::control::SegmentSetRepr;
+use iswitch_protocol::wire::control::{SegmentSetRepr, answer_challenge};
 use iswitch_protocol::wire::{
     Class, ControlBody, ControlPacket, ControlRepr, DigestRepr, JoinRepr, Mode, emit_seg,
 };
@@ -180,6 +180,28 @@ fn nothing_is_allocated_after_start() {
     }
 }
 
+/// Lets a packet arrive, and a Join once more as the challenge asks for. The packets that are sent.
+fn deliver(harness: &mut Harness, from: &Endpoint, class: Class, bytes: &[u8]) -> usize {
+    let now = harness.now();
+    let mut join = [0; 256];
+    let len = bytes.len().min(join.len());
+    join[..len].copy_from_slice(&bytes[..len]);
+    let mut is_challenged = false;
+    harness.switch.handle_datagrams(now, from, class, bytes, bytes.len());
+    let mut sent = 0;
+    while let Some(transmit) = harness.switch.poll_transmit() {
+        sent += transmit.recipients().count();
+        is_challenged |= class == Class::Control && answer_challenge(&mut join[..len], transmit.payload);
+    }
+    if is_challenged {
+        harness.switch.handle_datagrams(now, from, class, &join[..len], len);
+        while let Some(transmit) = harness.switch.poll_transmit() {
+            sent += transmit.recipients().count();
+        }
+    }
+    sent
+}
+
 /// Allocations and reallocations of a switch in its life.
 fn live(packets: &[(u8, Class, Vec<u8>)], mut harness: Harness) -> usize {
     let mut sent = 0;
@@ -188,8 +210,7 @@ fn live(packets: &[(u8, Class, Vec<u8>)], mut harness: Harness) -> usize {
     let region = Region::new(ALLOCATOR);
     for (from, bytes) in &forged_joins {
         harness.now_ms += 5;
-        harness.switch.handle_datagrams(harness.now(), from, Class::Control, bytes, bytes.len());
-        while harness.switch.poll_transmit().is_some() {}
+        deliver(&mut harness, from, Class::Control, bytes);
         while harness.switch.poll_event().is_some() {}
         harness.switch.handle_timeout(harness.now());
     }
@@ -197,10 +218,7 @@ fn live(packets: &[(u8, Class, Vec<u8>)], mut harness: Harness) -> usize {
         for (host, class, bytes) in packets {
             harness.now_ms += 1;
             let now = harness.now();
-            harness.switch.handle_datagrams(now, &endpoint(*host), *class, bytes, bytes.len());
-            while let Some(transmit) = harness.switch.poll_transmit() {
-                sent += transmit.recipients().count();
-            }
+            sent += deliver(&mut harness, &endpoint(*host), *class, bytes);
             while harness.switch.poll_event().is_some() {}
             harness.switch.handle_timeout(now);
         }
@@ -210,8 +228,8 @@ fn live(packets: &[(u8, Class, Vec<u8>)], mut harness: Harness) -> usize {
     assert!(sent > 300, "the test did something: {sent} packets sent");
     harness.sleep(2 * u64::from(LEASE_MS));
     assert_eq!(harness.switch.jobs().count(), 0);
-    // Two challenges, two grants and a notice; three results for two; a Help's Ack and results; two Leaves.
-    assert_eq!(keyed_sent, 5 + 6 + 2 + 2);
+    // Two challenges, two grants and a notice; three results for two; a Help's Ack and results; a refusal; two Leaves.
+    assert_eq!(keyed_sent, 5 + 6 + 2 + 1 + 2);
     assert_eq!((keyed.counters().dropped(), keyed.switch.jobs().count()), (1, 0), "a forged packet");
     change.allocations + change.reallocations
 }

@@ -203,7 +203,7 @@ local function add_set(tree, buffer, at)
     end
     local first, count = add_range(tree, buffer, at)
     local len = math.floor((count + 7) / 8)
-    if buffer:len() ~= at + RANGE_LEN + len then
+    if buffer:len() < at + RANGE_LEN + len then
         tree:add_proto_expert_info(malformed, "The bitmap has not one bit for each segment")
         return 0
     end
@@ -373,8 +373,8 @@ local function dissect_control(buffer, pinfo, tree)
     local text = ""
     if dissect[name] then
         text = ": " .. dissect[name](tree, buffer(0, content_len):tvb(), pinfo)
-    elseif content_len > LENGTHS[name] then
-        tree:add_proto_expert_info(malformed, "Longer than a packet of this action")
+    elseif not is_zero(buffer, LENGTHS[name], content_len - LENGTHS[name]) then
+        tree:add_proto_expert_info(malformed, "Padding is not zero")
     end
     if is_authenticated then
         local trailer = tree:add(iswitch, buffer(content_len, TRAILER_LEN), "Proof of authenticity (not verified)")

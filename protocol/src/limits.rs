@@ -90,11 +90,8 @@ pub const MAX_DIGESTS: usize = 8;
 
 /// Jobs on one switch.
 pub const MAX_JOBS: usize = 64;
-/// Jobs of which only the first Join was heard: forged Joins take no more places than these.
-pub const MAX_UNCONFIRMED_JOBS: usize = 16;
-/// How long such a job keeps its place when another needs it, in milliseconds: a worker repeats its first Join
-/// after 20.
-pub const UNCONFIRMED_GRACE_MS: u64 = 200;
+/// Where a switch holds keys, jobs without one may take one part in so many of its places and of its memory.
+pub const KEYLESS_SHARE: usize = 2;
 /// Rows of the table of buckets for senders that are no members.
 pub const STRANGER_ROWS: usize = 2;
 /// Cells in each row.
@@ -110,6 +107,14 @@ pub const MAX_PENDING_RANGES: usize = 256;
 pub const MAX_PENDING_EVENTS: usize = 256;
 /// Records that the flight recorder keeps of the events of a job, and as many of the course of its rounds.
 pub const FLIGHT_RECORDS: usize = 128;
+/// Segments that one step looks through for those that wait for nobody any more.
+pub const MAX_CLOSED_AT_ONCE: u32 = 1024;
+/// Steps that the switch takes for jobs that have nothing to send before it looks for packets again.
+pub const MAX_WORK_AT_ONCE: usize = 8;
+/// Segments that a member may have repeated for each result of its job.
+pub const REPEATS_PER_RESULT: u64 = 8;
+/// Segments that it may have repeated at once, however short the vector.
+pub const MIN_REPEATS: u64 = 256;
 /// Kernel memory that one received datagram holds beyond its payload (`sk_buff` and page rounding; measured
 /// 2,304 bytes for a payload of 1,472).
 pub const DATAGRAM_OVERHEAD_BYTES: usize = 832;
@@ -155,7 +160,7 @@ const _: () = {
     assert!(MIN_ASYNC_GENERATIONS >= 2 && MIN_ASYNC_GENERATIONS <= MAX_ASYNC_GENERATIONS);
     assert!(MAX_PENDING_CONTROL >= MAX_MEMBERS + 2 * MAX_SUPERFRAME_DATAGRAMS);
     assert!(MAX_PENDING_RANGES >= 2 * MAX_JOBS + MAX_SUPERFRAME_DATAGRAMS);
-    assert!(MAX_UNCONFIRMED_JOBS < MAX_JOBS);
+    assert!(KEYLESS_SHARE > 1 && KEYLESS_SHARE < MAX_JOBS);
     // Each row needs its own bits of a 64-bit hash.
     assert!(STRANGER_CELLS as u64 <= 1 << (u64::BITS / STRANGER_ROWS as u32));
     assert!(DEFAULT_CONTROL_TOS & !TOS_MASK == 0 && DEFAULT_DATA_TOS & !TOS_MASK == 0);

@@ -13,6 +13,7 @@ use iswitch_protocol::limits::{
     DEFAULT_SEGMENT_FLOATS, FLOAT_LEN_BYTES, MAX_MEMBERS, MAX_SUPERFRAME_LEN_BYTES, SEG_LEN_BYTES,
     async_generations, superframe_datagrams,
 };
+use iswitch_protocol::wire::control::answer_challenge;
 use iswitch_protocol::wire::{Class, ControlBody, ControlRepr, JoinRepr, Mode, emit_seg};
 use iswitch_protocol::{Round, Seg, SegmentIndex};
 
@@ -23,8 +24,8 @@ pub const SEGMENT_FLOATS: usize = DEFAULT_SEGMENT_FLOATS as usize;
 pub const INSTRUCTION_MEMBERS: usize = 4;
 /// See [`INSTRUCTION_MEMBERS`].
 pub const INSTRUCTION_SEGMENTS: usize = 44;
-/// What a switch takes for each segment of a job besides the sums: two slots, counted as bytes of sums.
-const SLOT_BYTES: usize = 2 * 256;
+/// What a slot takes, counted as bytes of sums.
+const SLOT_BYTES: usize = 256;
 
 /// What the core does with the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +120,9 @@ impl Shape {
             LoadMode::Ordered => 2 + self.members,
             LoadMode::Asynchronous => async_generations(self.vector_floats() as u32) + self.members,
         };
-        vectors * self.vector_floats() * FLOAT_LEN_BYTES + self.segments * SLOT_BYTES
+        // Of a synchronous job two for each segment, of an asynchronous one as many as it has members.
+        let slots = self.segments * self.members.max(2);
+        vectors * self.vector_floats() * FLOAT_LEN_BYTES + slots * SLOT_BYTES
     }
 
     fn join(&self, member: usize) -> JoinRepr {
@@ -208,7 +211,14 @@ impl Load {
 
     fn form(&mut self) {
         for (member, from) in self.members.iter().enumerate() {
-            let bytes = join_packet(self.shape.join(member));
+            let mut bytes = join_packet(self.shape.join(member));
+            self.switch.handle_datagrams(self.now, from, Class::Control, &bytes, bytes.len());
+            let mut is_challenged = false;
+            // What the Join of the last member makes the switch send is for its parent.
+            while let Some(transmit) = self.switch.poll_transmit() {
+                is_challenged |= answer_challenge(&mut bytes, transmit.payload);
+            }
+            assert!(is_challenged, "the switch asks where a member is");
             self.switch.handle_datagrams(self.now, from, Class::Control, &bytes, bytes.len());
         }
         if self.shape.mode == LoadMode::Partial {
@@ -225,15 +235,18 @@ impl Load {
         let mut root =
             Switch::new(Config { memory_bytes: 3 * self.shape.memory_bytes(), ..Config::default() });
         let child = endpoint(PortId(0), SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 254), 7721));
-        while let Some(transmit) = self.switch.poll_transmit() {
-            if transmit.recipients().any(|to| to.peer == self.parent.peer) {
-                let payload = transmit.payload;
-                root.handle_datagrams(self.now, &child, transmit.class, payload, payload.len());
+        // The Join, a challenge, the Join again, and its Ack.
+        for _ in 0..2 {
+            while let Some(transmit) = self.switch.poll_transmit() {
+                if transmit.recipients().any(|to| to.peer == self.parent.peer) {
+                    let payload = transmit.payload;
+                    root.handle_datagrams(self.now, &child, transmit.class, payload, payload.len());
+                }
             }
-        }
-        while let Some(transmit) = root.poll_transmit() {
-            let payload = transmit.payload;
-            self.switch.handle_datagrams(self.now, &self.parent, transmit.class, payload, payload.len());
+            while let Some(transmit) = root.poll_transmit() {
+                let payload = transmit.payload;
+                self.switch.handle_datagrams(self.now, &self.parent, transmit.class, payload, payload.len());
+            }
         }
     }
 

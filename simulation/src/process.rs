@@ -100,6 +100,7 @@ pub(super) struct SwitchNode {
     pub(super) switch: Option<Switch>,
     /// Position of its parent; `None` for the root.
     pub(super) parent: Option<usize>,
+    /// The epoch of its job, or of the last one; of a switch below another its boot id.
     pub(super) boot: u64,
     /// Whether the threshold H is set.
     pub(super) is_pinned: bool,

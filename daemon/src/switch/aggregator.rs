@@ -26,8 +26,11 @@ enum SlotState {
 /// Progress of one segment of one round.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
-    /// Bit i: member i is in the sum; in an asynchronous job, the vector that member i sends has the segment.
+    /// Bit i: member i is in the sum.
     pub(super) contributors: u64,
+    /// What it belongs to, see [`Generations`]; a slot of another one counts as empty. In an asynchronous job there is
+    /// a slot for each segment of each member, and this is the vector that was set aside there last.
+    pub(super) generation: u64,
     round: Round,
     /// Worker gradients in the sum.
     contributions: u16,
@@ -35,12 +38,13 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    pub(crate) const EMPTY: Self =
-        Self { contributors: 0, round: Round::new(0), contributions: 0, state: SlotState::Empty };
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.state == SlotState::Empty && self.contributors == 0
-    }
+    pub(crate) const EMPTY: Self = Self {
+        contributors: 0,
+        generation: 0,
+        round: Round::new(0),
+        contributions: 0,
+        state: SlotState::Empty,
+    };
 
     fn is_done(&self, round: Round) -> bool {
         self.state == SlotState::Done && self.round == round
@@ -51,9 +55,22 @@ impl Slot {
     }
 
     /// Members that an open round waits for in this segment; none if nobody has contributed to it yet.
-    pub(crate) fn missing(&self, open: &OpenRound) -> u64 {
-        let is_open = self.state == SlotState::Open && self.round == open.round;
+    pub(crate) fn missing(&self, open: &OpenRound, generation: u64) -> u64 {
+        let is_open =
+            self.generation == generation && self.state == SlotState::Open && self.round == open.round;
         if is_open { open.participants & !self.contributors } else { 0 }
+    }
+}
+
+/// Numbers for what fills slots: one for each incarnation and each Reset of a job, and in asynchronous jobs for each
+/// vector. None is given twice, so slots need never be cleared, however many there are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Generations(u64);
+
+impl Generations {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 += 1;
+        self.0
     }
 }
 
@@ -90,6 +107,7 @@ pub(crate) struct Aggregation<'a> {
     pub(crate) slots: &'a mut [Slot],
     pub(crate) sums: &'a mut [f32],
     pub(crate) now: Instant,
+    pub(crate) generations: &'a mut Generations,
 }
 
 impl Aggregation<'_> {
@@ -121,6 +139,8 @@ impl Aggregation<'_> {
             return Verdict::Dropped(DropReason::BadWeight);
         };
         let is_first = contributors == 0;
+        let is_supplied = opened.is_some_and(|open| open.replay == Replay::Here);
+        let non_finite = if is_supplied { NonFinite::Sum } else { non_finite };
         let contributors = contributors | 1 << member;
         let opening = opened.is_none().then(|| self.job.prospective_round(seg.round));
         let is_last = opened.or(opening.as_ref()).is_some_and(|open| self.is_complete(contributors, open));
@@ -154,7 +174,8 @@ impl Aggregation<'_> {
         }
         let Seg { round, contributions, .. } = total;
         let state = if is_last { self.complete(round) } else { SlotState::Open };
-        *self.slot_mut(round, total.index) = Slot { contributors, round, contributions, state };
+        let generation = self.job.generation;
+        *self.slot_mut(round, total.index) = Slot { contributors, generation, round, contributions, state };
     }
 
     /// Whether the packet could be a contribution to the job at all.
@@ -268,6 +289,7 @@ impl Aggregation<'_> {
             if !(is_forced || is_deserted || self.is_complete(slot.contributors, &open)) {
                 return false;
             }
+            // An open slot is of this generation.
             self.slot_mut(round, index).state = self.complete(round);
             self.sum_kept(round, index, slot.contributors);
         } else if !(is_deserted && self.contribute_nothing(round, index)) {
@@ -284,7 +306,8 @@ impl Aggregation<'_> {
         if slot.is_partial(round) || slot.is_done(round) || !self.may_begin(round, index) {
             return false;
         }
-        *self.slot_mut(round, index) = Slot { round, state: SlotState::Partial, ..Slot::EMPTY };
+        let generation = self.job.generation;
+        *self.slot_mut(round, index) = Slot { generation, round, state: SlotState::Partial, ..Slot::EMPTY };
         self.sum_mut(round, index).fill(0.0);
         true
     }
@@ -331,7 +354,8 @@ impl Aggregation<'_> {
         }
         self.job.finish_segment(round);
         let contributors = if is_current { slot.contributors } else { 0 };
-        *self.slot_mut(round, index) = Slot { contributors, round, contributions, state: SlotState::Done };
+        let (generation, state) = (self.job.generation, SlotState::Done);
+        *self.slot_mut(round, index) = Slot { contributors, generation, round, contributions, state };
         accumulate::overwrite(self.sum_mut(round, index), packet.float_bytes(), NonFinite::Sum)
     }
 
@@ -366,12 +390,12 @@ impl Aggregation<'_> {
     }
 
     fn slot(&self, round: Round, index: SegmentIndex) -> &Slot {
-        &self.slots[self.position(round, index)]
+        let slot = &self.slots[self.position(round, index)];
+        if slot.generation == self.job.generation { slot } else { &Slot::EMPTY }
     }
 
     fn slot_mut(&mut self, round: Round, index: SegmentIndex) -> &mut Slot {
         let position = self.position(round, index);
-        self.job.has_used_slots = true;
         &mut self.slots[position]
     }
 

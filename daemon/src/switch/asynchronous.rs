@@ -52,6 +52,8 @@ struct Staging {
     number: Round,
     /// Segments of it that are set aside.
     received: u32,
+    /// What marks their slots.
+    generation: u64,
     /// Worker gradients in it.
     contributions: u16,
     /// The aggregate that took the vector before it, if that was admitted.
@@ -186,6 +188,7 @@ impl Job {
         *staging = Staging {
             number: staging.number.next(),
             received: 0,
+            generation: 0,
             contributions: 0,
             taken_by: Some(aggregate),
             busy: true,
@@ -204,6 +207,7 @@ impl Job {
         state.finished[state.generation(aggregate)] =
             Finished { contributions: state.contributions, before: self.chronicle.before(aggregate) };
         (state.filling, state.vectors) = (aggregate.next(), 0);
+        self.note_results(self.layout.segment_count());
         self.chronicle.advance(aggregate.next());
     }
 }
@@ -233,12 +237,12 @@ impl Aggregation<'_> {
         if staging.busy {
             return Err(DropReason::EarlyRound);
         }
-        let bit = 1 << member;
+        let at = self.staged_slot(member, seg.index);
         let is_first = distance > 0 || staging.received == 0;
         if !is_first && seg.contributions != staging.contributions {
             return Err(DropReason::BadWeight);
         }
-        if !is_first && self.slots[seg.index.get() as usize].contributors & bit != 0 {
+        if !is_first && self.slots[at].generation == staging.generation {
             return Err(DropReason::Duplicate);
         }
         let received = if is_first { 1 } else { staging.received + 1 };
@@ -246,18 +250,18 @@ impl Aggregation<'_> {
         if is_last && !self.has_room_for(seg.contributions) {
             return Err(DropReason::BadWeight);
         }
-        let at = self.staged_at(member);
+        let first = self.staged_at(member);
         let range = self.job.layout.range(seg.index);
-        let staged = &mut self.sums[at + range.start..at + range.end];
+        let staged = &mut self.sums[first + range.start..first + range.end];
         if !accumulate::store(staged, packet.float_bytes(), non_finite) {
             return Err(DropReason::NonFinite);
         }
         if is_first {
             self.begin_vector(member, seg);
         }
-        self.job.has_used_slots = true;
-        self.slots[seg.index.get() as usize].contributors |= bit;
-        self.job.asynchronous.staging[member].received = received;
+        let staging = &mut self.job.asynchronous.staging[member];
+        staging.received = received;
+        self.slots[at].generation = staging.generation;
         Ok(is_last.then(|| self.job.admit_vector(member, seg.contributions)))
     }
 
@@ -268,9 +272,12 @@ impl Aggregation<'_> {
         if staging.number != seg.round {
             (staging.number, staging.taken_by) = (seg.round, None);
         }
-        for slot in self.slots.iter_mut() {
-            slot.contributors &= !(1 << member);
-        }
+        staging.generation = self.generations.next();
+    }
+
+    /// The slot of a segment of the vector that a member is sending.
+    fn staged_slot(&self, member: usize, index: SegmentIndex) -> usize {
+        member * self.job.layout.segment_count() as usize + index.get() as usize
     }
 
     /// Whether the count of the aggregate takes so many more worker gradients.
@@ -284,7 +291,7 @@ impl Aggregation<'_> {
         let staging = &self.job.asynchronous.staging[member];
         let is_staged = staging.received > 0
             && staging.number == number
-            && self.slots[index.get() as usize].contributors >> member & 1 == 1;
+            && self.slots[self.staged_slot(member, index)].generation == staging.generation;
         !is_staged
     }
 

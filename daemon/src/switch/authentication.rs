@@ -13,11 +13,11 @@ use alloc::vec::Vec;
 use iswitch_protocol::Key;
 use iswitch_protocol::auth::{Direction, NO_SESSION};
 use iswitch_protocol::limits::PROTOCOL_VERSION;
-use iswitch_protocol::wire::control::ACK_LEN_BYTES;
 use iswitch_protocol::wire::{Action, ControlPacket, JoinRepr, Status};
 use siphasher::sip::SipHasher24;
 
 use super::Switch;
+use super::control::Request;
 use super::event::Event;
 use super::membership::{MemberAt, address_key};
 use super::output::Endpoint;
@@ -51,6 +51,11 @@ impl Keys {
             _ => return false,
         }
         true
+    }
+
+    /// Whether there are any.
+    pub(super) fn any(&self) -> bool {
+        self.default.is_some() || !self.jobs.is_empty()
     }
 
     /// The key of a job, if it has one.
@@ -92,9 +97,9 @@ enum Denial {
 
 /// What a Join with a good trailer is.
 pub(super) enum Freshness {
-    /// One of a member, or one that needs no proof.
+    /// One of a member, or one that needs no proof, or has shown it and opens no session.
     Repeated,
-    /// It shows the right nonce, which has not been used.
+    /// It shows the right nonce, which has not been used: the session that this opens.
     Proven { counter: u64 },
     /// Perhaps a recorded one: with this nonce it will be believed.
     Unproven { nonce: u64 },
@@ -211,20 +216,19 @@ impl Switch {
                 if is_join(packet) {
                     self.report(Event::JoinRefused { job, address: from.peer, status, expected });
                 }
-                // Nobody can have more sent to another address than he sends himself.
-                if packet.packet_len() >= ACK_LEN_BYTES {
-                    self.refuse_packet(from, packet, (status, expected), Seal::Bare);
-                }
+                self.refuse_packet(from, packet, (status, expected), Seal::Bare);
             }
         }
     }
 
     /// Whether a Join may be a recorded one (requirement A-6). A nonce is used up by this.
-    pub(super) fn check_fresh(&mut self, from: &Endpoint, seal: Seal, join: &JoinRepr) -> Freshness {
-        let Seal::Echo { job: id, counter } = seal else { return Freshness::Repeated };
+    pub(super) fn check_fresh(&mut self, from: &Endpoint, request: Request, join: &JoinRepr) -> Freshness {
         if join.query {
             return Freshness::Repeated;
         }
+        let Seal::Echo { job: id, counter } = request.seal else {
+            return self.check_return_path(from, request.job, join);
+        };
         let at = self.directory.find(from).filter(|at| {
             let job = self.job(at.job).filter(|job| job.id == id);
             job.and_then(|job| job.member(at.member)).is_some_and(|own| own.instance == join.instance)
@@ -240,6 +244,18 @@ impl Switch {
         }
         if self.nonces.redeem(from, join.nonce) {
             return Freshness::Proven { counter };
+        }
+        Freshness::Unproven { nonce: self.nonces.of(from) }
+    }
+
+    /// The same of a Join without a key: it proves no more than that its sender gets what is sent to its address.
+    fn check_return_path(&mut self, from: &Endpoint, id: u32, join: &JoinRepr) -> Freshness {
+        let known = self.directory.find(from).filter(|at| {
+            let job = self.job(at.job).filter(|job| job.id == id);
+            job.and_then(|job| job.member(at.member)).is_some_and(|own| own.instance == join.instance)
+        });
+        if known.is_some() || self.nonces.redeem(from, join.nonce) {
+            return Freshness::Repeated;
         }
         Freshness::Unproven { nonce: self.nonces.of(from) }
     }
@@ -265,7 +281,7 @@ impl Switch {
     }
 }
 
-fn is_join(packet: &ControlPacket<'_>) -> bool {
+pub(super) fn is_join(packet: &ControlPacket<'_>) -> bool {
     packet.action_code() == Action::Join as u8
 }
 

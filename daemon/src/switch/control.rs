@@ -13,7 +13,8 @@ use iswitch_protocol::{Round, SegmentIndex};
 
 use super::Switch;
 use super::asynchronous::Receipt;
-use super::authentication::{Freshness, Seal};
+use super::authentication::{Freshness, Seal, is_join};
+use super::budget::RepeatBudget;
 use super::event::{Departure, Event};
 use super::flight::Incident;
 use super::formation::Granted;
@@ -45,11 +46,35 @@ impl From<(Status, u32)> for Refusal {
 
 /// The fields of a request that its Ack repeats, and how that is authenticated.
 #[derive(Clone, Copy)]
-struct Request {
-    job: u32,
+pub(super) struct Request {
+    pub(super) job: u32,
     id: u32,
     action: Action,
-    seal: Seal,
+    pub(super) seal: Seal,
+    room: AnswerRoom,
+}
+
+/// How long an answer may be, so that nobody can have more sent to an address than it sends itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AnswerRoom {
+    /// To a member, which has proved where it is.
+    Any,
+    /// To somebody who has not: as many bytes, without trailer, as were received.
+    Bytes(usize),
+}
+
+impl AnswerRoom {
+    /// For an answer to one that is no member.
+    fn of(packet: &ControlPacket<'_>) -> Self {
+        Self::Bytes(packet.content_len())
+    }
+
+    fn holds(self, len: usize) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Bytes(room) => len <= room,
+        }
+    }
 }
 
 impl Switch {
@@ -63,12 +88,20 @@ impl Switch {
             Ok(packet) => packet,
             Err(error) => return self.counters.count_drop(DropReason::Wire(error)),
         };
+        if member.is_none() && self.is_stray(from) && !is_join(&packet) {
+            return self.counters.count_drop(DropReason::OtherPort);
+        }
+        if packet.action_code() == Action::Ack as u8 {
+            // A response is never answered, whatever it says: two switches would go on for ever.
+            return self.counters.count_drop(DropReason::UnexpectedAck);
+        }
         let Some(seal) = self.authenticate(from, &packet) else { return };
         let repr = match ControlRepr::parse(&packet) {
             Ok(repr) => repr,
             Err(error) => return self.refuse_unparsed(from, &packet, error, seal),
         };
-        let request = Request { job: repr.job, id: repr.request, action: repr.action(), seal };
+        let room = if member.is_some() { AnswerRoom::Any } else { AnswerRoom::of(&packet) };
+        let request = Request { job: repr.job, id: repr.request, action: repr.action(), seal, room };
         if let ControlBody::Join(join) = &repr.body {
             return self.handle_join(from, request, join);
         }
@@ -83,8 +116,9 @@ impl Switch {
             return self.refuse(from, request, &(Status::ForeignJob, expected).into());
         }
         self.hear_from(at);
+        self.follow(at, from);
         let outcome = match repr.body {
-            ControlBody::Join(_) => unreachable!("handled above"),
+            ControlBody::Join(_) | ControlBody::Ack(_) => unreachable!("handled above"),
             ControlBody::Leave => return self.handle_leave(from, request, at),
             ControlBody::Help(wanted) => self.handle_help(from, request, at, wanted),
             ControlBody::Reset { .. } => return self.handle_reset(from, request, at),
@@ -95,7 +129,6 @@ impl Switch {
             ControlBody::Digest(told) => {
                 self.compare_digest(at, told).map(|()| self.grant(from, request, at))
             }
-            ControlBody::Ack(_) => return self.counters.count_drop(DropReason::UnexpectedAck),
         };
         if let Err(refusal) = outcome {
             self.counters.count_drop(DropReason::RequestRefused);
@@ -121,19 +154,28 @@ impl Switch {
         seal: Seal,
     ) {
         let action = Action::from_code(packet.action_code()).unwrap_or(Action::Ack);
-        let request = Request { job: packet.job(), id: packet.request(), action, seal };
+        let room = AnswerRoom::of(packet);
+        let request = Request { job: packet.job(), id: packet.request(), action, seal, room };
         self.refuse(from, request, &refusal.into());
     }
 
     fn handle_join(&mut self, from: &Endpoint, request: Request, join: &JoinRepr) {
-        let freshness = self.check_fresh(from, request.seal, join);
+        if self.is_double(from, request.job, join) {
+            // It came by two ways at once: the member has one port.
+            return self.counters.count_drop(DropReason::OtherPort);
+        }
+        let freshness = self.check_fresh(from, request, join);
         match freshness {
             Freshness::Repeated | Freshness::Proven { .. } => {}
-            Freshness::Unproven { nonce } => return self.challenge(from, request, nonce),
+            Freshness::Unproven { nonce } => {
+                // A process that takes the place of a member: what it asks for is work for the others.
+                let replaces = self.directory.find(from).is_some();
+                if replaces && !self.limiter.admit(self.now, *from.peer.ip(), Asks::Control) {
+                    return self.counters.count_drop(DropReason::RateLimited);
+                }
+                return self.challenge(from, request, nonce, join);
+            }
             Freshness::Replayed => return self.counters.count_drop(DropReason::Replayed),
-        }
-        if !join.query && self.find_job(request.job).is_none() && !self.make_room(request.job, join) {
-            return self.counters.count_drop(DropReason::RateLimited);
         }
         let outcome =
             if join.query { self.query(request.job, join) } else { self.try_join(from, request, join) };
@@ -149,15 +191,15 @@ impl Switch {
                     _ => DropReason::JoinRefused,
                 });
                 self.report(Event::JoinRefused { job: request.job, address: from.peer, status, expected });
-                self.refuse(from, request, &refusal);
+                self.refuse_padded(from, request, &refusal, join_ack_padding(join));
             }
         }
     }
 
     /// Asks who wants to join to say so once more, with a number that no recorded Join can have.
-    fn challenge(&mut self, from: &Endpoint, request: Request, nonce: u64) {
+    fn challenge(&mut self, from: &Endpoint, request: Request, nonce: u64, join: &JoinRepr) {
         let ack = AckRepr { history: nonce, ..self.bare_ack(Action::Join, Status::Challenge) };
-        self.send_ack(from, request, ack, 0);
+        self.send_ack(from, request, ack, join_ack_padding(join));
     }
 
     /// Who asks about a job is not admitted to it.
@@ -185,6 +227,9 @@ impl Switch {
         if usize::from(join.workers) > MAX_MEMBERS {
             return Err((Status::JobFull, MAX_MEMBERS as u32).into());
         }
+        if join.resume.is_some_and(|resume| usize::from(resume.threshold) > MAX_MEMBERS) {
+            return Err((Status::BadThreshold, MAX_MEMBERS as u32).into());
+        }
         if let Some(at) = self.directory.find(from) {
             let job = self.job(at.job).expect("the directory lists members of jobs that exist");
             if job.id != id {
@@ -195,6 +240,7 @@ impl Switch {
             }
             if job.is_known(at.member, join) {
                 self.hear_from(at);
+                self.follow(at, from);
                 self.renew(at, join);
                 return Ok(Some(at));
             }
@@ -202,6 +248,10 @@ impl Switch {
         }
         if join.updates {
             return Err(Status::UnknownMember.into());
+        }
+        if let Some(at) = self.same_elsewhere(from, id, join) {
+            // Its own port has been silent: it has moved.
+            self.remove_member(at, Departure::Restarted);
         }
         let job = match self.find_job(id) {
             Some(job) => job,
@@ -247,7 +297,7 @@ impl Switch {
         join_request: u32,
         join: &JoinRepr,
     ) -> Result<MemberAt, Refusal> {
-        let now = self.now;
+        let (now, lease) = (self.now, self.lease());
         let job = self.jobs[job_at].as_mut().expect("the caller found or made the job");
         if let Some(mismatch) = job.mismatch(join) {
             return Err(mismatch.into());
@@ -274,6 +324,7 @@ impl Switch {
             session: NO_SESSION,
             counter: 0,
             tag_key: None,
+            repeats: RepeatBudget::new(&job.income(now, lease)),
             progress: Progress::default(),
         };
         job.admit(id, member);
@@ -289,8 +340,7 @@ impl Switch {
     /// Completes a job. The last member to join, if it was that, gets an Ack of its own.
     pub(super) fn form_job(&mut self, job_at: usize, last: Option<usize>, granted: Option<Granted>) {
         let Some(job) = self.jobs[job_at].as_mut() else { return };
-        let slots = job.slots.clone();
-        job.form(self.slots.region_mut(&slots), granted, self.now);
+        job.form(self.generations.next(), granted, self.now);
         let (id, members) = (job.id, job.member_count());
         if let (Some(granted), Some(key)) = (granted, self.keys.of(id).filter(|_| job.tag_key.is_some())) {
             // The members learn the boot id of the topmost switch, and with that the key of its results.
@@ -339,8 +389,7 @@ impl Switch {
 
     pub(super) fn reset_job(&mut self, job_at: usize, round: Round) {
         let Some(job) = self.jobs[job_at].as_mut() else { return };
-        let slots = job.slots.clone();
-        job.reset(round, self.slots.region_mut(&slots));
+        job.reset(round, self.generations.next());
         let (id, boot) = (job.id, job.boot());
         self.report(Event::Reset { job: id, round });
         self.notify_members(job_at, ControlBody::Reset { round, boot });
@@ -441,10 +490,23 @@ impl Switch {
         if range.count > 0 {
             let helped = Incident::Helped { member: at.member as u16, round: range.round };
             self.flight.log_mut(at.job).record(self.now, helped);
-            self.queue_work(Work::repeat(at, wanted));
+            if self.may_repeat(at, wanted) {
+                self.queue_work(Work::repeat(at, wanted));
+            } else {
+                self.counters.count_drop(DropReason::RateLimited);
+            }
             self.ask_parent(at.job, wanted);
         }
         Ok(())
+    }
+
+    /// Whether a member has not asked for too much already.
+    fn may_repeat(&mut self, at: MemberAt, wanted: SegmentSetRepr<'_>) -> bool {
+        let (now, lease) = (self.now, self.lease());
+        let Some(job) = self.jobs[at.job].as_mut() else { return false };
+        let income = job.income(now, lease);
+        let segments = wanted.indices().count() as u64;
+        job.member_mut(at.member).is_some_and(|member| member.repeats.take(segments, &income))
     }
 
     /// Answers a Confirm (requirement V-5).
@@ -570,6 +632,10 @@ impl Switch {
     }
 
     fn refuse(&mut self, to: &Endpoint, request: Request, refusal: &Refusal) {
+        self.refuse_padded(to, request, refusal, 0);
+    }
+
+    fn refuse_padded(&mut self, to: &Endpoint, request: Request, refusal: &Refusal, padding_len: u16) {
         let Refusal { status, expected, round } = *refusal;
         let job = self.find_job(request.job).and_then(|at| self.job(at));
         // Who is told where to go on is told what has been summed until then.
@@ -579,7 +645,7 @@ impl Switch {
         // What a job says of its rounds before it is complete is not final.
         let formed = job.is_some_and(|job| job.formed);
         let ack = AckRepr { expected, round, history, boot, formed, ..self.bare_ack(request.action, status) };
-        self.send_ack(to, request, ack, 0);
+        self.send_ack(to, request, ack, padding_len);
     }
 
     /// Tells a member why its data packets were dropped.
@@ -592,13 +658,15 @@ impl Switch {
         expected: u32,
     ) {
         let Some(job) = self.job(at.job) else { return };
-        let request = Request { job: job.id, id: 0, action: Action::Ack, seal: job.seal(at.member) };
+        let (seal, room) = (job.seal(at.member), AnswerRoom::Any);
+        let request = Request { job: job.id, id: 0, action: Action::Ack, seal, room };
         self.refuse(to, request, &Refusal { status, expected, round });
     }
 
-    /// Tells the sender of data packets that it is no member.
-    pub(super) fn refuse_stranger(&mut self, to: &Endpoint) {
-        let request = Request { job: 0, id: 0, action: Action::Ack, seal: Seal::Bare };
+    /// Tells the sender of that many bytes of data packets that it is no member.
+    pub(super) fn refuse_stranger(&mut self, to: &Endpoint, len_bytes: usize) {
+        let room = AnswerRoom::Bytes(len_bytes);
+        let request = Request { job: 0, id: 0, action: Action::Ack, seal: Seal::Bare, room };
         self.refuse(to, request, &Status::UnknownMember.into());
     }
 
@@ -635,6 +703,9 @@ impl Switch {
 
     fn push_ack(&mut self, to: &Endpoint, request: Request, ack: AckRepr<'_>, padding_len: u16) {
         let repr = ControlRepr { job: request.job, request: request.id, body: ControlBody::Ack(ack) };
+        if !request.room.holds(repr.buffer_len() + usize::from(padding_len)) {
+            return;
+        }
         queue(&mut self.outbox, &mut self.counters, to, &repr, padding_len, request.seal);
     }
 

@@ -187,8 +187,6 @@ pub enum Departure {
     Restarted,
     /// The parent has forgotten this switch.
     Forgotten,
-    /// Nobody of its job was heard after the first Join, and another job needed the place.
-    Unconfirmed,
 }
 
 impl Event {
@@ -313,7 +311,6 @@ impl fmt::Display for Event {
                     Departure::Silent => "expelled, its lease ran out",
                     Departure::Forgotten => "has to join again",
                     Departure::Restarted => "replaced, another process joined from its address",
-                    Departure::Unconfirmed => "gave way to another job, it was not heard again",
                 };
                 write!(f, "member {member} of job {job} at {address} {why}")
             }

@@ -7,7 +7,6 @@
 use iswitch_protocol::wire::{JoinRepr, Kind, Mode, ResumeRepr, Standing};
 use iswitch_protocol::{Instant, Round, history};
 
-use super::aggregator::Slot;
 use super::job::{Job, OpenRound, Replay};
 use super::membership::Member;
 
@@ -208,8 +207,9 @@ impl Job {
     /// those that it had.
     pub(crate) fn is_gathered(&self) -> bool {
         let (members, weight) = (u32::from(self.member_count()), self.weight());
-        let had = |count: fn(&ResumeRepr) -> u16| self.resumes().map(count).max().map_or(0, u32::from);
-        if !self.is_resumed() {
+        // Who was Fresh has no sums, but knows how many members there were: holders of the history may be among them.
+        let had = |count: fn(&ResumeRepr) -> u16| self.returning().map(count).max().map_or(0, u32::from);
+        if !self.is_returning() {
             self.has_parent || weight >= u32::from(self.workers)
         } else if self.has_parent {
             members >= had(|resume| resume.members).min(self.max_members())
@@ -221,8 +221,8 @@ impl Job {
     /// Whether those who have come may go on without the rest. Switches that lost sight of each other must not
     /// go on in two places.
     pub(crate) fn may_go_on_without_the_rest(&self) -> bool {
-        let had = self.resumes().map(|resume| u32::from(resume.weight)).max().unwrap_or(0);
-        self.is_resumed() && (!self.roams() || 2 * self.weight() > had)
+        let had = self.returning().map(|resume| u32::from(resume.weight)).max().unwrap_or(0);
+        self.is_returning() && (!self.roams() || 2 * self.weight() > had)
     }
 
     /// Whether a Join from a member's address is of the same process, or of a switch that has started anew and comes
@@ -234,9 +234,14 @@ impl Job {
         member.instance == join.instance || member.kind == Kind::Switch && comes_back()
     }
 
-    /// Whether any member was one before.
+    /// Whether any member comes back with sums.
     pub(crate) fn is_resumed(&self) -> bool {
         self.resumes().next().is_some()
+    }
+
+    /// Whether any member was one before, with sums or without.
+    pub(crate) fn is_returning(&self) -> bool {
+        self.returning().next().is_some()
     }
 
     /// The run of the switch that the history of its members belongs to: the topmost one's.
@@ -245,7 +250,7 @@ impl Job {
     }
 
     /// Completes the job, as the parent has granted it if there is one: from now on rounds end.
-    pub(crate) fn form(&mut self, slots: &mut [Slot], granted: Option<Granted>, now: Instant) {
+    pub(crate) fn form(&mut self, generation: u64, granted: Option<Granted>, now: Instant) {
         self.formed = true;
         let lineage = Lineage::of(self);
         if let Some(granted) = granted {
@@ -258,7 +263,7 @@ impl Job {
             (None, lineage) => lineage.map(|lineage| self.plan(lineage, self.unused_round())),
         };
         if let Some(plan) = plan {
-            self.clear(slots);
+            self.generation = generation;
             self.carry_out(plan, now);
         }
         self.refresh_thresholds();

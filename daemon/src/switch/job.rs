@@ -9,14 +9,15 @@ use iswitch_protocol::limits::{MAX_MEMBERS, ROUND_BITS, async_generations};
 use iswitch_protocol::wire::{JoinRepr, Kind, Mode, Standing, Status};
 use iswitch_protocol::{Instant, Round, VectorLayout};
 
-use super::aggregator::Slot;
 use super::asynchronous::Asynchronous;
 use super::authentication::Seal;
+use super::budget::Income;
 use super::digest::Digests;
 use super::flight::Incident;
 use super::formation::Chronicle;
 use super::membership::{Member, Progress};
 use super::order::{MemberOrder, SUM_VECTORS};
+use super::origin::Position;
 use super::output::Endpoint;
 
 /// Rounds after which the first round of a job, and of its members, is counted from a later one.
@@ -40,10 +41,8 @@ pub(crate) struct Job {
     pub(crate) tag_key: Option<TagKey>,
     /// Where it came from.
     pub(crate) founder: Ipv4Addr,
-    /// Whether it was heard of again after its first Join.
-    pub(crate) confirmed: bool,
-    /// Whether any of its slots was written since they were all empty.
-    pub(crate) has_used_slots: bool,
+    /// What its slots are filled for.
+    pub(crate) generation: u64,
     /// What its members have summed.
     pub(crate) chronicle: Chronicle,
     pub(crate) halted: bool,
@@ -62,6 +61,8 @@ pub(crate) struct Job {
     pub(crate) base: Round,
     /// The latest round that any contribution has opened.
     newest: Option<Round>,
+    /// The latest round that was opened, or else begun with.
+    position: Position,
     /// The two rounds that can be alive at once, by parity.
     rounds: [OpenRound; 2],
     /// When the first contribution to each of them came.
@@ -73,6 +74,8 @@ pub(crate) struct Job {
     pub(crate) order: Option<MemberOrder>,
     /// What takes the place of the rounds in an asynchronous job.
     pub(crate) asynchronous: Asynchronous,
+    /// Segments whose result is or was there.
+    results: u64,
     /// Digests of the weights that members have told.
     pub(crate) digests: Digests,
     pub(crate) slots: Range<usize>,
@@ -122,10 +125,11 @@ impl Job {
         id: u32,
         join: &JoinRepr,
         layout: VectorLayout,
-        (boot, base): (u64, Round),
+        (epoch, position): (u64, Position),
         (founder, created): (Ipv4Addr, Instant),
-        (slots, sums): (Range<usize>, Range<usize>),
+        (slots, sums, generation): (Range<usize>, Range<usize>, u64),
     ) -> Self {
+        let base = position.round();
         Self {
             id,
             layout,
@@ -136,9 +140,8 @@ impl Job {
             has_key: false,
             tag_key: None,
             founder,
-            confirmed: false,
-            has_used_slots: false,
-            chronicle: Chronicle::begin(boot, id, base),
+            generation,
+            chronicle: Chronicle::begin(epoch, id, base),
             halted: false,
             has_parent: false,
             sends_replay_up: false,
@@ -148,12 +151,14 @@ impl Job {
             pinned_threshold: None,
             base,
             newest: None,
+            position,
             rounds: [OpenRound::default(); 2],
             opened: [created; 2],
             told_opened: None,
             told_finished: None,
             order: None,
             asynchronous: Asynchronous::new(base, async_generations(layout.gradient_len())),
+            results: 0,
             digests: Digests::default(),
             slots,
             sums,
@@ -196,7 +201,6 @@ impl Job {
 
     /// A member has given a sign of life.
     pub(crate) fn hear_from(&mut self, id: usize, now: Instant) {
-        self.confirmed = true;
         if let Some(member) = self.member_mut(id) {
             member.last_heard = now;
         }
@@ -242,10 +246,14 @@ impl Job {
         vectors.checked_mul(layout.gradient_len() as usize)
     }
 
-    /// Slots that a job needs: two rounds, or if it is asynchronous one for what is set aside of each segment.
+    /// Slots that a job needs: two rounds, or if it is asynchronous one for what each member may set aside of each
+    /// segment.
     pub(crate) fn slots_len(join: &JoinRepr, layout: &VectorLayout) -> usize {
         let segments = layout.segment_count() as usize;
-        if join.mode == Mode::Synchronous { 2 * segments } else { segments }
+        match join.mode {
+            Mode::Synchronous => 2 * segments,
+            Mode::Asynchronous => segments.saturating_mul(max_members(join.workers) as usize),
+        }
     }
 
     /// Members that the job may have.
@@ -288,7 +296,6 @@ impl Job {
         }
         self.members[id] = Some(member);
         self.asynchronous.admit_member(id, member.instance);
-        self.confirmed |= self.active != 0;
         self.active |= 1 << id;
         let supplied = (member.standing == Standing::Supplies).then_some(member.start);
         for parity in 0..2 {
@@ -407,10 +414,21 @@ impl Job {
 
     /// A segment of a round has its result.
     pub(crate) fn finish_segment(&mut self, round: Round) {
+        self.note_results(1);
         let open = &mut self.rounds[round.parity()];
         if open.round == round {
             open.unfinished = open.unfinished.saturating_sub(1);
         }
+    }
+
+    /// So many segments have their results.
+    pub(crate) fn note_results(&mut self, segments: u32) {
+        self.results += u64::from(segments);
+    }
+
+    /// What its members' budgets are renewed by.
+    pub(crate) fn income(&self, now: Instant, lease: Duration) -> Income {
+        Income { segments: self.layout.segment_count(), results: self.results, now, lease }
     }
 
     /// Tells which rounds were opened and finished since it was asked last: of those that came and went meanwhile, the
@@ -468,6 +486,7 @@ impl Job {
     /// A round, or an aggregate of an asynchronous job, has its first contribution.
     pub(crate) fn note_opened(&mut self, round: Round) {
         self.newest = Some(round);
+        self.position.advance(round);
         // Rounds compare over half of their range only: what lies further back is moved up.
         if round.distance_from(self.base) > OLDEST_BASE_ROUNDS {
             let base = round.minus(OLDEST_BASE_ROUNDS / 2);
@@ -523,9 +542,16 @@ impl Job {
         latest.plus(if has_switches { 3 } else { 1 })
     }
 
+    /// The same, when the job ends.
+    pub(crate) fn position_after(&self) -> Position {
+        let mut position = self.position;
+        position.advance(self.round_after_reset());
+        position
+    }
+
     /// Forgets all rounds; the job goes on with a round that none of its packets in flight can name.
-    pub(crate) fn reset(&mut self, base: Round, slots: &mut [Slot]) {
-        self.clear(slots);
+    pub(crate) fn reset(&mut self, base: Round, generation: u64) {
+        self.generation = generation;
         self.restart_at(base);
         self.halted = false;
         self.begin_anew();
@@ -534,17 +560,10 @@ impl Job {
         }
     }
 
-    /// Empties the slots. Those of a job without contributions are empty: who only joins costs no time here, and
-    /// slots that are free are always empty.
-    pub(crate) fn clear(&mut self, slots: &mut [Slot]) {
-        if core::mem::take(&mut self.has_used_slots) {
-            slots.fill(Slot::EMPTY);
-        }
-    }
-
     /// Goes on at a round as if none had been before.
     pub(crate) fn restart_at(&mut self, base: Round) {
         self.base = base;
+        self.position.advance(base);
         self.newest = None;
         self.rounds = [OpenRound::default(); 2];
         self.asynchronous.restart_at(base);
@@ -581,10 +600,13 @@ mod tests {
     use core::net::Ipv4Addr;
 
     use super::*;
+    use crate::switch::budget::RepeatBudget;
+    use crate::switch::origin::Origins;
     use crate::switch::output::PortId;
 
     fn member(start: Round) -> Member {
         let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 5000);
+        let income = Income { segments: 1, results: 0, now: Instant::default(), lease: Duration::ZERO };
         let endpoint =
             Endpoint { port: PortId(0), peer: address, local: address, peer_mac: [0; 6], local_mac: [0; 6] };
         Member {
@@ -607,6 +629,7 @@ mod tests {
             session: 0,
             counter: 0,
             tag_key: None,
+            repeats: RepeatBudget::new(&income),
             progress: Progress::default(),
         }
     }
@@ -616,7 +639,8 @@ mod tests {
         let join = JoinRepr { instance: 1, ..JoinRepr::worker(1, 1, 2) };
         let layout = VectorLayout::new(1, 1).unwrap();
         let founded = (Ipv4Addr::LOCALHOST, Instant::default());
-        let mut job = Job::new(1, &join, layout, (1, Round::new(9)), founded, (0..2, 0..2));
+        let position = Origins::new(9 << (u64::BITS - ROUND_BITS)).next();
+        let mut job = Job::new(1, &join, layout, (1, position), founded, (0..2, 0..2, 1));
         (0..2).for_each(|id| job.admit(id, member(Round::new(9))));
         let mut round = job.base;
         for _ in 0..100 {

@@ -7,6 +7,7 @@ use iswitch_protocol::limits::{MAX_JOBS, MAX_MEMBERS};
 use iswitch_protocol::wire::{Kind, ResumeRepr, Standing};
 use iswitch_protocol::{Instant, Round};
 
+use super::budget::RepeatBudget;
 use super::output::Endpoint;
 
 /// One member of a job. Its id is its position in the job's table.
@@ -45,6 +46,8 @@ pub(crate) struct Member {
     pub(crate) last_reset: Option<(u32, Round)>,
     /// The latest round that was reported to wait for it, until another one has not.
     pub(crate) held_up: Option<Round>,
+    /// What it may have repeated.
+    pub(crate) repeats: RepeatBudget,
     /// What it has contributed since it was admitted.
     pub(crate) progress: Progress,
 }
@@ -92,6 +95,15 @@ impl Directory {
         Some(self.entries[at].1)
     }
 
+    /// Finds the members that send from the same IPv4 address and UDP port by another port of the switch.
+    pub(crate) fn elsewhere(&self, endpoint: &Endpoint) -> impl Iterator<Item = MemberAt> + '_ {
+        let own = address_key(endpoint);
+        let sender = own >> PORT_BITS;
+        let first = self.entries.partition_point(|(key, _)| key >> PORT_BITS < sender);
+        let same = self.entries[first..].iter().take_while(move |(key, _)| key >> PORT_BITS == sender);
+        same.filter(move |(key, _)| *key != own).map(|(_, at)| *at)
+    }
+
     /// Adds an address that is not in the table; there is room for the members of all jobs.
     pub(crate) fn insert(&mut self, endpoint: &Endpoint, at: MemberAt) {
         if let Err(position) = self.position(endpoint) {
@@ -110,9 +122,11 @@ impl Directory {
     }
 }
 
-/// Ingress port, IPv4 address and UDP port: a member cannot be impersonated from another port of the switch.
+/// Bits of a port of the switch, the lowest of an [`AddressKey`]: those of one sender stand together.
+const PORT_BITS: u32 = 8;
+
+/// IPv4 address, UDP port and ingress port: a member cannot be impersonated from another port of the switch.
 pub(crate) fn address_key(endpoint: &Endpoint) -> AddressKey {
-    u64::from(endpoint.port.0) << 48
-        | u64::from(endpoint.peer.ip().to_bits()) << 16
-        | u64::from(endpoint.peer.port())
+    (u64::from(endpoint.peer.ip().to_bits()) << 16 | u64::from(endpoint.peer.port())) << PORT_BITS
+        | u64::from(endpoint.port.0)
 }

@@ -13,6 +13,7 @@ mod aggregator;
 mod arena;
 mod asynchronous;
 mod authentication;
+mod budget;
 mod control;
 mod digest;
 mod event;
@@ -23,6 +24,7 @@ mod job;
 mod limiter;
 mod membership;
 mod order;
+mod origin;
 mod output;
 mod questions;
 mod quota;
@@ -37,12 +39,12 @@ use core::time::Duration;
 
 pub use iswitch_protocol::Instant;
 use iswitch_protocol::auth::TagKey;
-use iswitch_protocol::limits::{MAX_JOBS, MAX_PENDING_RANGES, ROUND_BITS, SEG_LEN_BYTES};
-use iswitch_protocol::wire::{Class, DataPacket, Mode, WireError};
+use iswitch_protocol::limits::{MAX_JOBS, MAX_PENDING_RANGES, SEG_LEN_BYTES};
+use iswitch_protocol::wire::{Class, DataPacket, Kind, Mode, WireError};
 use iswitch_protocol::{Round, SegmentIndex};
 
 pub use accumulate::NonFinite;
-use aggregator::{Aggregation, Slot, Verdict};
+use aggregator::{Aggregation, Generations, Slot, Verdict};
 use arena::Arena;
 use authentication::Nonces;
 pub use authentication::{Keys, SECRET_LEN_BYTES};
@@ -56,6 +58,7 @@ use job::Job;
 pub use limiter::StrangerLimits;
 use limiter::{Asks, Limiter};
 use membership::{Directory, MemberAt};
+use origin::Origins;
 use output::Outbox;
 pub use output::{Endpoint, PortId, Transmit};
 pub use reason::{Counters, DropReason};
@@ -66,8 +69,8 @@ pub use status::{AwaitedStatus, JobStatus, MemberStatus, WaitingStatus};
 /// What the driver decides.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Tells members that the switch was restarted; drawn at random for each run. Its upper 24 bits are the
-    /// first round.
+    /// Identifies this run of the switch; drawn at random for each run. The epochs of its jobs are derived from it,
+    /// and its upper 24 bits are the first round.
     pub boot: u64,
     /// Silence after which a member is expelled, in milliseconds.
     pub lease_ms: u32,
@@ -128,6 +131,7 @@ pub struct Switch {
     directory: Directory,
     limiter: Limiter,
     slots: Arena<Slot>,
+    generations: Generations,
     sums: Arena<f32>,
     outbox: Outbox,
     /// What the last [`Self::poll_transmit`] lent out.
@@ -136,8 +140,7 @@ pub struct Switch {
     events: EventQueue,
     flight: FlightRecorder,
     counters: Counters,
-    /// Where the rounds of the next job start.
-    next_base: Round,
+    origins: Origins,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,6 +176,7 @@ impl Switch {
             directory: Directory::new(),
             limiter: Limiter::new(&config.strangers),
             slots: Arena::new(config.memory_bytes / BYTES_PER_SLOT, Slot::EMPTY),
+            generations: Generations::default(),
             sums: Arena::new(config.memory_bytes / size_of::<f32>(), 0.0),
             outbox: Outbox::new(),
             lent: Lent::Nothing,
@@ -180,8 +184,7 @@ impl Switch {
             events: EventQueue::new(),
             flight: FlightRecorder::new(),
             counters: Counters::default(),
-            // Packets of an earlier run may still be under way: none of them names a round of this one (M-7).
-            next_base: Round::new((config.boot >> (u64::BITS - ROUND_BITS)) as u32),
+            origins: Origins::new(config.boot),
         }
     }
 
@@ -287,7 +290,9 @@ impl Switch {
 
     /// When [`Self::handle_timeout`] is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.deadline.into_iter().chain(self.uplink_deadline()).min()
+        // Work that is left is done as soon as it is its turn.
+        let work = (!self.work.is_empty()).then_some(self.now);
+        self.deadline.into_iter().chain(self.uplink_deadline()).chain(work).min()
     }
 
     /// The next thing to log.
@@ -308,6 +313,11 @@ impl Switch {
         })
     }
 
+    /// The epoch of a job: it identifies this incarnation of it, and that of the topmost switch once the job is complete.
+    pub fn epoch_of(&self, job: u32) -> Option<u64> {
+        self.find_job(job).and_then(|at| self.job(at)).map(Job::boot)
+    }
+
     /// What happened last in each job that is or was, the oldest first. Allocates: for an operator's question.
     pub fn flight_records(&self) -> impl Iterator<Item = (u32, Vec<FlightRecord>)> + '_ {
         self.flight.jobs()
@@ -322,11 +332,14 @@ impl Switch {
         let datagrams = payload.len().div_ceil(stride) as u64;
         self.counters.data_received += datagrams;
         let Some(at) = self.directory.find(from) else {
+            if self.is_stray(from) {
+                return (0..datagrams).for_each(|_| self.counters.count_drop(DropReason::OtherPort));
+            }
             if !self.limiter.admit(self.now, *from.peer.ip(), Asks::Data) {
                 return (0..datagrams).for_each(|_| self.counters.count_drop(DropReason::RateLimited));
             }
             (0..datagrams).for_each(|_| self.counters.count_drop(DropReason::UnknownMember));
-            return self.refuse_stranger(from);
+            return self.refuse_stranger(from, payload.len());
         };
         let is_tagged = self.job(at.job).is_some_and(|job| job.tag_key.is_some());
         if !is_tagged {
@@ -339,10 +352,14 @@ impl Switch {
         self.aim_results(at.job);
         self.aim_answers(at.job, *from);
         self.send_partials_of(at.job);
+        let before = self.counters.contributions;
         let refused = match self.job(at.job).map(|job| job.mode) {
             Some(Mode::Asynchronous) => self.stage_contributions(at, payload, stride),
             _ => self.sum_contributions(at, payload, stride),
         };
+        if self.counters.contributions > before {
+            self.follow_data(at, from);
+        }
         self.record_rounds(at.job);
         // One answer to a super-frame is enough: the member learns the reason and the first segment.
         if let Some((reason, bytes)) = refused.first {
@@ -361,9 +378,10 @@ impl Switch {
         let Some((mut aggregation, outbox, counters)) = self.parts(at.job) else { return refused };
         // Looked up once for the whole super-frame.
         let is_tagged = aggregation.job.tag_key.is_some();
-        let Some(key) = aggregation.job.member(at.member).map(|member| member.tag_key) else {
-            return refused;
-        };
+        let Some(member) = aggregation.job.member(at.member) else { return refused };
+        let key = member.tag_key;
+        // A partial sum of finite contributions may be infinite (D-6).
+        let non_finite = if member.kind == Kind::Switch { NonFinite::Sum } else { non_finite };
         let before = counters.contributions;
         for bytes in payload.chunks(stride) {
             let outcome = authentic(key.as_ref(), bytes).and_then(|packet| {
@@ -460,7 +478,9 @@ impl Switch {
         let job = self.jobs[job_at].as_mut()?;
         let slots = self.slots.region_mut(&job.slots);
         let sums = self.sums.region_mut(&job.sums);
-        Some((Aggregation { job, slots, sums, now: self.now }, &mut self.outbox, &mut self.counters))
+        let generations = &mut self.generations;
+        let aggregation = Aggregation { job, slots, sums, now: self.now, generations };
+        Some((aggregation, &mut self.outbox, &mut self.counters))
     }
 
     /// Tells the flight recorder what has become of the rounds of a job.

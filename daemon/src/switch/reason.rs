@@ -41,13 +41,15 @@ pub enum DropReason {
     NotAuthentic,
     /// An authentic packet that is not newer than the last one of its sender.
     Replayed,
+    /// A packet of a member that came in by another port than the member's: a second cable, or a loop.
+    OtherPort,
     /// More requests in one call than the switch keeps; the sender repeats them.
     Busy,
     /// More from senders that are no members than the switch has time for; a worker repeats its Join.
     RateLimited,
 }
 
-const OWN: [DropReason; 19] = [
+const OWN: [DropReason; 20] = [
     DropReason::UnknownMember,
     DropReason::ForeignJob,
     DropReason::JoinRefused,
@@ -65,6 +67,7 @@ const OWN: [DropReason; 19] = [
     DropReason::Halted,
     DropReason::NotAuthentic,
     DropReason::Replayed,
+    DropReason::OtherPort,
     DropReason::Busy,
     DropReason::RateLimited,
 ];
@@ -109,6 +112,7 @@ impl DropReason {
             Self::Halted => "halted",
             Self::NotAuthentic => "not_authentic",
             Self::Replayed => "replayed",
+            Self::OtherPort => "other_port",
             Self::Busy => "busy",
             Self::RateLimited => "rate_limited",
         }
@@ -134,6 +138,7 @@ impl DropReason {
             | Self::EarlyRound
             | Self::NotAuthentic
             | Self::Replayed
+            | Self::OtherPort
             | Self::Busy
             | Self::RateLimited => None,
         }

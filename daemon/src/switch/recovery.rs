@@ -2,9 +2,9 @@
 
 use core::time::Duration;
 
-use iswitch_protocol::limits::MAX_BITMAP_LEN_BYTES;
-use iswitch_protocol::wire::Mode;
+use iswitch_protocol::limits::{MAX_BITMAP_LEN_BYTES, MAX_CLOSED_AT_ONCE, MAX_WORK_AT_ONCE};
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
+use iswitch_protocol::wire::{JoinRepr, Mode};
 use iswitch_protocol::{Instant, Round, SegmentIndex};
 
 use super::Switch;
@@ -13,7 +13,7 @@ use super::asynchronous::Addition;
 use super::event::{Departure, Event};
 use super::job::Job;
 use super::membership::MemberAt;
-use super::output::Batch;
+use super::output::{Batch, Endpoint};
 use super::reason::DropReason;
 
 /// A range of segments to go through when there is room to send: a range may be longer than a super-frame.
@@ -99,9 +99,12 @@ impl Switch {
         }
     }
 
-    /// Fills an empty batch from the queue. False when the queue is empty and nothing was found.
+    /// Fills an empty batch from the queue. False when nothing was found: then the queue is empty, or so much was looked
+    /// through that it is the turn of others, and the switch wants to be called again at once.
     pub(super) fn do_work(&mut self) -> bool {
-        while let Some(work) = self.work.front_mut().copied() {
+        // How many segments one call goes through depends on no job.
+        for _ in 0..MAX_WORK_AT_ONCE {
+            let Some(work) = self.work.front_mut().copied() else { return false };
             let (next, found) = match work {
                 Work::Repeat { at, wanted, next, .. } => self.repeat_results(at, &wanted, next),
                 Work::Resend { job, wanted, next, .. } => self.resend_partials(job, &wanted, next),
@@ -126,6 +129,9 @@ impl Switch {
             };
             if is_finished {
                 self.work.pop();
+            } else if !found && matches!(work, Work::Close { .. }) {
+                // A long vector is no reason for other jobs to wait.
+                self.work.rotate();
             }
             if found {
                 return true;
@@ -178,7 +184,8 @@ impl Switch {
         let batch = if goes_up { &mut outbox.partials } else { &mut outbox.results };
         let mut next = range.start;
         let mut closed = 0;
-        for index in (range.start..end).filter_map(SegmentIndex::new) {
+        let at_once = end.min(range.start.saturating_add(MAX_CLOSED_AT_ONCE));
+        for index in (range.start..at_once).filter_map(SegmentIndex::new) {
             if !batch.has_room(aggregation.job.layout.packet_len(index)) {
                 break;
             }
@@ -237,13 +244,9 @@ impl Switch {
     }
 
     pub(super) fn end_job(&mut self, job_at: usize, why: Departure) {
-        let Some(mut job) = self.jobs[job_at].take() else { return };
+        let Some(job) = self.jobs[job_at].take() else { return };
         // The next job's rounds lie beyond all that packets of this one can still name.
-        let after = job.round_after_reset();
-        if self.next_base.is_before(after) {
-            self.next_base = after;
-        }
-        job.clear(self.slots.region_mut(&job.slots));
+        self.origins.end_before(job.position_after());
         self.slots.give_back(&job.slots);
         self.sums.give_back(&job.sums);
         self.report(Event::JobEnded { job: job.id });
@@ -255,6 +258,46 @@ impl Switch {
         if let Some(job) = self.jobs[at.job].as_mut() {
             job.hear_from(at.member, now);
         }
+    }
+
+    /// Results go where a member's latest packet came from: its MAC address may have changed, by fail-over or
+    /// migration. Whoever calls this has found the packet as authentic as the job demands.
+    pub(super) fn follow(&mut self, at: MemberAt, from: &Endpoint) {
+        if let Some(member) = self.jobs[at.job].as_mut().and_then(|job| job.member_mut(at.member)) {
+            member.endpoint = *from;
+        }
+    }
+
+    /// The same of contributions that were taken: without tags they prove nothing in a job with a key.
+    pub(super) fn follow_data(&mut self, at: MemberAt, from: &Endpoint) {
+        if self.job(at.job).is_some_and(|job| !job.has_key || job.tag_key.is_some()) {
+            self.follow(at, from);
+        }
+    }
+
+    /// Whether a packet is a member's that came in by another port than the member's, which is heard of on its own.
+    /// With two cables, or a loop, all its packets do.
+    pub(super) fn is_stray(&self, from: &Endpoint) -> bool {
+        self.directory.elsewhere(from).any(|at| self.is_heard(at))
+    }
+
+    /// The same of a Join, which also tells whether it is of the same process.
+    pub(super) fn is_double(&self, from: &Endpoint, id: u32, join: &JoinRepr) -> bool {
+        self.same_elsewhere(from, id, join).is_some_and(|at| self.is_heard(at))
+    }
+
+    /// The member that is the same process at another port of the switch.
+    pub(super) fn same_elsewhere(&self, from: &Endpoint, id: u32, join: &JoinRepr) -> Option<MemberAt> {
+        self.directory.elsewhere(from).find(|at| {
+            let job = self.job(at.job).filter(|job| job.id == id);
+            job.and_then(|job| job.member(at.member)).is_some_and(|own| own.instance == join.instance)
+        })
+    }
+
+    /// Whether a member has been heard of in the last half of its lease: it sends a sign of life in every quarter.
+    fn is_heard(&self, at: MemberAt) -> bool {
+        let member = self.job(at.job).and_then(|job| job.member(at.member));
+        member.is_some_and(|member| self.now.since(member.last_heard) <= self.lease() / 2)
     }
 
     pub(super) fn lease(&self) -> Duration {

@@ -35,6 +35,17 @@ impl<T> Ring<T> {
         self.items.front_mut()
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Lets the first item wait for all others.
+    pub(crate) fn rotate(&mut self) {
+        if let Some(first) = self.items.pop_front() {
+            self.items.push_back(first);
+        }
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.items.iter()
     }

@@ -19,6 +19,7 @@ pub(super) struct Waiting<'a> {
     pub(super) since: Instant,
     /// One for each segment.
     slots: &'a [Slot],
+    generation: u64,
     /// Bit i: a segment that has contributions misses that of member i.
     missing: u64,
 }
@@ -34,8 +35,9 @@ impl<'a> Waiting<'a> {
         let rounds = job.open_rounds().filter(|open| open.replay == Replay::Not);
         let mut waiting = rounds.map(|open| {
             let slots = &slots[open.round.parity() * segments..][..segments];
-            let missing = slots.iter().fold(0, |members, slot| members | slot.missing(open));
-            Self { open: *open, since: job.opened(open.round), slots, missing }
+            let generation = job.generation;
+            let missing = slots.iter().fold(0, |members, slot| members | slot.missing(open, generation));
+            Self { open: *open, since: job.opened(open.round), slots, generation, missing }
         });
         waiting.find(|waiting| waiting.missing != 0)
     }
@@ -57,7 +59,7 @@ impl<'a> Waiting<'a> {
 
     /// Segments to which others have contributed and this member has not.
     pub(super) fn segments_without(&self, member: usize) -> u32 {
-        self.slots.iter().map(|slot| (slot.missing(&self.open) >> member & 1) as u32).sum()
+        self.slots.iter().map(|slot| (slot.missing(&self.open, self.generation) >> member & 1) as u32).sum()
     }
 
     /// Segments of the vector.

@@ -6,7 +6,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use iswitch_daemon::switch::{Config, Counters, DropReason, Endpoint, Event, Instant, PortId, Switch};
-use iswitch_protocol::wire::control::RangeRepr;
+use iswitch_protocol::wire::control::{RangeRepr, answer_challenge};
 use iswitch_protocol::wire::{
     AckRepr, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Status, emit_seg,
 };
@@ -26,6 +26,8 @@ pub(crate) enum Sent {
 pub(crate) struct Harness {
     pub(crate) switch: Switch,
     pub(crate) now_ms: u64,
+    /// The last challenge that was sent.
+    challenge: Option<Vec<u8>>,
 }
 
 pub(crate) fn endpoint(host: u8) -> Endpoint {
@@ -79,7 +81,7 @@ impl Harness {
 
     pub(crate) fn with(config: Config) -> Self {
         let switch = Switch::new(Config { boot: 42, lease_ms: LEASE_MS, ..config });
-        Self { switch, now_ms: 1 }
+        Self { switch, now_ms: 1, challenge: None }
     }
 
     /// A job whose members 1 to `workers` have joined, at round 0.
@@ -102,7 +104,16 @@ impl Harness {
 
     pub(crate) fn send_frame(&mut self, host: u8, class: Class, bytes: &[u8], stride: usize) -> Vec<Sent> {
         self.switch.handle_datagrams(self.now(), &endpoint(host), class, bytes, stride);
-        self.drain()
+        let sent = self.drain();
+        // As a worker does: a Join is sent again with the number that shows where it is.
+        let mut proven = bytes.to_vec();
+        match self.challenge.take() {
+            Some(challenge) if answer_challenge(&mut proven, &challenge) => {
+                self.switch.handle_datagrams(self.now(), &endpoint(host), class, &proven, stride);
+                self.drain()
+            }
+            _ => sent,
+        }
     }
 
     pub(crate) fn join(&mut self, host: u8, join: JoinRepr) -> Sent {
@@ -150,6 +161,9 @@ impl Harness {
             for recipient in transmit.recipients() {
                 let to = recipient.peer.ip().octets()[3];
                 for bytes in transmit.payload.chunks(transmit.stride) {
+                    if is_challenge(transmit.class, bytes) {
+                        self.challenge = Some(bytes.to_vec());
+                    }
                     sent.push(describe(to, transmit.class, bytes));
                 }
             }
@@ -172,6 +186,31 @@ impl Harness {
     }
 }
 
+/// Whether a packet of the switch asks a sender to show where it is.
+pub(crate) fn is_challenge(class: Class, bytes: &[u8]) -> bool {
+    let packet = ControlPacket::new_checked(bytes).ok().filter(|_| class == Class::Control);
+    let repr = packet.and_then(|packet| ControlRepr::parse(&packet).map(|repr| repr.body).ok());
+    matches!(repr, Some(ControlBody::Ack(AckRepr { status: Status::Challenge, .. })))
+}
+
+/// Sends a Join from anywhere, and once more as the challenge asks for. The packets of the last answer.
+pub(crate) fn join_from(switch: &mut Switch, now: Instant, from: &Endpoint, join: &[u8]) -> Vec<Vec<u8>> {
+    let mut join = join.to_vec();
+    loop {
+        switch.handle_datagrams(now, from, Class::Control, &join, join.len());
+        let mut sent = Vec::new();
+        while let Some(transmit) = switch.poll_transmit() {
+            if transmit.recipients().any(|to| to.peer == from.peer) {
+                sent.push(transmit.payload.to_vec());
+            }
+        }
+        let is_challenged = sent.iter().any(|answer| answer_challenge(&mut join, answer));
+        if !is_challenged {
+            return sent;
+        }
+    }
+}
+
 fn describe(to: u8, class: Class, bytes: &[u8]) -> Sent {
     if class == Class::Data {
         let packet = DataPacket::new_checked(bytes).unwrap();
@@ -182,7 +221,7 @@ fn describe(to: u8, class: Class, bytes: &[u8]) -> Sent {
     let repr = ControlRepr::parse(&ControlPacket::new_checked(bytes).unwrap()).unwrap();
     match repr.body {
         ControlBody::Ack(AckRepr { status, round, expected, missing, boot, .. }) => {
-            assert_eq!(boot, 42);
+            assert_ne!(boot, 0);
             let missing = missing.map_or(Vec::new(), |missing| missing.indices().collect());
             Sent::Ack { to, request: repr.request, status, round: round.get(), expected, missing }
         }

@@ -14,6 +14,8 @@ use proptest::prelude::*;
 const GENERATIONS: u32 = async_generations(5) as u32;
 /// A bitmap of the three segments of the vector.
 const ALL: u8 = 0b111;
+/// Of the first job of the harness's switch.
+const EPOCH: u64 = 0x7b9c_fc1a_ce9e_b496;
 
 fn asynchronous(workers: u16) -> JoinRepr {
     JoinRepr { mode: Mode::Asynchronous, ..join(workers) }
@@ -298,8 +300,8 @@ fn a_switch_with_a_parent_has_no_asynchronous_jobs() {
 
 /// The history of a member that has the sums of the first aggregates.
 fn history_after(aggregates: u32) -> u64 {
-    let begin = history::begin(42, JOB, Round::new(0));
-    (0..aggregates).fold(begin, |before, round| history::after(before, 42, Round::new(round)))
+    let begin = history::begin(EPOCH, JOB, Round::new(0));
+    (0..aggregates).fold(begin, |before, round| history::after(before, EPOCH, Round::new(round)))
 }
 
 fn resumes(workers: u16, round: u32, history: u64) -> JoinRepr {

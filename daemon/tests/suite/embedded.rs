@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
 use iswitch_daemon::switch::Config;
-use iswitch_protocol::limits::{DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, MAX_SUPERFRAME_LEN_BYTES};
+use iswitch_protocol::limits::{
+    DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, MAX_CONTROL_LEN_BYTES, MAX_SUPERFRAME_LEN_BYTES,
+};
+use iswitch_protocol::wire::control::answer_challenge;
 use iswitch_protocol::wire::{
     AckRepr, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Status, emit_seg,
 };
@@ -37,13 +40,19 @@ impl Member {
         self.send_join_of(instance, 2);
     }
 
+    /// Sends a Join, and once more as the switch asks for to show where it is.
     fn send_join_of(&self, instance: u32, workers: u16) {
         let join =
             JoinRepr { instance, ..JoinRepr::worker((FLOATS * SEGMENTS) as u32, FLOATS as u16, workers) };
         let repr = ControlRepr { job: JOB, request: 1, body: ControlBody::Join(join) };
-        let mut buffer = [0; 128];
-        let len = repr.emit(&mut buffer);
-        self.socket.send(DEFAULT_CONTROL_TOS, None, None, &buffer[..len], len).unwrap();
+        let mut join = vec![0; repr.buffer_len()];
+        let len = repr.emit(&mut join);
+        self.socket.send(DEFAULT_CONTROL_TOS, None, None, &join, len).unwrap();
+        let mut challenge = [0; MAX_CONTROL_LEN_BYTES];
+        assert!(self.socket.wait_readable(Some(Duration::from_secs(5))).unwrap());
+        let received = self.socket.recv(&mut challenge).unwrap();
+        assert!(answer_challenge(&mut join, &challenge[..received.len]));
+        self.socket.send(DEFAULT_CONTROL_TOS, None, None, &join, len).unwrap();
     }
 
     /// Receives until a control packet comes.
@@ -129,8 +138,8 @@ fn two_members_get_the_sum() {
     assert_eq!(snapshot.jobs.len(), 1);
     assert_eq!(snapshot.jobs[0].members.len(), 2);
     let port = &snapshot.ports[0].counters;
-    // The results, two Acks, and the notice to the member that had to wait.
-    assert_eq!(port.get("sent_datagrams"), 2 * snapshot.traffic.get("results") + 3);
+    // The results, two challenges, two Acks, and the notice to the member that had to wait.
+    assert_eq!(port.get("sent_datagrams"), 2 * snapshot.traffic.get("results") + 5);
     assert_eq!(port.get("send_errors") + port.get("send_full") + port.get("receive_errors"), 0);
 }
 
@@ -169,7 +178,7 @@ fn untagged_datagrams_do_not_reach_the_core() {
     stranger.ack(|ack| assert_eq!(ack.status, Status::Success));
     let snapshot = switch.snapshot().unwrap();
     assert_eq!(snapshot.ports[0].counters.get("untagged"), 3);
-    assert_eq!(snapshot.traffic.get("control_received"), 1);
+    assert_eq!(snapshot.traffic.get("control_received"), 2);
     assert_eq!(snapshot.traffic.get("data_received"), 0);
 }
 

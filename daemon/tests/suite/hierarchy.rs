@@ -1,13 +1,13 @@
 //! Switches below switches: one root, two racks, two workers in each.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
-use crate::common::{control, data, join, range, weighted};
+use crate::common::{control, data, is_challenge, join, join_from, range, weighted};
 use iswitch_daemon::switch::{Config, Endpoint, Event, Instant, PortId, Switch, Uplinks};
 use iswitch_protocol::limits::MAX_HEIGHT;
-use iswitch_protocol::wire::control::SegmentSetRepr;
+use iswitch_protocol::wire::control::{SegmentSetRepr, answer_challenge};
 use iswitch_protocol::wire::{
     AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Kind, ResumeRepr,
     Standing, Status,
@@ -18,6 +18,8 @@ const JOB: u32 = crate::common::JOB;
 const ROOT: usize = 0;
 const RACKS: [usize; 2] = [1, 2];
 const LEASE_MS: u32 = 1000;
+/// Of the first job of the root.
+const EPOCH: u64 = 0x2ab8_4167_bfe2_1364;
 
 /// What a worker got: a result (index, round, contributions, first float) or an Ack.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +57,8 @@ struct Tree {
     wire: VecDeque<Packet>,
     /// What arrived at each worker since it was last looked at.
     got: Vec<(SocketAddrV4, Got)>,
+    /// The last Join of each worker, which it sends again if it is challenged.
+    joins: BTreeMap<SocketAddrV4, Vec<u8>>,
     /// Datagrams from or to these addresses are lost.
     cut: Vec<Ipv4Addr>,
 }
@@ -87,7 +91,14 @@ fn config(at: usize, boot: u64) -> Config {
 impl Tree {
     fn new() -> Self {
         let switches = (0..3).map(|at| Switch::new(config(at, 100 + at as u64))).collect();
-        Self { switches, now_ms: 1, wire: VecDeque::new(), got: Vec::new(), cut: Vec::new() }
+        Self {
+            switches,
+            now_ms: 1,
+            wire: VecDeque::new(),
+            got: Vec::new(),
+            joins: BTreeMap::new(),
+            cut: Vec::new(),
+        }
     }
 
     /// All four workers have joined.
@@ -108,7 +119,13 @@ impl Tree {
 
     fn join(&mut self, rack: usize, place: u8, resume: impl Into<Option<ResumeRepr>>) {
         let join = JoinRepr { resume: resume.into(), ..join(4) };
-        self.send(rack, place, Class::Control, &control(JOB, 1, ControlBody::Join(join)));
+        self.send_join(rack, place, join);
+    }
+
+    fn send_join(&mut self, rack: usize, place: u8, join: JoinRepr) {
+        let packet = control(JOB, 1, ControlBody::Join(join));
+        self.joins.insert(worker(rack, place), packet.clone());
+        self.send(rack, place, Class::Control, &packet);
     }
 
     fn send(&mut self, rack: usize, place: u8, class: Class, payload: &[u8]) {
@@ -135,6 +152,13 @@ impl Tree {
             let by_uplink = RACKS.into_iter().find(|rack| uplink(*rack) == packet.to);
             let by_service = (0..3).find(|at| service(*at) == packet.to);
             let Some(at) = by_uplink.or(by_service) else {
+                if is_challenge(packet.class, &packet.payload) {
+                    let mut join = self.joins[&packet.to].clone();
+                    assert!(answer_challenge(&mut join, &packet.payload));
+                    let (from, to, stride) = (packet.to, packet.from, join.len());
+                    self.wire.push_back(Packet { from, to, class: Class::Control, payload: join, stride });
+                    continue;
+                }
                 let got = packet
                     .payload
                     .chunks(packet.stride)
@@ -349,7 +373,7 @@ fn the_parent_is_asked_once_however_many_members_ask() {
 #[test]
 fn a_rack_whose_switch_restarts_keeps_its_seat() {
     let mut tree = Tree::formed();
-    let start = history::begin(100, JOB, Round::new(0));
+    let start = history::begin(EPOCH, JOB, Round::new(0));
     tree.contribute(1, 1, 0);
     tree.contribute(2, 1, 0);
     tree.contribute(2, 2, 0);
@@ -368,7 +392,7 @@ fn a_rack_whose_switch_restarts_keeps_its_seat() {
 #[test]
 fn a_restarted_rack_fetches_what_the_root_has_of_the_round() {
     let mut tree = Tree::formed();
-    let start = history::begin(100, JOB, Round::new(0));
+    let start = history::begin(EPOCH, JOB, Round::new(0));
     for (rack, place) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
         tree.contribute(rack, place, 0);
     }
@@ -387,8 +411,8 @@ fn a_restarted_rack_fetches_what_the_root_has_of_the_round() {
 #[test]
 fn of_a_restarted_rack_each_worker_goes_on_where_it_was() {
     let mut tree = Tree::formed();
-    let start = history::begin(100, JOB, Round::new(0));
-    let after = history::after(start, 100, Round::new(0));
+    let start = history::begin(EPOCH, JOB, Round::new(0));
+    let after = history::after(start, EPOCH, Round::new(0));
     for round in 0..2 {
         for (rack, place) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
             tree.contribute(rack, place, round);
@@ -406,8 +430,8 @@ fn of_a_restarted_rack_each_worker_goes_on_where_it_was() {
 #[test]
 fn when_the_root_restarts_all_join_anew_and_a_sum_that_one_rack_lacks_is_replayed() {
     let mut tree = Tree::formed();
-    let start = history::begin(100, JOB, Round::new(0));
-    let after = history::after(start, 100, Round::new(0));
+    let start = history::begin(EPOCH, JOB, Round::new(0));
+    let after = history::after(start, EPOCH, Round::new(0));
     tree.restart(ROOT, 300);
     tree.take();
     // Signs of life find out that the root knows nobody.
@@ -443,8 +467,8 @@ fn when_the_root_restarts_all_join_anew_and_a_sum_that_one_rack_lacks_is_replaye
 #[test]
 fn a_sum_that_only_a_neighbour_lacks_is_replayed_within_the_rack() {
     let mut tree = Tree::formed();
-    let start = history::begin(100, JOB, Round::new(0));
-    let after = history::after(start, 100, Round::new(0));
+    let start = history::begin(EPOCH, JOB, Round::new(0));
+    let after = history::after(start, EPOCH, Round::new(0));
     tree.restart(ROOT, 300);
     tree.live(400);
     tree.take();
@@ -522,7 +546,7 @@ fn a_parent_that_has_never_answered_is_told() {
 #[test]
 fn a_rack_that_was_cut_off_too_long_is_told_that_it_has_missed_rounds() {
     let mut tree = Tree::formed();
-    let start = history::begin(100, JOB, Round::new(0));
+    let start = history::begin(EPOCH, JOB, Round::new(0));
     tree.contribute(2, 1, 0);
     tree.contribute(2, 2, 0);
     tree.cut = vec![*uplink(1).ip()];
@@ -644,7 +668,7 @@ fn a_rack_that_tells_a_new_root_a_new_weight_joins_anew() {
 #[test]
 fn a_rack_goes_on_without_a_worker_that_does_not_come_back() {
     let mut tree = Tree::formed();
-    let start = history::begin(100, JOB, Round::new(0));
+    let start = history::begin(EPOCH, JOB, Round::new(0));
     tree.restart(1, 201);
     tree.join(1, 1, resume(0, start, 0));
     tree.take();
@@ -656,7 +680,7 @@ fn a_rack_goes_on_without_a_worker_that_does_not_come_back() {
 /// Whether rack 1 goes on when the root has been restarted and rack 2 does not come back.
 fn half_goes_on(parents: &[SocketAddrV4]) -> bool {
     let mut tree = Tree::formed();
-    let start = history::begin(100, JOB, Round::new(0));
+    let start = history::begin(EPOCH, JOB, Round::new(0));
     tree.restart(ROOT, 300);
     tree.switches[1] = Switch::new(Config { uplinks: Uplinks::new(parents, PortId(1), 4), ..config(1, 301) });
     tree.switches[2] = Switch::new(config(2, 302));
@@ -678,7 +702,7 @@ fn half_of_a_job_goes_on_unless_the_rest_may_have_gone_elsewhere() {
 fn switches_in_a_circle_are_refused() {
     let mut tree = Tree::new();
     let join = JoinRepr { kind: Kind::Switch, height: MAX_HEIGHT, ..join(4) };
-    tree.send(1, 1, Class::Control, &control(JOB, 1, ControlBody::Join(join)));
+    tree.send_join(1, 1, join);
     let got = tree.take();
     assert!(matches!(got[..], [(_, Got::Ack { status: Status::TooManyLevels, .. })]), "{got:?}");
 
@@ -715,13 +739,7 @@ impl Orphan {
 
     fn send(&mut self, body: ControlBody<'_>) {
         let packet = control(JOB, 1, body);
-        self.switch.handle_datagrams(
-            self.now,
-            &crate::common::endpoint(1),
-            Class::Control,
-            &packet,
-            packet.len(),
-        );
+        join_from(&mut self.switch, self.now, &crate::common::endpoint(1), &packet);
     }
 
     /// The last numbers of the addresses of the parents that it tries in so much time.

@@ -1,9 +1,9 @@
 //! Whoever departs, and whatever comes late: the job goes on, and no sum takes in what does not belong to it.
 //! Reduced from scenarios that the simulator found.
 
-use crate::common::{Harness, JOB, Sent, control, endpoint, join, range, result};
+use crate::common::{Harness, JOB, Sent, control, endpoint, join, join_from, range, result};
 use iswitch_daemon::switch::{Config, Instant, Switch};
-use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Status};
+use iswitch_protocol::wire::{ControlBody, JoinRepr, Status};
 
 fn joined_at(sent: &Sent) -> u32 {
     match sent {
@@ -95,6 +95,6 @@ fn a_run_of_the_switch_begins_at_a_round_of_its_own() {
     let boot = 0x00ab_cdef << 40 | 7;
     let mut switch = Switch::new(Config { boot, memory_bytes: 1 << 20, ..Config::default() });
     let packet = control(JOB, 1, ControlBody::Join(join(1)));
-    switch.handle_datagrams(Instant::default(), &endpoint(1), Class::Control, &packet, packet.len());
+    join_from(&mut switch, Instant::default(), &endpoint(1), &packet);
     assert_eq!(switch.jobs().next().map(|job| job.members[0].start_round), Some(0x00ab_cdef));
 }

@@ -2,20 +2,21 @@
 
 use crate::common::*;
 use iswitch_daemon::switch::{Departure, Event};
+use iswitch_protocol::wire::control::answer_challenge;
 use iswitch_protocol::wire::{
     AckRepr, Class, ControlBody, ControlPacket, ControlRepr, JoinRepr, ResumeRepr, Standing, Status,
 };
 use iswitch_protocol::{Round, history};
 
-/// Boot id of the harness's switch.
-const BOOT: u64 = 42;
+/// Epoch of the first job of the harness's switch.
+const BOOT: u64 = 0x7b9c_fc1a_ce9e_b496;
 /// Next round of members that have everything.
 const NEXT: u32 = 7;
 /// History of members that have everything, and of those who lack one sum.
 const LATEST: u64 = 1000;
 const BEHIND: u64 = 999;
 /// Where a resumed job goes on: three rounds and what the boot id adds beyond all that members name.
-const BASE: u32 = NEXT + 3 + BOOT as u32;
+const BASE: u32 = NEXT + 3 + (BOOT % 256) as u32;
 /// The round before, in which a sum that some lack is replayed.
 const REPLAY: u32 = BASE - 1;
 /// Where it goes on if that is given up: newcomers may have begun the round after it.
@@ -32,26 +33,40 @@ fn resuming(history: u64, previous: u64, members: u16) -> JoinRepr {
 /// What the Acks of Joins tell: to whom, whether the job is complete, standing, round and history.
 type Answer = (u8, bool, Standing, u32, u64);
 
-fn answers(switch: &mut Harness) -> Vec<Answer> {
-    let mut answers = Vec::new();
+/// Control packets, and to whom.
+fn sent(switch: &mut Harness) -> Vec<(u8, Vec<u8>)> {
+    let mut sent = Vec::new();
     while let Some(transmit) = switch.switch.poll_transmit() {
-        let packet = ControlPacket::new_checked(transmit.payload).unwrap();
+        let to = transmit.recipients().next().unwrap().peer.ip().octets()[3];
+        sent.push((to, transmit.payload.to_vec()));
+    }
+    sent
+}
+
+fn read(sent: &[(u8, Vec<u8>)]) -> Vec<Answer> {
+    let mut answers = Vec::new();
+    for (to, payload) in sent {
+        let packet = ControlPacket::new_checked(payload).unwrap();
         let Ok(ControlRepr { body: ControlBody::Ack(ack), .. }) = ControlRepr::parse(&packet) else {
             panic!("only Acks are expected");
         };
         let AckRepr { status, formed, standing, round, history, .. } = ack;
         assert_eq!(status, Status::Success);
-        let to = transmit.recipients().next().unwrap().peer.ip().octets()[3];
-        answers.push((to, formed, standing, round.get(), history));
+        answers.push((*to, formed, standing, round.get(), history));
     }
     answers
 }
 
 fn send_join(switch: &mut Harness, host: u8, join: JoinRepr) -> Vec<Answer> {
-    let packet = control(JOB, 1, ControlBody::Join(join));
-    let now = switch.now();
-    switch.switch.handle_datagrams(now, &endpoint(host), Class::Control, &packet, packet.len());
-    answers(switch)
+    let mut packet = control(JOB, 1, ControlBody::Join(join));
+    loop {
+        let now = switch.now();
+        switch.switch.handle_datagrams(now, &endpoint(host), Class::Control, &packet, packet.len());
+        let sent = sent(switch);
+        if !sent.iter().any(|(_, answer)| answer_challenge(&mut packet, answer)) {
+            return read(&sent);
+        }
+    }
 }
 
 /// Three members come back: 1 and 2 hold the last sum, 3 lacks it.
@@ -311,4 +326,34 @@ fn a_query_admits_nobody() {
     let refused = switch.control(9, 1, ControlBody::Join(JoinRepr { gradient_len: 6, ..query }));
     assert!(matches!(refused[..], [Sent::Ack { status: Status::GradientLenMismatch, expected: 5, .. }]));
     assert_eq!(switch.switch.jobs().next().unwrap().members.len(), 2);
+}
+
+#[test]
+fn a_fresh_member_does_not_take_the_job_over() {
+    let undeclared = |history, previous, fresh| {
+        let join = resuming(history, previous, 3);
+        let resume = join.resume.map(|resume| ResumeRepr { fresh, ..resume });
+        JoinRepr { workers: 0, resume, ..join }
+    };
+    let mut switch = Harness::new();
+    let sent = send_join(&mut switch, 1, undeclared(LATEST, 0, true));
+    assert!(!sent[0].1, "two more had been members: {sent:?}");
+    send_join(&mut switch, 2, undeclared(LATEST, BEHIND, false));
+    let sent = send_join(&mut switch, 3, undeclared(LATEST, BEHIND, false));
+    let standing = |host: u8| {
+        sent.iter().find(|(to, ..)| *to == host).map(|(_, formed, standing, ..)| (*formed, *standing))
+    };
+    assert_eq!([2, 3].map(standing), [Some((true, Standing::Resumed)); 2]);
+}
+
+#[test]
+fn a_sum_that_overflowed_is_supplied_again() {
+    let mut switch = one_behind();
+    let sum = [f32::INFINITY, f32::NAN];
+    let sent = switch.send(1, Class::Data, &weighted(0, REPLAY, 3, &sum));
+    let given = |sent: &Sent| match sent {
+        Sent::Result { to: 3, index: 0, contributions, floats, .. } => Some((*contributions, floats[0])),
+        _ => None,
+    };
+    assert_eq!(sent.iter().find_map(given), Some((3, f32::INFINITY)), "{sent:?}");
 }

@@ -1,7 +1,9 @@
 //! Synchronous aggregation in the core: sums, rounds, recovery, membership.
 
-use crate::common::{Harness, JOB, LEASE_MS, Sent, control, data, endpoint, join, range, result, weighted};
-use iswitch_daemon::switch::{Config, Departure, DropReason, Event, NonFinite, PortId};
+use crate::common::{
+    Harness, JOB, LEASE_MS, Sent, control, data, endpoint, join, join_from, range, result, weighted,
+};
+use iswitch_daemon::switch::{Config, Departure, DropReason, Endpoint, Event, NonFinite, PortId};
 use iswitch_protocol::wire::control::SegmentSetRepr;
 use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Kind, Mode, Status, WireError};
 use proptest::prelude::*;
@@ -167,7 +169,8 @@ fn a_silent_member_is_expelled_and_the_others_go_on() {
     assert_eq!(sent, expected, "open segments are closed with what they have");
     switch.round(&[1, 2], 1);
     assert_eq!(switch.data(1, 0, 1, &[0.0, 0.0]), [result(1, 0, 1, 2, &[3.0, 3.0])]);
-    assert_eq!(switch.data(3, 0, 1, &[3.0, 3.0]), [refusal(3, 0, Status::UnknownMember, 0, 0)]);
+    assert_eq!(switch.data(3, 0, 1, &[3.0, 3.0]), [], "an answer would be longer");
+    assert_eq!(switch.control(3, 0, ControlBody::HEARTBEAT), [refusal(3, 0, Status::UnknownMember, 0, 0)]);
 }
 
 #[test]
@@ -430,7 +433,7 @@ fn bad_data_has_its_own_counter_and_answer() {
         assert_eq!(sent, answer.into_iter().collect::<Vec<_>>(), "{reason:?}");
     }
     let before = *switch.counters();
-    assert_eq!(switch.data(7, 0, 0, &[1.0, 1.0]), [refusal(7, 0, Status::UnknownMember, 0, 0)]);
+    assert_eq!(switch.data(7, 0, 0, &[1.0; 13]), [refusal(7, 0, Status::UnknownMember, 0, 0)]);
     assert_eq!(switch.only_drop_since(&before), Some(DropReason::UnknownMember));
     assert_eq!(switch.send(2, Class::Data, &[]), []);
     assert_eq!(switch.data(2, 0, 0, &[1.0, 2.0])[0], result(1, 0, 0, 2, &[2.0, 3.0]), "no sum has changed");
@@ -445,14 +448,14 @@ fn bad_control_has_its_own_counter_and_answer() {
         bytes[at] = value;
         bytes
     };
-    let long = [&leave[..], &[0]].concat();
+    let long = [&leave[..], &[1]].concat();
     let malformed = Some((Status::Malformed, 0));
     let cases: Vec<(Vec<u8>, WireError, Answer)> = vec![
         (vec![], WireError::Truncated, None),
         (vec![2], WireError::Truncated, None),
         (with(1, 2), WireError::WrongVersion, Some((Status::WrongVersion, 1))),
         (with(0, 99), WireError::UnknownAction, malformed),
-        (with(2, 1), WireError::Truncated, None),
+        (with(2, 1)[..12].to_vec(), WireError::Truncated, None),
         (with(2, 2), WireError::BadValue, malformed),
         (long, WireError::Overlong, malformed),
         (with(0, 1), WireError::Truncated, malformed),
@@ -469,13 +472,95 @@ fn bad_control_has_its_own_counter_and_answer() {
     assert_eq!(switch.switch.jobs().count(), 1, "the member is still there");
 }
 
+fn at_port(port: u8, host: u8) -> Endpoint {
+    Endpoint { port: PortId(port), ..endpoint(host) }
+}
+
 #[test]
 fn a_member_cannot_be_impersonated_from_another_port() {
     let mut switch = Harness::formed(1);
-    let elsewhere = iswitch_daemon::switch::Endpoint { port: PortId(1), ..endpoint(1) };
     let packet = data(0, 0, &[1.0, 1.0]);
-    switch.switch.handle_datagrams(switch.now(), &elsewhere, Class::Data, &packet, packet.len());
-    assert_eq!(switch.counters().drops(DropReason::UnknownMember), 1);
+    switch.switch.handle_datagrams(switch.now(), &at_port(1, 1), Class::Data, &packet, packet.len());
+    assert_eq!(switch.counters().drops(DropReason::OtherPort), 1);
+    assert_eq!(switch.drain(), []);
+}
+
+#[test]
+fn a_worker_with_two_cables_is_one_member() {
+    let mut switch = Harness::new();
+    // Every packet arrives at both ports.
+    let both = |switch: &mut Harness, host: u8, class: Class, bytes: &[u8]| {
+        let now = switch.now();
+        let mut sent = Vec::new();
+        for port in [0, 1] {
+            if class == Class::Control {
+                join_from(&mut switch.switch, now, &at_port(port, host), bytes);
+            } else {
+                switch.switch.handle_datagrams(now, &at_port(port, host), class, bytes, bytes.len());
+                sent.extend(switch.drain());
+            }
+        }
+        sent
+    };
+    for host in [1, 2] {
+        both(&mut switch, host, Class::Control, &control(JOB, 1, ControlBody::Join(join(0))));
+    }
+    assert_eq!(switch.switch.jobs().next().unwrap().members.len(), 2);
+    both(&mut switch, 1, Class::Data, &data(0, 0, &[1.0, 1.0]));
+    let sent = both(&mut switch, 2, Class::Data, &data(0, 0, &[2.0, 2.0]));
+    assert_eq!(sent, [1, 2].map(|to| result(to, 0, 0, 2, &[3.0, 3.0])), "each is in the sum once");
+}
+
+#[test]
+fn a_worker_that_moves_to_another_port_is_one_member() {
+    let mut switch = Harness::formed(2);
+    // Its first cable is cut; the other member is heard of.
+    for _ in 0..6 {
+        switch.sleep(u64::from(LEASE_MS) / 10);
+        switch.control(2, 0, ControlBody::HEARTBEAT);
+    }
+    let now = switch.now();
+    let heartbeat = control(JOB, 0, ControlBody::HEARTBEAT);
+    switch.switch.handle_datagrams(now, &at_port(1, 1), Class::Control, &heartbeat, heartbeat.len());
+    assert_eq!(switch.drain(), [refusal(1, 0, Status::UnknownMember, 0, 0)], "it joins again");
+    join_from(&mut switch.switch, now, &at_port(1, 1), &control(JOB, 2, ControlBody::Join(join(2))));
+    let members = switch.switch.jobs().next().unwrap().members;
+    assert_eq!(members.len(), 2, "{members:?}");
+    assert!(switch.events().contains(&Event::Left {
+        job: JOB,
+        member: 0,
+        address: endpoint(1).peer,
+        why: Departure::Restarted
+    }));
+}
+
+#[test]
+fn results_follow_a_member_whose_mac_address_changes() {
+    let mut switch = Harness::formed(2);
+    let moved = Endpoint { peer_mac: [2, 0, 0, 0, 0, 9], ..endpoint(1) };
+    let packet = data(0, 0, &[1.0, 1.0]);
+    switch.switch.handle_datagrams(switch.now(), &moved, Class::Data, &packet, packet.len());
+    let packet = data(0, 0, &[2.0, 2.0]);
+    switch.switch.handle_datagrams(switch.now(), &endpoint(2), Class::Data, &packet, packet.len());
+    let sent = switch.switch.poll_transmit().expect("a result");
+    let macs: Vec<_> = sent.recipients().map(|to| to.peer_mac).collect();
+    assert_eq!(macs, [moved.peer_mac, endpoint(2).peer_mac]);
+}
+
+#[test]
+fn a_sum_that_overflows_is_infinite_for_all() {
+    let mut switch = Harness::formed(2);
+    switch.data(1, 0, 0, &[f32::MAX, 1.0]);
+    let sum = [f32::INFINITY, 2.0];
+    assert_eq!(switch.data(2, 0, 0, &[f32::MAX, 1.0]), [1, 2].map(|to| result(to, 0, 0, 2, &sum)));
+    // Of a switch below this one it is a contribution like others.
+    let mut parent = Harness::new();
+    for host in [1, 2] {
+        parent.join(host, JoinRepr { kind: Kind::Switch, weight: 2, height: 1, ..join(4) });
+    }
+    parent.send(1, Class::Data, &weighted(0, 0, 2, &sum));
+    let sent = parent.send(2, Class::Data, &weighted(0, 0, 2, &[1.0, 1.0]));
+    assert_eq!(sent, [1, 2].map(|to| result(to, 0, 0, 4, &[f32::INFINITY, 3.0])));
 }
 
 #[test]

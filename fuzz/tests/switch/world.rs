@@ -9,8 +9,9 @@ use iswitch_daemon::switch::{
 };
 use iswitch_protocol::auth::Direction;
 use iswitch_protocol::limits::{
-    DATA_TAG_LEN_BYTES, MAX_JOBS, MAX_MEMBERS, TRAILER_LEN_BYTES, async_generations,
+    DATA_TAG_LEN_BYTES, KEYLESS_SHARE, MAX_JOBS, MAX_MEMBERS, TRAILER_LEN_BYTES, async_generations,
 };
+use iswitch_protocol::wire::control::answer_challenge;
 use iswitch_protocol::wire::{
     Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Status, WireError, emit_seg,
 };
@@ -73,12 +74,19 @@ pub(crate) struct World {
     pub(crate) parent: ParentState,
     pub(crate) sent: Vec<Sent>,
     pub(crate) ledger: Ledger,
+    /// The last challenge that the switch has sent.
+    challenge: Option<Vec<u8>>,
 }
 
 pub(crate) fn host_endpoint(host: u8) -> Endpoint {
     let peer = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, host), 5000);
     let local = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 254), 7711);
     Endpoint { port: PortId(0), peer, local, peer_mac: [0; 6], local_mac: [0; 6] }
+}
+
+/// Whether a packet ends with a trailer.
+fn is_signed(sent: &Sent) -> bool {
+    ControlPacket::new_checked(&sent.bytes).is_ok_and(|packet| packet.is_authenticated())
 }
 
 fn config(setup: &Setup) -> Config {
@@ -131,6 +139,7 @@ impl World {
             parent: ParentState::default(),
             sent: Vec::new(),
             ledger: Ledger::default(),
+            challenge: None,
         }
     }
 
@@ -177,6 +186,12 @@ impl World {
     pub(crate) fn send(&mut self, sent: Sent) {
         let from = host_endpoint(sent.host);
         self.deliver(&from, &sent);
+        // Without a key it only takes a repetition; who has one signs anew when it joins the next time.
+        let mut proven = sent.clone();
+        let challenge = self.challenge.take().filter(|_| sent.class == Class::Control && !is_signed(&sent));
+        if challenge.is_some_and(|challenge| answer_challenge(&mut proven.bytes, &challenge)) {
+            self.deliver(&from, &proven);
+        }
         self.sent.push(sent);
     }
 
@@ -266,6 +281,7 @@ impl World {
         let Some(first) = packets.to.first() else { return };
         let goes_up = self.is_uplink(first);
         if packets.class == Class::Control {
+            self.challenge = Some(packets.bytes.clone());
             let packet =
                 ControlPacket::new_checked(&packets.bytes).expect("the switch sends what it would take");
             let repr = ControlRepr::parse(&packet).expect("the switch sends what it would take");
@@ -381,15 +397,19 @@ impl World {
         self.now_ns = self.now_ns.max(self.latest_ns);
         self.sleep(Duration::from_millis(u64::from(LEASE_MS) * 20));
         assert_eq!(self.switch.jobs().count(), 0, "{:?}", self.switch.jobs().collect::<Vec<_>>());
-        let most_bytes = self.config.memory_bytes.min(self.config.job_memory_bytes);
+        let share = if self.keys.is_empty() { 1 } else { KEYLESS_SHARE };
+        let most_bytes = (self.config.memory_bytes / share).min(self.config.job_memory_bytes);
         let vectors = if self.config.ordered { 3 } else { 2 };
         let gradient_len = (most_bytes / size_of::<f32>() / vectors) as u32;
         if self.key_of(LAST_JOB).is_some() {
             return;
         }
         let join = JoinRepr { instance: 1, ..JoinRepr::worker(gradient_len, 366, 1) };
-        let bytes = emit_control(LAST_JOB, 1, ControlBody::Join(join));
+        let mut bytes = emit_control(LAST_JOB, 1, ControlBody::Join(join));
         let newcomer = host_endpoint(200);
+        self.switch.handle_datagrams(self.now(), &newcomer, Class::Control, &bytes, bytes.len());
+        let challenges = self.drain();
+        assert!(challenges.iter().any(|sent| answer_challenge(&mut bytes, &sent.bytes)), "it is challenged");
         self.switch.handle_datagrams(self.now(), &newcomer, Class::Control, &bytes, bytes.len());
         let sent = self.drain();
         let answer = sent.iter().find(|sent| sent.to == [newcomer]).expect("it is answered");

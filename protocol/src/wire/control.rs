@@ -389,6 +389,12 @@ impl<'a> ControlPacket<'a> {
         self.split_trailer().map_or(self.buffer, |(content, _)| content)
     }
 
+    /// Bytes without the trailer.
+    #[inline]
+    pub fn content_len(&self) -> usize {
+        self.content().len()
+    }
+
     /// The Action code.
     #[inline]
     pub fn action_code(&self) -> u8 {
@@ -673,19 +679,19 @@ impl<'a> ControlRepr<'a> {
         let buffer = packet.content();
         let body = match action {
             Action::Join => ControlBody::Join(parse_join(buffer)?),
-            Action::Leave => exact(buffer, HEADER_LEN_BYTES).map(|()| ControlBody::Leave)?,
-            Action::Halt => exact(buffer, HEADER_LEN_BYTES).map(|()| ControlBody::Halt)?,
+            Action::Leave => padded(buffer, HEADER_LEN_BYTES).map(|()| ControlBody::Leave)?,
+            Action::Halt => padded(buffer, HEADER_LEN_BYTES).map(|()| ControlBody::Halt)?,
             Action::Reset => {
-                exact(buffer, HEADER_LEN_BYTES + 12)?;
+                padded(buffer, HEADER_LEN_BYTES + 12)?;
                 let boot = u64_at(buffer, field::RESET_BOOT);
                 ControlBody::Reset { round: round_at(buffer, field::RESET_ROUND)?, boot }
             }
             Action::SetH => {
-                exact(buffer, HEADER_LEN_BYTES + 2)?;
+                padded(buffer, HEADER_LEN_BYTES + 2)?;
                 ControlBody::SetH { threshold: u16_at(buffer, field::THRESHOLD) }
             }
             Action::FBcast => {
-                exact(buffer, HEADER_LEN_BYTES + RANGE_LEN_BYTES)?;
+                padded(buffer, HEADER_LEN_BYTES + RANGE_LEN_BYTES)?;
                 ControlBody::FBcast(parse_range(buffer, HEADER_LEN_BYTES)?)
             }
             Action::Help => ControlBody::Help(parse_set(buffer, HEADER_LEN_BYTES)?),
@@ -712,8 +718,13 @@ impl<'a> ControlRepr<'a> {
         }
     }
 
-    /// Bytes that [`Self::emit`] writes.
+    /// Bytes that [`Self::emit`] writes: with a request, at least as many as its Ack has (requirement C-4).
     pub fn buffer_len(&self) -> usize {
+        let len = self.value_len();
+        if let ControlBody::Ack(_) = self.body { len } else { len.max(ACK_LEN_BYTES) }
+    }
+
+    fn value_len(&self) -> usize {
         match &self.body {
             ControlBody::Join(join) => JOIN_LEN_BYTES + usize::from(join.padding_len),
             ControlBody::Leave | ControlBody::Halt => HEADER_LEN_BYTES,
@@ -758,14 +769,28 @@ impl<'a> ControlRepr<'a> {
     }
 }
 
+/// Writes the nonce of a Challenge into the Join that it answers, which has no trailer, so that it can be sent again
+/// (requirement A-6). False if `answer` is no Challenge or `join` no Join; then nothing has changed.
+pub fn answer_challenge(join: &mut [u8], answer: &[u8]) -> bool {
+    let parsed = |bytes| ControlPacket::new_checked(bytes).and_then(|packet| ControlRepr::parse(&packet));
+    let Ok(ControlRepr { body: ControlBody::Ack(ack), .. }) = parsed(answer) else { return false };
+    let is_answer = (ack.action, ack.status) == (Action::Join, Status::Challenge);
+    let is_join = is_answer && parsed(join).is_ok_and(|repr| repr.action() == Action::Join);
+    if is_join {
+        put_u64(join, field::join::NONCE, ack.history);
+    }
+    is_join
+}
+
 /// Sets the flag that announces a trailer.
 pub(crate) fn announce_trailer(packet: &mut [u8]) {
     put_u16(packet, field::FLAGS, AUTHENTICATED);
 }
 
-fn exact(buffer: &[u8], len: usize) -> Result<(), WireError> {
+/// Whether what follows `len` bytes is padding.
+fn padded(buffer: &[u8], len: usize) -> Result<(), WireError> {
     at_least(buffer, len)?;
-    if buffer.len() > len { Err(WireError::Overlong) } else { Ok(()) }
+    padding(buffer, len).map(|_| ())
 }
 
 fn at_least(buffer: &[u8], len: usize) -> Result<(), WireError> {
@@ -872,7 +897,7 @@ fn emit_join(buffer: &mut [u8], join: &JoinRepr) {
 
 fn parse_digest(buffer: &[u8]) -> Result<DigestRepr, WireError> {
     use field::digest as at;
-    exact(buffer, DIGEST_LEN_BYTES)?;
+    padded(buffer, DIGEST_LEN_BYTES)?;
     if u32_at(buffer, at::RESERVED) != 0 {
         return Err(WireError::BadValue);
     }
@@ -947,9 +972,9 @@ fn parse_peer(buffer: &[u8]) -> Result<Option<SocketAddrV4>, WireError> {
 fn parse_set(buffer: &[u8], at: usize) -> Result<SegmentSetRepr<'_>, WireError> {
     at_least(buffer, at + RANGE_LEN_BYTES)?;
     let range = parse_range(buffer, at)?;
-    let bitmap = &buffer[at + RANGE_LEN_BYTES..];
-    exact(bitmap, range.count.div_ceil(8) as usize)?;
-    Ok(SegmentSetRepr { range, bitmap })
+    let (bitmap, len) = (&buffer[at + RANGE_LEN_BYTES..], range.count.div_ceil(8) as usize);
+    padded(bitmap, len)?;
+    Ok(SegmentSetRepr { range, bitmap: &bitmap[..len] })
 }
 
 fn emit_set(buffer: &mut [u8], at: usize, set: &SegmentSetRepr<'_>) {
@@ -1119,7 +1144,7 @@ mod tests {
             let len = repr.emit(&mut buffer);
             prop_assert_eq!(parse(&buffer[..len]), Ok(repr));
             // Every truncation is refused, and so is an extra byte that is not padding.
-            for short in 0..len.min(HEADER_LEN_BYTES + RANGE_LEN_BYTES) {
+            for short in 0..repr.value_len().min(HEADER_LEN_BYTES + RANGE_LEN_BYTES) {
                 prop_assert!(parse(&buffer[..short]).is_err());
             }
             buffer[len] = 1;
@@ -1176,7 +1201,9 @@ mod tests {
     #[test]
     fn errors_name_what_is_wrong() {
         let mut buffer = [0; 128];
-        let len = ControlRepr { job: 1, request: 2, body: ControlBody::Leave }.emit(&mut buffer);
+        ControlRepr { job: 1, request: 2, body: ControlBody::Leave }.emit(&mut buffer);
+        // Without padding, which a sender need not add.
+        let len = HEADER_LEN_BYTES;
         let corrupted = |at: usize, value: u8| {
             let mut bad = buffer;
             bad[at] = value;

@@ -116,9 +116,15 @@ impl World<'_> {
     /// Sends what a switch has to send, and looks at what it reports.
     pub(super) fn flush_switch(&mut self, at: usize, before: &Counters) -> Result<(), Violation> {
         // Rounds are those of the topmost switch (H-4).
-        let boot = match self.switches[at].parent {
-            None => self.switches[at].boot,
-            Some(_) => self.switches[at].job(JOB).map_or(0, |job| job.boot),
+        let epoch = self.switches[at].switch.as_ref().and_then(|switch| switch.epoch_of(JOB));
+        let boot = match (self.switches[at].parent, epoch) {
+            (Some(_), epoch) => epoch.unwrap_or(0),
+            (None, Some(epoch)) => {
+                self.switches[at].boot = epoch;
+                epoch
+            }
+            // What it sends and reports last is of the job that has just ended.
+            (None, None) => self.switches[at].boot,
         };
         let tag_len = if self.scenario.protection == Protection::All { DATA_TAG_LEN_BYTES } else { 0 };
         let Self { switches, wires, checker, report, transcript, .. } = self;

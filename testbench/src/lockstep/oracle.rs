@@ -7,6 +7,7 @@ use hdl::host::{JobSetup, result_frame};
 use iswitch_daemon::switch::{Config, Counters, Endpoint, NonFinite, PortId, Switch};
 use iswitch_protocol::Instant;
 use iswitch_protocol::limits::ROUND_BITS;
+use iswitch_protocol::wire::control::answer_challenge;
 use iswitch_protocol::wire::{Class, ControlBody, ControlRepr, JoinRepr};
 
 /// A core with a job that is complete.
@@ -16,6 +17,8 @@ pub(super) struct Oracle {
     job: u32,
     /// Frames with the results, in order.
     pub(super) results: Vec<Vec<u8>>,
+    /// The last control packet, which may ask a member to show where it is.
+    challenge: Option<Vec<u8>>,
 }
 
 fn endpoint(peer: SocketAddrV4) -> Endpoint {
@@ -40,7 +43,7 @@ impl Oracle {
             ..Config::default()
         };
         let switch = Switch::new(config);
-        let mut oracle = Self { switch, now_ns: 1, job: setup.id, results: Vec::new() };
+        let mut oracle = Self { switch, now_ns: 1, job: setup.id, results: Vec::new(), challenge: None };
         let workers = setup.members.len() as u16;
         for (number, member) in setup.members.iter().enumerate() {
             let layout = &setup.layout;
@@ -62,6 +65,9 @@ impl Oracle {
         let mut bytes = vec![0; repr.buffer_len()];
         repr.emit(&mut bytes);
         self.take_in(from, Class::Control, &bytes);
+        if self.challenge.take().is_some_and(|challenge| answer_challenge(&mut bytes, &challenge)) {
+            self.take_in(from, Class::Control, &bytes);
+        }
         bytes
     }
 
@@ -76,6 +82,9 @@ impl Oracle {
         self.switch.handle_datagrams(now, &endpoint(from), class, payload, payload.len());
         while let Some(transmit) = self.switch.poll_transmit() {
             // What goes to one member alone is an answer, which the accelerator leaves to the host.
+            if transmit.class == Class::Control {
+                self.challenge = Some(transmit.payload.to_vec());
+            }
             if transmit.class == Class::Data && transmit.recipients().count() > 1 {
                 self.results.extend(transmit.payload.chunks(transmit.stride).map(result_frame));
             }

@@ -13,6 +13,7 @@ use iswitch_daemon::switch::{Config, Endpoint, PortId, Switch};
 use iswitch_protocol::limits::{
     DEFAULT_DATA_TOS, DEFAULT_SEGMENT_FLOATS, MAX_SUPERFRAME_LEN_BYTES, SEG_LEN_BYTES,
 };
+use iswitch_protocol::wire::control::answer_challenge;
 use iswitch_protocol::wire::{Class, ControlBody, ControlRepr, JoinRepr, emit_seg};
 use iswitch_protocol::{Round, Seg, SegmentIndex};
 use iswitch_socket::{Options, UdpSocket};
@@ -264,6 +265,9 @@ fn formed(now: iswitch_protocol::Instant) -> Switch {
         let join = ControlRepr { job: 1, request: 1, body: ControlBody::Join(join) };
         let mut bytes = vec![0; join.buffer_len()];
         join.emit(&mut bytes);
+        switch.handle_datagrams(now, &member(number), Class::Control, &bytes, bytes.len());
+        let challenge = switch.poll_transmit().expect("a Join is answered");
+        assert!(answer_challenge(&mut bytes, challenge.payload));
         switch.handle_datagrams(now, &member(number), Class::Control, &bytes, bytes.len());
         drain(&mut switch);
     }

@@ -32,6 +32,8 @@ pub(crate) struct Attempt {
     due: bool,
     /// Members that have joined, once the switch has answered.
     present: Option<u16>,
+    /// The number that a challenge without a key asked to repeat: it proves that this worker is at its address.
+    nonce: u64,
 }
 
 /// What the switch answers to a Join.
@@ -53,6 +55,7 @@ impl Attempt {
             deadline: now.plus(FIRST_JOIN_RETRY),
             due: true,
             present: None,
+            nonce: 0,
         }
     }
 
@@ -84,6 +87,11 @@ impl Attempt {
         core::mem::take(&mut self.due).then_some(self.request)
     }
 
+    /// What the Join repeats as its nonce.
+    pub(crate) fn nonce(&self, authenticator: Option<&Authenticator>) -> u64 {
+        authenticator.map_or(self.nonce, Authenticator::session)
+    }
+
     /// Takes in a control packet that is authentic if the job has a key; `None` if it decides nothing.
     pub(crate) fn handle_answer(
         &mut self,
@@ -95,20 +103,29 @@ impl Attempt {
         if repr.request != self.request || ack.action != Action::Join {
             return None;
         }
-        if let (Status::Challenge, Some(authenticator)) = (ack.status, authenticator) {
-            authenticator.open_session(ack.history);
+        if ack.status == Status::Challenge {
+            match authenticator {
+                Some(authenticator) => authenticator.open_session(ack.history),
+                None => self.nonce = ack.history,
+            }
             self.due = true;
+            self.keep_alive(now, ack.lease_ms);
             return None;
         }
         if ack.status != Status::Success {
             return Some(Answer::Refused(ack.status, ack.expected));
         }
         self.present = Some(ack.members);
-        // While the job waits for others, repeated Joins renew the lease.
-        let heartbeat = heartbeat_interval(Duration::from_millis(u64::from(ack.lease_ms)));
-        self.longest_retry = heartbeat.min(LAST_JOIN_RETRY);
-        self.deadline = self.deadline.min(now.plus(self.longest_retry));
+        self.keep_alive(now, ack.lease_ms);
         ack.formed.then(|| Answer::Admitted(Membership::from_ack(&ack)))
+    }
+
+    /// While the job waits for others, or an answer is lost, repeated Joins renew the lease.
+    fn keep_alive(&mut self, now: Instant, lease_ms: u32) {
+        let heartbeat = heartbeat_interval(Duration::from_millis(u64::from(lease_ms)));
+        self.longest_retry = heartbeat.min(LAST_JOIN_RETRY);
+        self.retry = self.retry.min(self.longest_retry);
+        self.deadline = self.deadline.min(now.plus(self.longest_retry));
     }
 
     /// Whether the job has a key, if the packet refuses this worker's. It proves nothing, and is no reason to give up,

@@ -655,6 +655,10 @@ impl WorkerProtocol {
     }
 
     fn handle_ack(&mut self, now: Instant, request: u32, ack: &AckRepr<'_>) -> bool {
+        if ack.status == Status::Challenge {
+            // The answer to a Join that was late: this is a member by now.
+            return false;
+        }
         if ack.boot != self.membership.boot {
             if self.past_boots.contains(&ack.boot) {
                 return false;

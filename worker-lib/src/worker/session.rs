@@ -349,8 +349,8 @@ impl Session {
     ) -> Option<(Class, usize)> {
         frame.clear();
         if let Phase::Joining(attempt) = &mut self.phase {
+            let nonce = attempt.nonce(self.authenticator.as_ref());
             return attempt.take_due().map(|request| {
-                let nonce = self.authenticator.as_ref().map_or(0, Authenticator::session);
                 let join = JoinRepr { resume: self.resume(), nonce, ..self.config.join };
                 self.emit(request, ControlBody::Join(join), frame.control())
             });

@@ -350,7 +350,7 @@ impl AsyncProtocol {
         buffer.clear();
         if let Phase::Joining(attempt) = &mut self.phase {
             let request = attempt.take_due()?;
-            let nonce = self.requests.authenticator.as_ref().map_or(0, Authenticator::session);
+            let nonce = attempt.nonce(self.requests.authenticator.as_ref());
             let (resume, instance) = (self.resume(), self.instance());
             let join = JoinRepr { resume, instance, nonce, ..self.config.join };
             return Some(self.requests.emit(request, ControlBody::Join(join), buffer));
@@ -517,6 +517,10 @@ impl AsyncProtocol {
 
     fn handle_ack(&mut self, now: Instant, request: u32, ack: &AckRepr<'_>) {
         let Some(membership) = &mut self.membership else { return };
+        if ack.status == Status::Challenge {
+            // The answer to a Join that was late: this is a member by now.
+            return;
+        }
         if ack.boot != membership.boot {
             if !self.past_boots.contains(&ack.boot) {
                 self.forgotten(now);

@@ -1,0 +1,91 @@
+//! How many results a member may have repeated.
+//!
+//! Anybody can write a member's address on a Help, and have the switch send it results that it does not need. So a
+//! result earns each member a few repetitions of a segment, more than losses take on the way, and time earns some more:
+//! a member that is far behind, or whose round stands still, gets what it needs in the end.
+
+use core::time::Duration;
+
+use iswitch_protocol::Instant;
+use iswitch_protocol::limits::{MIN_REPEATS, REPEATS_PER_RESULT};
+
+/// What a member may still ask for, in segments.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RepeatBudget {
+    credit: u64,
+    /// Results of the job that have been counted into it.
+    results: u64,
+    at: Instant,
+}
+
+/// What budgets of a job are renewed by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Income {
+    /// Segments of the vector.
+    pub(crate) segments: u32,
+    /// Results that the job has had.
+    pub(crate) results: u64,
+    pub(crate) now: Instant,
+    /// Time in which an empty budget is full again.
+    pub(crate) lease: Duration,
+}
+
+impl Income {
+    fn most(&self) -> u64 {
+        (REPEATS_PER_RESULT * u64::from(self.segments)).max(MIN_REPEATS)
+    }
+}
+
+impl RepeatBudget {
+    /// A full one.
+    pub(crate) fn new(income: &Income) -> Self {
+        Self { credit: income.most(), results: income.results, at: income.now }
+    }
+
+    /// Takes so many segments. False if there are not as many left: then none are taken.
+    pub(crate) fn take(&mut self, segments: u64, income: &Income) -> bool {
+        let most = income.most();
+        let in_time = self.take_time(most, income);
+        let earned = REPEATS_PER_RESULT.saturating_mul(income.results - self.results);
+        self.results = income.results;
+        self.credit = self.credit.saturating_add(earned).saturating_add(in_time).min(most);
+        let is_enough = segments <= self.credit;
+        if is_enough {
+            self.credit -= segments;
+        }
+        is_enough
+    }
+
+    /// What the time since the last call has earned. A part that is no whole segment counts the next time.
+    fn take_time(&mut self, most: u64, income: &Income) -> u64 {
+        let lease = income.lease.as_nanos().max(1);
+        let elapsed = income.now.since(self.at).as_nanos();
+        let earned = u128::from(most) * elapsed / lease;
+        let used = earned * lease / u128::from(most);
+        self.at = self.at.plus(Duration::from_nanos(u64::try_from(used).unwrap_or(u64::MAX)));
+        u64::try_from(earned).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn income(results: u64, now_ms: u64) -> Income {
+        let now = Instant::from_nanos(now_ms * 1_000_000);
+        Income { segments: 1000, results, now, lease: Duration::from_secs(10) }
+    }
+
+    #[test]
+    fn results_and_time_fill_a_budget() {
+        let most = 1000 * REPEATS_PER_RESULT;
+        let mut budget = RepeatBudget::new(&income(5, 0));
+        assert!(budget.take(most, &income(5, 0)) && !budget.take(1, &income(5, 0)));
+        assert!(budget.take(3 * REPEATS_PER_RESULT, &income(8, 0)) && !budget.take(1, &income(8, 0)));
+        // However often it is asked, time counts once.
+        (0..5000).for_each(|ms| assert!(!budget.take(most / 2 + 1, &income(8, ms))));
+        assert!(budget.take(most / 2 - 1, &income(8, 5000)));
+        assert!(!budget.take(most + 1, &income(1 << 40, 1 << 30)), "it holds no more than that");
+        assert!(budget.take(most, &income(1 << 40, 1 << 30)));
+    }
+}

@@ -1,0 +1,123 @@
+//! Where jobs begin: an epoch that no other incarnation of a job has, and a round that no packet in flight can name.
+//!
+//! The keys of tagged results are made of the epoch, so a recorded result is of no use in a later incarnation,
+//! whatever rounds that runs through. The rounds themselves keep honest packets apart that are late. They wrap after
+//! 2^24, so that comparing them over more than half of that range would turn back the clock: what has been used is
+//! counted in 64 bits.
+
+use core::hash::Hasher;
+
+use iswitch_protocol::Round;
+use iswitch_protocol::limits::ROUND_BITS;
+use siphasher::sip::SipHasher24;
+
+/// A round, and how many rounds the switch had begun with or passed until then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Position {
+    round: Round,
+    count: u64,
+}
+
+impl Position {
+    pub(crate) fn round(self) -> Round {
+        self.round
+    }
+
+    /// Follows a job to a round. One that lies behind changes nothing.
+    pub(crate) fn advance(&mut self, round: Round) {
+        if self.round.is_before(round) {
+            self.count += u64::from(round.distance_from(self.round));
+            self.round = round;
+        }
+    }
+}
+
+/// Gives jobs their epochs and first rounds.
+#[derive(Debug)]
+pub(crate) struct Origins {
+    boot: u64,
+    incarnations: u64,
+    next: Position,
+}
+
+impl Origins {
+    /// Those of a run of the switch. Packets of an earlier run may still be under way: none of them names a round of
+    /// this one, as the upper bits of `boot` are the first (M-7).
+    pub(crate) fn new(boot: u64) -> Self {
+        let round = Round::new((boot >> (u64::BITS - ROUND_BITS)) as u32);
+        Self { boot, incarnations: 0, next: Position { round, count: 0 } }
+    }
+
+    /// The epoch of another incarnation of a job. It is neither zero nor `boot`, and unlike all others of this run and,
+    /// as `boot` is drawn at random, of all runs.
+    pub(crate) fn take_epoch(&mut self) -> u64 {
+        loop {
+            self.incarnations += 1;
+            let mut hasher = SipHasher24::new_with_keys(self.boot, 0);
+            hasher.write(&self.incarnations.to_le_bytes());
+            let epoch = hasher.finish();
+            if epoch != 0 && epoch != self.boot {
+                return epoch;
+            }
+        }
+    }
+
+    /// Where the next job begins.
+    pub(crate) fn next(&self) -> Position {
+        self.next
+    }
+
+    /// A job has ended, and nothing of it that is in flight names that round or a later one.
+    pub(crate) fn end_before(&mut self, position: Position) {
+        if self.next.count < position.count {
+            self.next = position;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    #[test]
+    fn no_epoch_is_given_twice() {
+        let mut origins = Origins::new(42);
+        let mut epochs: Vec<u64> = (0..1000).map(|_| origins.take_epoch()).collect();
+        assert_ne!(epochs[0], Origins::new(43).take_epoch());
+        epochs.sort_unstable();
+        epochs.dedup();
+        assert_eq!(epochs.len(), 1000);
+        assert!(!epochs.contains(&0) && !epochs.contains(&42));
+    }
+
+    #[test]
+    fn the_next_job_begins_after_the_one_that_went_furthest() {
+        const STEP: u32 = 1 << 22;
+        let mut origins = Origins::new(5 << 40);
+        let mut far = origins.next();
+        let mut near = origins.next();
+        assert_eq!(far.round(), Round::new(5));
+        // More than half of the range, where the first round would seem to lie ahead.
+        for _ in 0..3 {
+            far.advance(far.round().plus(STEP));
+        }
+        near.advance(near.round().plus(7));
+        origins.end_before(far);
+        assert_eq!(origins.next().round(), Round::new(5 + 3 * STEP));
+        origins.end_before(near);
+        assert_eq!(origins.next().round(), Round::new(5 + 3 * STEP));
+        // All the way round.
+        far.advance(far.round().plus(STEP));
+        origins.end_before(far);
+        assert_eq!(origins.next().round(), Round::new(5));
+    }
+
+    #[test]
+    fn a_round_behind_changes_nothing() {
+        let mut position = Origins::new(9 << 40).next();
+        position.advance(Round::new(8));
+        assert_eq!((position.round(), position.count), (Round::new(9), 0));
+    }
+}
