@@ -1,5 +1,6 @@
 //! What commands that serve a shard have in common.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -83,6 +84,7 @@ struct Ready {
     listening: Vec<String>,
     restored_items: u64,
     damaged_bytes: u64,
+    damaged_files: u64,
 }
 
 /// Serves a shard until SIGTERM or SIGINT.
@@ -109,7 +111,7 @@ pub fn run(config: ShardConfig, addresses: &[Address], json: bool) -> anyhow::Re
         };
         serve(Arc::clone(&shard), listeners, stop).await?;
         if json {
-            println!("{}", serde_json::to_string(&shard.describe())?);
+            print_line(&shard.describe())?;
         }
         Ok(())
     })
@@ -123,7 +125,18 @@ fn announce(shard: &Shard, listeners: &[Listener], json: bool) -> anyhow::Result
     let (restored_items, damaged_bytes) = shard.restored();
     tracing::info!("listening on {}; {restored_items} items restored", listening.join(", "));
     if json {
-        println!("{}", serde_json::to_string(&Ready { listening, restored_items, damaged_bytes })?);
+        let damaged_files = shard.damaged_files();
+        print_line(&Ready { listening, restored_items, damaged_bytes, damaged_files })?;
+    }
+    Ok(())
+}
+
+/// Prints a line of JSON. A reader that is gone must not end a shard that others use.
+fn print_line(value: &impl Serialize) -> anyhow::Result<()> {
+    let line = serde_json::to_string(value)?;
+    let mut output = std::io::stdout().lock();
+    if let Err(error) = writeln!(output, "{line}").and_then(|()| output.flush()) {
+        tracing::warn!("cannot print to standard output: {error}");
     }
     Ok(())
 }

@@ -36,6 +36,11 @@ pub const BACKLOG_BYTES: u64 = 64 << 20;
 pub const SNAPSHOT_PART_ITEMS: usize = 256;
 /// See [`SNAPSHOT_PART_ITEMS`].
 pub const SNAPSHOT_PART_BYTES: u64 = 8 << 20;
+/// After a snapshot that failed the next one is tried this much later, in milliseconds; twice as late each time that it
+/// fails again, up to [`SNAPSHOT_RETRY_MAX_MS`].
+pub const SNAPSHOT_RETRY_MS: u64 = 1_000;
+/// See [`SNAPSHOT_RETRY_MS`].
+pub const SNAPSHOT_RETRY_MAX_MS: u64 = 60_000;
 /// The journal is replaced by a snapshot when it is longer than this and than the items in the tables.
 pub const JOURNAL_BYTES_MIN: u64 = 64 << 20;
 

@@ -10,6 +10,7 @@ mod config;
 mod describe;
 mod error;
 mod histogram;
+mod housekeeping;
 mod insert;
 mod sample;
 mod serve;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -18,10 +18,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower_service::Service as _;
 
 use super::admission::Admission;
+use super::housekeeping;
 use super::service::Service;
 use super::shard::Shard;
 use super::unary;
-use crate::limits::{JOURNAL_BYTES_MIN, REQUEST_SLACK_BYTES};
+use crate::limits::REQUEST_SLACK_BYTES;
 use crate::proto::replay_server::ReplayServer;
 
 /// Bytes of one request that may be on their way before somebody reads them, and of all requests of a connection.
@@ -33,8 +34,6 @@ const STREAMS_MAX: u32 = 1024;
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// What is under way when the shard stops has so long to end.
 const GRACE: Duration = Duration::from_secs(3);
-/// How often is looked whether a snapshot is due.
-const SNAPSHOT_CHECK: Duration = Duration::from_secs(1);
 
 /// Where a shard listens: `HOST:PORT` or `unix:PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,7 +147,7 @@ pub async fn serve(
     for listener in listeners {
         tasks.spawn(accept(listener, Arc::clone(&connections)));
     }
-    tasks.spawn(keep_journal_short(Arc::clone(&shard)));
+    tasks.spawn(housekeeping::write_snapshots(Arc::clone(&shard)));
     stop.await;
     shard.stop();
     // Drops the listeners.
@@ -163,21 +162,6 @@ pub async fn serve(
         tracing::info!("{} items in {}", snapshot.items, snapshot.path.display());
     }
     Ok(())
-}
-
-async fn keep_journal_short(shard: Arc<Shard>) {
-    let mut last = Instant::now();
-    loop {
-        tokio::time::sleep(SNAPSHOT_CHECK).await;
-        let is_due = shard.config.snapshot_every.is_some_and(|every| last.elapsed() >= every);
-        if is_due || shard.is_journal_long(JOURNAL_BYTES_MIN) {
-            last = Instant::now();
-            match shard.snapshot().await {
-                Ok(snapshot) => tracing::debug!("{} items in {}", snapshot.items, snapshot.path.display()),
-                Err(error) => tracing::error!("no snapshot: {error}"),
-            }
-        }
-    }
 }
 
 /// What all connections share.
