@@ -1,5 +1,7 @@
 //! What commands that serve a shard have in common.
 
+mod descriptors;
+
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,9 +27,12 @@ pub struct ServeArgs {
     /// Longest payload, up to 1GiB [default: 16MiB]
     #[arg(long, value_name = "SIZE")]
     pub item_max: Option<Size>,
-    /// Connections at a time [default: 4096]
+    /// Connections at a time [default: 4096, or what the limit on open files allows]
     #[arg(long, value_name = "COUNT")]
     pub connections_max: Option<usize>,
+    /// File with a token that every request must carry; without it any client is served
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
     /// Where journal and snapshots are; without it nothing survives the process
     #[arg(long, value_name = "PATH")]
     pub data_dir: Option<PathBuf>,
@@ -54,6 +59,7 @@ impl ServeArgs {
             memory_max: self.memory_max,
             item_max: self.item_max,
             connections_max: self.connections_max,
+            token_file: self.token_file,
             data_dir: self.data_dir,
             durability: self.durability,
             snapshot_every: self.snapshot_every,
@@ -91,7 +97,8 @@ struct Ready {
 ///
 /// # Errors
 /// If it cannot be restored, or an address not be listened at.
-pub fn run(config: ShardConfig, addresses: &[Address], json: bool) -> anyhow::Result<()> {
+pub fn run(mut config: ShardConfig, addresses: &[Address], json: bool) -> anyhow::Result<()> {
+    config.connections_max = descriptors::connections(config.connections_max)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let shard = Arc::new(Shard::open(config)?);
     runtime.block_on(async {

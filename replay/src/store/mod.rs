@@ -116,7 +116,8 @@ impl Directory {
         Self::on(path, Arc::new(RealDisk(path.to_owned())), Some(lock))
     }
 
-    fn on(path: &Path, disk: Arc<dyn Disk>, lock: Option<File>) -> Result<Self, StoreError> {
+    /// A directory on a disk of any kind, without a lock if no other process can have it.
+    pub(crate) fn on(path: &Path, disk: Arc<dyn Disk>, lock: Option<File>) -> Result<Self, StoreError> {
         let directory = Self {
             path: path.to_owned(),
             disk,
