@@ -1,13 +1,15 @@
-//! Descriptors, sockets, standard output, tokens.
+//! Descriptors, sizes of files, sockets, standard output, tokens, the systemd unit.
 
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use iswitch_replay::client::{ClientConfig, ClientError, ReplayClient};
+use iswitch_replay::proto::{InsertRequest, NewItem, SampleRequest};
 use iswitch_replay::server::Token;
 use tonic::Code;
 
-use crate::support::{ONCE, Process, address, client, config, item};
+use crate::support::{ONCE, Process, address, client, config, drain, item, stub};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn more_connections_than_descriptors_stop_neither_inserts_nor_snapshots() {
@@ -97,4 +99,67 @@ async fn requests_without_the_token_are_refused() {
     client.writer("t", 1).insert(item(1, 0)).await.unwrap();
     assert_eq!(client.describe().await.remove(0).unwrap().tables[0].inserts, 1);
     assert_eq!(client.sample("t", 1).await.unwrap().len(), 1);
+}
+
+/// One item of a kibibyte.
+fn kibibyte(seq: u64) -> InsertRequest {
+    let item = NewItem { priority: 1.0, version: 0, payload: vec![seq as u8; 1024].into() };
+    InsertRequest {
+        table: "t".to_owned(),
+        actor: 1,
+        session: 1,
+        first_seq: seq,
+        items: vec![item],
+        wait_ms: 1000,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journal_that_cannot_be_written_is_written_again_without_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let (socket, data) = (folder.path().join("socket"), folder.path().join("data"));
+    let arguments = ["--table", ONCE, "--data-dir", data.to_str().unwrap(), "--durability", "sync"];
+    // No file grows beyond 16 KiB: a write behind that fails as it does on a full disk.
+    let shard = Process::start_after("trap '' XFSZ; ulimit -f 16", &socket, &arguments);
+    let mut stub = stub(address(&socket));
+    let mut seq = 0;
+    let refused = loop {
+        match stub.insert(kibibyte(seq)).await {
+            Ok(_) => seq += 1,
+            Err(status) => break status,
+        }
+    };
+    assert!(seq > 5, "{seq} inserts");
+    assert_eq!(refused.code(), Code::Unavailable);
+    assert!(refused.message().starts_with("the journal cannot be written"), "{refused:?}");
+    // Draws go on, and leave a table that fits into a file.
+    let request = SampleRequest { table: "t".to_owned(), count: seq as u32, wait_ms: 1000 };
+    let mut drawn = stub.sample(request).await.unwrap().into_inner();
+    while drawn.message().await.unwrap().is_some() {}
+    let last = seq + 1;
+    while let Err(status) = stub.insert(kibibyte(last)).await {
+        assert_eq!(status.code(), Code::Unavailable);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    shard.kill();
+    let _shard = Process::start(&socket, &arguments);
+    let seqs: Vec<u64> =
+        drain(&client(std::slice::from_ref(&socket))).await.iter().map(|item| item.seq).collect();
+    // The one that was refused had not been drawn, and the snapshot has it.
+    assert_eq!(seqs, [seq, last]);
+}
+
+#[test]
+fn the_systemd_unit_is_confined() {
+    let unit = concat!(env!("CARGO_MANIFEST_DIR"), "/dist/replayd.service");
+    // An exposure of at most 2.5 of 10.
+    let checked =
+        Command::new("systemd-analyze").args(["security", "--offline=yes", "--threshold=25", unit]).output();
+    match checked {
+        Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout)),
+        Err(error) => {
+            assert!(std::env::var_os("ISWITCH_REQUIRE_ALL_TESTS").is_none(), "systemd-analyze: {error}");
+            eprintln!("skipped: systemd-analyze: {error}");
+        }
+    }
 }

@@ -94,7 +94,9 @@ impl Entry {
         if self.removed == State::Surely && !self.damage.of_removal {
             return Err(format!("item {seq} is there again after its removal was acknowledged"));
         }
-        let first = if self.damage.of_change { 0 } else { self.first_priority };
+        // Without the latest record an earlier one counts: the item's copy in a snapshot, for instance.
+        let is_earlier = self.damage.of_change || self.damage.of_item;
+        let first = if is_earlier { 0 } else { self.first_priority };
         if !self.priorities[first..].contains(&item.priority) {
             return Err(format!("item {seq} has the priority {}, not one of {first}..", item.priority));
         }
