@@ -6,8 +6,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::limits::DESCRIPTORS_RESERVED;
 use crate::server::CONNECTIONS_DEFAULT;
 
-/// Raises the limit as far as it is needed and allowed, so that connections leave descriptors for the journal. Gives the
-/// connections that fit; fewer than the default only if the default was asked for.
+/// Raises the limit as far as it is needed and allowed, so that connections leave descriptors for the journal. Returns
+/// the number of connections that fit, which is below `wanted` only if `wanted` is the default.
 ///
 /// # Errors
 /// More connections than fit.

@@ -112,7 +112,7 @@ async fn make_room(path: &Path) -> io::Result<()> {
     }
     match UnixStream::connect(path).await {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => std::fs::remove_file(path),
-        // Somebody listens: binding says so.
+        // If a process listens, binding fails and says so.
         _ => Ok(()),
     }
 }

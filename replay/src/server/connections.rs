@@ -23,7 +23,7 @@ use super::unary;
 use crate::limits::{FIRST_REQUEST_MS, IDLE_MS, REQUEST_SLACK_BYTES};
 use crate::proto::replay_server::ReplayServer;
 
-/// Bytes of one request that may be on their way before somebody reads them, and of all requests of a connection.
+/// Unread bytes of one request that may be under way, and of all requests of a connection.
 const STREAM_WINDOW_BYTES: u32 = 256 << 10;
 const CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
 const FRAME_BYTES: u32 = 256 << 10;
@@ -100,7 +100,7 @@ impl Connections {
     /// Lets all connections end what is under way, and waits for that.
     pub(super) async fn close(&self) {
         self.closing.send_replace(true);
-        // Nobody closes the semaphore.
+        // The semaphore is never closed.
         let _ = self.places.acquire_many(self.places_max as u32).await;
     }
 

@@ -1,4 +1,4 @@
-//! Snapshots without anybody's request: when they are due, when the journal is long, and when it has failed.
+//! Snapshots that no client has requested: when they are due, when the journal is long, and when it has failed.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -26,8 +26,8 @@ pub enum StoreError {
     },
     /// The items of a table would be lost.
     #[error(
-        "{} has records of a table {table:?} that is not configured, expected one of this shard's: add it with --table, \
-         or move the file away to start without its items",
+        "{} has records of a table {table:?} that is not configured, expected one of this shard's: add it with \
+         --table, or move the file away to start without its items",
         path.display()
     )]
     UnknownTable {

@@ -20,8 +20,8 @@ pub(crate) type Lsn = u64;
 /// The journal cannot be written at present. It can again when a segment was begun and a snapshot written since.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the journal cannot be written, and writes are refused: {reason}; the shard tries again by itself, and goes on when \
-     the disk takes a snapshot"
+    "the journal cannot be written, and writes are refused: {reason}; the shard tries again by itself, and goes on \
+     when the disk takes a snapshot"
 )]
 pub struct JournalFailed {
     reason: Arc<str>,

@@ -1,13 +1,13 @@
 //! What a shard has on disk: a journal of every change in segments, and snapshots that replace it.
 //!
-//! A directory has one owner at a time (`lock`), and is reached through [`disk::Disk`]. Segment files `journal-N` and snapshots `snapshot-N` have the same
-//! format, a header and then records with a length and a CRC-32C each. `snapshot-N` stands for everything before
-//! `journal-N`; it is written while the tables change, so that it holds each item as it was at some time after
+//! A directory has one owner at a time (`lock`). Segment files `journal-N` and snapshots `snapshot-N` have the same
+//! format, a header and then records with a length and CRC-32C checksums each. `snapshot-N` stands for everything
+//! before `journal-N`; it is written while the tables change, so that it holds each item as it was at some time after
 //! `journal-N` began. Records therefore say what is (a count, a priority), not what is added, and applying those of
 //! `journal-N` and later ones to the snapshot ends with the tables as they were.
 //!
-//! Files are never changed once they are written, and a file that was found damaged is never removed: the snapshot that
-//! supersedes it renames it to `NAME.damaged`.
+//! A restore changes no file. A file that was found damaged is never removed: the snapshot that supersedes it renames
+//! it to `NAME.damaged`.
 
 mod disk;
 mod error;
@@ -214,7 +214,7 @@ impl Directory {
         }
     }
 
-    /// Removes a file that nobody needs.
+    /// Removes a superseded file, or one that was not finished.
     fn discard(&self, name: &str) {
         if let Err(error) = self.disk.remove(name) {
             tracing::warn!("cannot remove {}: {error}", self.path.join(name).display());

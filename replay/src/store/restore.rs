@@ -139,8 +139,8 @@ impl Restored {
         directory.keep(name);
         let end = if is_complete { "" } else { ", its end is missing" };
         tracing::error!(
-            "{}: {damaged_bytes} of {len} bytes are damaged{end}; their items are lost, {records} records are whole and \
-             restored. Check the disk. The file is kept: the next snapshot renames it to {name}.damaged",
+            "{}: {damaged_bytes} of {len} bytes are damaged{end}; their items are lost, {records} records are whole \
+             and restored. Check the disk. The file is kept: the next snapshot renames it to {name}.damaged",
             path.display()
         );
     }

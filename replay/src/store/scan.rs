@@ -69,10 +69,15 @@ impl Window {
         Ok(&self.buffer[self.start..])
     }
 
+    /// Forgets what was read, and goes on at `offset`.
+    fn restart(&mut self, offset: u64) {
+        (self.base, self.start) = (offset, 0);
+        self.buffer.clear();
+    }
+
     /// Forgets what was read: the next bytes are read anew.
     fn forget(&mut self) {
-        (self.base, self.start) = (self.offset(), 0);
-        self.buffer.clear();
+        self.restart(self.offset());
     }
 
     /// Passes bytes, which need not have been read.
@@ -80,8 +85,7 @@ impl Window {
         if bytes <= (self.buffer.len() - self.start) as u64 {
             self.start += bytes as usize;
         } else {
-            (self.base, self.start) = (self.offset() + bytes, 0);
-            self.buffer.clear();
+            self.restart(self.offset() + bytes);
         }
     }
 
@@ -138,7 +142,9 @@ pub(super) fn scan(
     while window.left() > 0 {
         let found = match next(&mut window, header, &mut names)? {
             found @ (Found::Record(..) | Found::TornBody) => found,
-            // A damaged byte may have been one of the transfer, not of the file.
+            // A damaged byte may have been one of the transfer, not of the file. Format 1 has too many such places:
+            // every four bytes of a payload may look like a frame.
+            found @ (Found::DamagedBody(_) | Found::NoFrame) if header.format == 1 => found,
             Found::DamagedBody(_) | Found::NoFrame => {
                 window.forget();
                 next(&mut window, header, &mut names)?
@@ -219,18 +225,30 @@ fn resynchronise(window: &mut Window, header: Header, scanned: &mut Scanned) -> 
         window.skip(window.left());
         return Ok(());
     }
+    // Two readings: a frame that was damaged in the transfer only must not be passed.
     if window.offset() == began {
         window.skip(1);
     }
+    let mut end = next_frame(window, header)?;
+    if header.format != 1 {
+        window.restart(began + 1);
+        end = end.min(next_frame(window, header)?);
+        window.restart(end);
+    }
+    scanned.damaged_bytes += end - began;
+    Ok(())
+}
+
+/// Where the next valid frame is, or the file ends.
+fn next_frame(window: &mut Window, header: Header) -> Result<u64, StoreError> {
     while find_magic(window)? {
         let offset = window.offset();
-        if header.frame(window.fill(frame_len)?, offset).is_some() {
+        if header.frame(window.fill(header.frame_len())?, offset).is_some() {
             break;
         }
         window.skip(1);
     }
-    scanned.damaged_bytes += window.offset() - began;
-    Ok(())
+    Ok(window.offset())
 }
 
 /// Passes bytes up to where a frame may begin. Whether there is such a place; otherwise all bytes are passed.

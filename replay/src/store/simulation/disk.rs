@@ -237,7 +237,7 @@ impl SimulatedDisk {
         state.durable_names.insert(name.to_owned(), id);
     }
 
-    /// Changes bytes of a file behind everybody's back, once in its life.
+    /// Changes bytes of a file without an operation, once in its life.
     pub(crate) fn damage(&self, name: &str, range: Range<usize>, change: impl Fn(&mut [u8])) -> bool {
         let mut state = lock(&self.0);
         let Some(id) = state.names.get(name).copied() else { return false };

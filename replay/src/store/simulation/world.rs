@@ -225,7 +225,7 @@ impl World {
         seq
     }
 
-    /// As `Shard::sample`: nobody waits until a draw is durable.
+    /// As `Shard::sample`: a draw is answered before it is durable.
     fn sample(&mut self) {
         let mut table = lock(&self.process.table);
         let Ok(sampled) = table.sample() else { return };
