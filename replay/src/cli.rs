@@ -1,5 +1,8 @@
 //! What commands that serve a shard have in common.
 
+mod descriptors;
+
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -24,9 +27,12 @@ pub struct ServeArgs {
     /// Longest payload, up to 1GiB [default: 16MiB]
     #[arg(long, value_name = "SIZE")]
     pub item_max: Option<Size>,
-    /// Connections at a time [default: 4096]
+    /// Connections at a time [default: 4096, or what the limit on open files allows]
     #[arg(long, value_name = "COUNT")]
     pub connections_max: Option<usize>,
+    /// File with a token that every request must carry; without it any client is served
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
     /// Where journal and snapshots are; without it nothing survives the process
     #[arg(long, value_name = "PATH")]
     pub data_dir: Option<PathBuf>,
@@ -53,6 +59,7 @@ impl ServeArgs {
             memory_max: self.memory_max,
             item_max: self.item_max,
             connections_max: self.connections_max,
+            token_file: self.token_file,
             data_dir: self.data_dir,
             durability: self.durability,
             snapshot_every: self.snapshot_every,
@@ -83,13 +90,15 @@ struct Ready {
     listening: Vec<String>,
     restored_items: u64,
     damaged_bytes: u64,
+    damaged_files: u64,
 }
 
 /// Serves a shard until SIGTERM or SIGINT.
 ///
 /// # Errors
 /// If it cannot be restored, or an address not be listened at.
-pub fn run(config: ShardConfig, addresses: &[Address], json: bool) -> anyhow::Result<()> {
+pub fn run(mut config: ShardConfig, addresses: &[Address], json: bool) -> anyhow::Result<()> {
+    config.connections_max = descriptors::connections(config.connections_max)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let shard = Arc::new(Shard::open(config)?);
     runtime.block_on(async {
@@ -109,7 +118,7 @@ pub fn run(config: ShardConfig, addresses: &[Address], json: bool) -> anyhow::Re
         };
         serve(Arc::clone(&shard), listeners, stop).await?;
         if json {
-            println!("{}", serde_json::to_string(&shard.describe())?);
+            print_line(&shard.describe())?;
         }
         Ok(())
     })
@@ -123,7 +132,18 @@ fn announce(shard: &Shard, listeners: &[Listener], json: bool) -> anyhow::Result
     let (restored_items, damaged_bytes) = shard.restored();
     tracing::info!("listening on {}; {restored_items} items restored", listening.join(", "));
     if json {
-        println!("{}", serde_json::to_string(&Ready { listening, restored_items, damaged_bytes })?);
+        let damaged_files = shard.damaged_files();
+        print_line(&Ready { listening, restored_items, damaged_bytes, damaged_files })?;
+    }
+    Ok(())
+}
+
+/// Prints a line of JSON. A reader that is gone must not end a shard that others use.
+fn print_line(value: &impl Serialize) -> anyhow::Result<()> {
+    let line = serde_json::to_string(value)?;
+    let mut output = std::io::stdout().lock();
+    if let Err(error) = writeln!(output, "{line}").and_then(|()| output.flush()) {
+        tracing::warn!("cannot print to standard output: {error}");
     }
     Ok(())
 }

@@ -26,6 +26,18 @@ pub const SMALL_REQUEST_BYTES: u64 = 16 << 10;
 pub const REQUEST_SLACK_BYTES: u64 = 1 << 20;
 /// How long a request waits for its share of the memory for requests.
 pub const RECEIVE_WAIT_MS: u64 = 30_000;
+/// Connections at a time that an option may allow.
+pub const CONNECTIONS_MAX: usize = 1 << 20;
+/// File descriptors that are not for connections: journal, snapshot, listeners, standard streams, the runtime.
+pub const DESCRIPTORS_RESERVED: u64 = 64;
+/// A connection that has had no request for so long since it was accepted is closed, handshake included.
+pub const FIRST_REQUEST_MS: u64 = 10_000;
+/// A connection that has had no request for so long since the last one is closed when its requests have ended.
+pub const IDLE_MS: u64 = 600_000;
+/// Shortest and longest token.
+pub const TOKEN_BYTES_MIN: usize = 16;
+/// See [`TOKEN_BYTES_MIN`].
+pub const TOKEN_BYTES_MAX: usize = 512;
 /// Longest time that a client may ask a shard to wait.
 pub const WAIT_MS_MAX: u64 = 3_600_000;
 /// A journal segment ends after this many bytes.
@@ -36,8 +48,14 @@ pub const BACKLOG_BYTES: u64 = 64 << 20;
 pub const SNAPSHOT_PART_ITEMS: usize = 256;
 /// See [`SNAPSHOT_PART_ITEMS`].
 pub const SNAPSHOT_PART_BYTES: u64 = 8 << 20;
+/// After a snapshot that failed the next one is tried this much later, in milliseconds; twice as late each time that it
+/// fails again, up to [`SNAPSHOT_RETRY_MAX_MS`].
+pub const SNAPSHOT_RETRY_MS: u64 = 1_000;
+/// See [`SNAPSHOT_RETRY_MS`].
+pub const SNAPSHOT_RETRY_MAX_MS: u64 = 60_000;
 /// The journal is replaced by a snapshot when it is longer than this and than the items in the tables.
 pub const JOURNAL_BYTES_MIN: u64 = 64 << 20;
 
 const _: () = assert!(SEQ_WINDOW.is_multiple_of(64));
+const _: () = assert!(CONNECTIONS_MAX <= u32::MAX as usize);
 const _: () = assert!(ITEM_BYTES_MAX + REQUEST_SLACK_BYTES < 1 << 31);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::server::ShardConfig;
+use crate::server::{ShardConfig, Token, TokenError};
 use crate::store::Durability;
 use crate::table::{ErrorBuffer, LimiterError, RateLimiter, Selector, TableConfig, WhenFull};
 
@@ -21,6 +21,9 @@ pub enum OptionsError {
         /// What is wrong.
         text: String,
     },
+    /// The token.
+    #[error(transparent)]
+    Token(#[from] TokenError),
     /// A table's rate limiter.
     #[error("table {table:?}: {source}")]
     Limiter {
@@ -46,6 +49,8 @@ pub struct ShardOptions {
     pub item_max: Option<Size>,
     /// See [`ShardConfig::connections_max`].
     pub connections_max: Option<usize>,
+    /// A file with one line: [`ShardConfig::token`].
+    pub token_file: Option<PathBuf>,
     /// See [`ShardConfig::data_dir`].
     pub data_dir: Option<PathBuf>,
     /// See [`ShardConfig::durability`].
@@ -198,6 +203,7 @@ impl ShardOptions {
             memory_max: self.memory_max.or(other.memory_max),
             item_max: self.item_max.or(other.item_max),
             connections_max: self.connections_max.or(other.connections_max),
+            token_file: self.token_file.or(other.token_file),
             data_dir: self.data_dir.or(other.data_dir),
             durability: self.durability.or(other.durability),
             snapshot_every: self.snapshot_every.or(other.snapshot_every),
@@ -209,7 +215,7 @@ impl ShardOptions {
     /// end of the process.
     ///
     /// # Errors
-    /// A rate limiter that would block for ever, or seconds that are none.
+    /// A rate limiter that would block for ever, seconds that are none, or a token that cannot be read.
     pub fn config(self) -> Result<ShardConfig, OptionsError> {
         let usual = ShardConfig::default();
         let journalled = if self.data_dir.is_some() { Durability::Write } else { Durability::None };
@@ -223,6 +229,7 @@ impl ShardOptions {
             memory_max_bytes: self.memory_max.map_or(usual.memory_max_bytes, |size| size.0),
             item_max_bytes: self.item_max.map_or(usual.item_max_bytes, |size| size.0),
             connections_max: self.connections_max.unwrap_or(usual.connections_max),
+            token: self.token_file.as_deref().map(Token::read).transpose()?,
             durability: self.durability.unwrap_or(journalled),
             data_dir: self.data_dir,
             snapshot_every,

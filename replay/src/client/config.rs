@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::error::ClientError;
+use crate::server::Token;
 
 /// How a client behaves.
 #[derive(Clone, Debug, PartialEq)]
@@ -10,6 +11,8 @@ pub struct ClientConfig {
     /// `http://HOST:PORT` or `unix:PATH` of each shard, or `reverb://HOST:PORT` of a Reverb server; all clients name
     /// them alike, in any order.
     pub shards: Vec<String>,
+    /// The token of shards that were started with one. Not for Reverb servers, which have none.
+    pub token: Option<Token>,
     /// How long a shard may hold a request back: what the rate limiter or a full table does to the caller.
     pub wait: Duration,
     /// How long shards that do not answer are tried, each and again, before the caller is told.
@@ -34,6 +37,7 @@ impl ClientConfig {
     pub fn new(shards: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {
             shards: shards.into_iter().map(Into::into).collect(),
+            token: None,
             wait: Duration::from_secs(60),
             patience: Duration::from_secs(60),
             failover_after: Duration::from_secs(5),

@@ -2,16 +2,16 @@
 //! own, which for payloads of megabytes takes longer than the system calls that send it.
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Version, header};
+use http::{HeaderValue, Method, Request, Response, Version, header};
 use http_body::Frame;
 use http_body_util::StreamBody;
 use prost::Message;
 use tokio_stream::{Stream, StreamExt as _};
+use tonic::body::Body;
 use tonic::codec::Codec as _;
-use tonic::transport::Channel;
 use tonic::{Status, Streaming};
 use tonic_prost::ProstCodec;
-use tower_service::Service as _;
+use tower_service::Service;
 
 /// A flag for compression and a length of four bytes.
 const PREFIX_BYTES: usize = 5;
@@ -66,12 +66,12 @@ impl Parts {
 
 /// Calls a method. The request ends with `parts`.
 pub(super) async fn call<M: Message + Default + 'static>(
-    mut channel: Channel,
+    mut channel: impl Service<Request<Body>, Response = Response<Body>, Error = tonic::transport::Error>,
     path: &'static str,
     parts: impl Stream<Item = Bytes> + Send + 'static,
 ) -> Result<Streaming<M>, Status> {
     let body = StreamBody::new(parts.map(|part| Ok::<_, Status>(Frame::data(part))));
-    let mut request = Request::new(tonic::body::Body::new(body));
+    let mut request = Request::new(Body::new(body));
     *request.method_mut() = Method::POST;
     *request.version_mut() = Version::HTTP_2;
     *request.uri_mut() = http::Uri::from_static(path);

@@ -5,6 +5,7 @@
 //! The calls are asynchronous; [`blocking`] is for plain threads.
 
 mod affinity;
+mod bearer;
 pub mod blocking;
 mod config;
 mod error;
@@ -77,7 +78,11 @@ impl ReplayClient {
     /// Options out of their ranges.
     pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
         config.check()?;
-        let shards = config.shards.iter().map(|address| Shard::new(address)).collect::<Result<_, _>>()?;
+        let shards = config
+            .shards
+            .iter()
+            .map(|address| Shard::new(address, config.token.as_ref()))
+            .collect::<Result<_, _>>()?;
         let rng = Mutex::new(ChaCha8Rng::seed_from_u64(config.seed));
         let counters = || AtomicU64::new(0);
         let inner = Inner {

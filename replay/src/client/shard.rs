@@ -3,9 +3,10 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Endpoint;
 use tonic::{Response, Status, Streaming};
 
+use super::bearer::Bearer;
 use super::error::ClientError;
 use super::{affinity, grpc, insert_request, reverb};
 use crate::lock;
@@ -15,6 +16,7 @@ use crate::proto::{
     ResetRequest, ResetResponse, SampleRequest, SampleResponse, SnapshotRequest, SnapshotResponse,
     UpdatePrioritiesRequest, UpdatePrioritiesResponse,
 };
+use crate::server::Token;
 
 const INSERT_PATH: &str = "/iswitch.replay.v1.Replay/Insert";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -35,8 +37,8 @@ pub(super) struct Shard {
 enum Link {
     /// A `replayd`.
     Own {
-        channel: Channel,
-        stub: Stub<Channel>,
+        channel: Bearer,
+        stub: Stub<Bearer>,
     },
     Reverb(reverb::Server),
 }
@@ -67,7 +69,7 @@ struct State {
 }
 
 impl Shard {
-    pub(super) fn new(address: &str) -> Result<Self, ClientError> {
+    pub(super) fn new(address: &str, token: Option<&Token>) -> Result<Self, ClientError> {
         let refused = || ClientError::Address { address: address.to_owned() };
         let at_reverb = address.strip_prefix(reverb::SCHEME).map(|rest| format!("http://{rest}"));
         let is_own = address.starts_with("http://") || address.starts_with("unix:");
@@ -88,7 +90,7 @@ impl Shard {
             Link::Reverb(reverb::Server::new(channel))
         } else {
             let channel = channel.http2_keep_alive_interval(KEEP_ALIVE).keep_alive_timeout(KEEP_ALIVE);
-            let channel = channel.connect_lazy();
+            let channel = Bearer::new(channel.connect_lazy(), token);
             let stub = Stub::new(channel.clone())
                 .max_decoding_message_size(usize::MAX)
                 .max_encoding_message_size(usize::MAX);

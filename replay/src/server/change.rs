@@ -14,6 +14,7 @@ impl Shard {
     pub async fn update_priorities(&self, table: &str, updates: Vec<(u64, f64)>) -> Result<u64, ShardError> {
         let handle = self.handle(table)?;
         check_batch("updates", updates.len())?;
+        self.check_journal()?;
         let (updated, lsn) = {
             let mut table = lock(&handle.table);
             for (index, (_, priority)) in updates.iter().enumerate() {
@@ -31,7 +32,10 @@ impl Shard {
                 }
             }
             let (updated, counts) = (done.len() as u64, table.counts());
-            (updated, self.append(&Record::Priorities { table: handle.number, counts, priorities: done }))
+            (
+                updated,
+                self.append(&Record::Priorities { table: handle.table_name(), counts, priorities: done }),
+            )
         };
         self.durable(lsn).await?;
         Ok(updated)
@@ -44,11 +48,12 @@ impl Shard {
     pub async fn delete(&self, table: &str, keys: Vec<u64>) -> Result<u64, ShardError> {
         let handle = self.handle(table)?;
         check_batch("keys", keys.len())?;
+        self.check_journal()?;
         let (deleted, lsn) = {
             let mut table = lock(&handle.table);
             let keys: Vec<u64> = keys.into_iter().filter(|key| table.delete(*key)).collect();
             let (deleted, counts) = (keys.len() as u64, table.counts());
-            (deleted, self.append(&Record::Removed { table: handle.number, counts, keys }))
+            (deleted, self.append(&Record::Removed { table: handle.table_name(), counts, keys }))
         };
         handle.insert.changed.notify_one();
         self.durable(lsn).await?;
@@ -61,14 +66,23 @@ impl Shard {
     /// An unknown table, a journal that has failed.
     pub async fn reset(&self, table: &str) -> Result<u64, ShardError> {
         let handle = self.handle(table)?;
+        self.check_journal()?;
         let (deleted, lsn) = {
             let mut table = lock(&handle.table);
-            (table.reset(), self.append(&Record::Reset { table: handle.number }))
+            (table.reset(), self.append(&Record::Reset { table: handle.table_name() }))
         };
         handle.insert.changed.notify_one();
         handle.sample.changed.notify_one();
         self.durable(lsn).await?;
         Ok(deleted)
+    }
+
+    /// Refuses a change that could not be made durable, before it is made.
+    fn check_journal(&self) -> Result<(), ShardError> {
+        match self.journal.as_ref().and_then(crate::store::Journal::failure) {
+            Some(failure) => Err(failure.into()),
+            None => Ok(()),
+        }
     }
 
     fn append(&self, record: &Record) -> Option<Lsn> {

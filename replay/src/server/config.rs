@@ -3,11 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::token::Token;
 use crate::limits::{
-    BACKLOG_BYTES, ITEM_BYTES_MAX, ITEM_OVERHEAD_BYTES, REQUEST_SLACK_BYTES, SAMPLE_PART_BYTES, TABLES_MAX,
+    BACKLOG_BYTES, CONNECTIONS_MAX, ITEM_BYTES_MAX, ITEM_OVERHEAD_BYTES, REQUEST_SLACK_BYTES,
+    SAMPLE_PART_BYTES, TABLES_MAX,
 };
 use crate::store::Durability;
 use crate::table::{ConfigError, TableConfig};
+
+/// Connections at a time where nothing else is said.
+pub const CONNECTIONS_DEFAULT: usize = 4096;
 
 /// Options of a shard.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,8 +23,10 @@ pub struct ShardConfig {
     pub memory_max_bytes: u64,
     /// Longest payload, in bytes; at most 1 GiB.
     pub item_max_bytes: u64,
-    /// Connections at a time.
+    /// Connections at a time; 1 to 2^20.
     pub connections_max: usize,
+    /// Requests without this token are refused.
+    pub token: Option<Token>,
     /// Where journal and snapshots are.
     pub data_dir: Option<PathBuf>,
     /// What acknowledged inserts survive.
@@ -70,7 +77,8 @@ impl Default for ShardConfig {
             tables: Vec::new(),
             memory_max_bytes: 1 << 30,
             item_max_bytes: 16 << 20,
-            connections_max: 4096,
+            connections_max: CONNECTIONS_DEFAULT,
+            token: None,
             data_dir: None,
             durability: Durability::None,
             snapshot_every: None,
@@ -109,8 +117,9 @@ impl ShardConfig {
                 format!("1 to {ITEM_BYTES_MAX} bytes"),
             );
         }
-        if self.connections_max == 0 {
-            return refuse("connections_max", "0".to_owned(), "at least 1".to_owned());
+        if !(1..=CONNECTIONS_MAX).contains(&self.connections_max) {
+            let value = self.connections_max.to_string();
+            return refuse("connections_max", value, format!("1 to {CONNECTIONS_MAX}"));
         }
         if self.durability != Durability::None && self.data_dir.is_none() {
             return refuse(

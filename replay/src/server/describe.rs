@@ -40,11 +40,15 @@ impl Shard {
         if let Some(journal) = &self.journal {
             info.backlog_bytes = journal.backlog_bytes();
             info.failure = journal.failure().map(|failure| failure.to_string()).unwrap_or_default();
+            info.failures = journal.failures();
         }
         if let Some(store) = &self.store {
             info.bytes = store.directory.bytes();
             info.snapshots = store.snapshots.load(Relaxed);
             info.damaged_bytes = store.restored.damaged_bytes;
+            info.damaged_files = store.restored.damaged_files;
+            info.torn_bytes = store.restored.torn_bytes;
+            info.kept_files = store.directory.kept_files();
             info.restored_items = store.restored.items;
             info.restore_ms = store.restore_time.as_millis() as u64;
         }

@@ -1,5 +1,6 @@
 //! Inserts: in turns, with a deadline, at most once, and durable before they are answered.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -183,12 +184,12 @@ impl Shard {
         // Behind the table's lock, so that records are in the order of the changes.
         let record = payload.map(|_| Box::new(item.clone()));
         let removed = table.insert(item);
-        let (counts, number) = (table.counts(), handle.number);
+        let (counts, name) = (table.counts(), handle.table_name());
         let mut lsn = None;
         if let (Some(journal), Some(item)) = (&self.journal, record) {
-            lsn = Some(journal.append(&Record::Item { table: number, counts, item }, payload));
+            lsn = Some(journal.append(&Record::Item { table: Arc::clone(&name), counts, item }, payload));
             if !removed.is_empty() {
-                lsn = Some(journal.append(&Record::Removed { table: number, counts, keys: removed }, None));
+                lsn = Some(journal.append(&Record::Removed { table: name, counts, keys: removed }, None));
             }
         }
         drop(table);

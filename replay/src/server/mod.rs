@@ -4,25 +4,31 @@
 //! remover would not pick. Memory is divided at the start ([`ShardConfig::memory_plan`]): requests take their share
 //! before they are received, answers before they are drawn.
 
+mod address;
 mod admission;
 mod change;
 mod config;
+mod connections;
 mod describe;
 mod error;
 mod histogram;
+mod housekeeping;
 mod insert;
 mod sample;
 mod serve;
 mod service;
 mod shard;
+mod token;
 mod unary;
 
-pub use self::config::{MemoryPlan, ShardConfig, ShardConfigError};
+pub use self::address::{Address, Listener, SocketFile};
+pub use self::config::{CONNECTIONS_DEFAULT, MemoryPlan, ShardConfig, ShardConfigError};
 pub use self::error::ShardError;
 pub use self::insert::{Batch, Inserted};
 pub use self::sample::Part;
-pub use self::serve::{Address, Listener, serve};
+pub use self::serve::serve;
 pub use self::shard::{Shard, StartError};
+pub use self::token::{Token, TokenError};
 
 #[cfg(test)]
 mod tests;

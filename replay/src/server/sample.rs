@@ -113,14 +113,14 @@ impl Shard {
 
     fn record_samples(&self, handle: &Handle, table: &Table, items: &[Sampled]) {
         let Some(journal) = &self.journal else { return };
-        let (counts, number) = (table.counts(), handle.number);
+        let (counts, name) = (table.counts(), handle.table_name());
         let kept = items.iter().filter(|sampled| !sampled.is_removed);
         let times = kept.map(|sampled| (sampled.item.key, sampled.item.times_sampled)).collect();
-        journal.append(&Record::Sampled { table: number, counts, times }, None);
+        journal.append(&Record::Sampled { table: Arc::clone(&name), counts, times }, None);
         let removed = items.iter().filter(|sampled| sampled.is_removed);
         let keys: Vec<u64> = removed.map(|sampled| sampled.item.key).collect();
         if !keys.is_empty() {
-            journal.append(&Record::Removed { table: number, counts, keys }, None);
+            journal.append(&Record::Removed { table: name, counts, keys }, None);
         }
     }
 }

@@ -14,7 +14,9 @@ use super::error::ShardError;
 use super::histogram::Histogram;
 use crate::limits::WAIT_MS_MAX;
 use crate::lock;
-use crate::store::{Directory, Durability, Journal, Restored, Snapshot, StoreError, restore, write_snapshot};
+use crate::store::{
+    Directory, Durability, Journal, Pace, Restored, Snapshot, StoreError, TableName, restore, write_snapshot,
+};
 use crate::table::Table;
 
 /// A shard: what one process serves.
@@ -46,7 +48,7 @@ pub(super) struct Store {
 /// A table and who waits for it. Waiting is in turns: the first of each kind waits for the table, the others for it.
 pub(super) struct Handle {
     pub(super) name: String,
-    pub(super) number: u16,
+    in_records: TableName,
     pub(super) table: Arc<Mutex<Table>>,
     pub(super) insert: Side,
     pub(super) sample: Side,
@@ -89,6 +91,12 @@ impl Shard {
     /// Options out of their ranges, or a directory that cannot be used.
     pub fn open(config: ShardConfig) -> Result<Self, StartError> {
         let config = config.resolve()?;
+        let directory = config.data_dir.as_deref().map(Directory::open).transpose()?;
+        Self::on(directory, config)
+    }
+
+    /// As [`Self::open`], with a directory that is open.
+    pub(super) fn on(directory: Option<Directory>, config: ShardConfig) -> Result<Self, StartError> {
         let mut tables = Vec::new();
         for (at, table) in config.tables.iter().enumerate() {
             tables.push(
@@ -97,20 +105,21 @@ impl Shard {
             );
         }
         let began = Instant::now();
-        let directory = config.data_dir.as_deref().map(Directory::open).transpose()?.map(Arc::new);
+        let directory = directory.map(Arc::new);
         let restored = match &directory {
-            Some(directory) => restore(directory, &mut tables.iter_mut().collect::<Vec<_>>())?,
+            Some(directory) => {
+                restore(directory, config.durability, &mut tables.iter_mut().collect::<Vec<_>>())?
+            }
             None => Restored::default(),
         };
-        let names = config.tables.iter().map(|table| table.name.clone()).collect();
         let journal = match &directory {
             Some(directory) if config.durability != Durability::None => {
-                Some(Journal::open(Arc::clone(directory), restored.next_number, config.durability, names)?)
+                Some(Journal::open(Arc::clone(directory), restored.next_number, config.durability)?)
             }
             _ => None,
         };
-        let handles = tables.into_iter().enumerate().map(|(at, table)| {
-            let handle = Handle::new(at as u16, table);
+        let handles = tables.into_iter().map(|table| {
+            let handle = Handle::new(table);
             (handle.name.clone(), Arc::new(handle))
         });
         let plan = config.memory_plan();
@@ -155,29 +164,31 @@ impl Shard {
         }
     }
 
-    /// Writes a snapshot of all tables, which replaces the journal so far.
+    /// Writes a snapshot of all tables, which replaces the journal so far. If the journal could not be written, the
+    /// snapshot makes that good, and writes are taken again.
     ///
     /// # Errors
     /// There is no directory, or it cannot be written.
     pub(super) async fn snapshot(&self) -> Result<Snapshot, ShardError> {
         let store = self.store.as_ref().ok_or(ShardError::NoDirectory)?;
         let mut turn = store.turn.lock().await;
-        let number = match &self.journal {
+        let (number, mendable) = match &self.journal {
             Some(journal) => {
                 store.covered.store(journal.appended(), Relaxed);
                 journal.rotate().await
             }
-            None => *turn,
+            None => (*turn, None),
         };
         *turn = number + 1;
         let directory = Arc::clone(&store.directory);
-        let mut tables: Vec<_> =
-            self.tables.values().map(|handle| (handle.number, Arc::clone(&handle.table))).collect();
-        tables.sort_by_key(|(number, _)| *number);
-        let tables: Vec<_> = tables.into_iter().map(|(_, table)| table).collect();
-        let written = tokio::task::spawn_blocking(move || write_snapshot(&directory, number, &tables)).await;
+        let tables: Vec<_> = self.tables.values().map(|handle| Arc::clone(&handle.table)).collect();
+        let write = move || write_snapshot(&directory, number, &tables, &mut Pace::new(&mut || {}));
+        let written = tokio::task::spawn_blocking(write).await;
         let snapshot = written.map_err(|_| ShardError::Stopping)??;
         store.snapshots.fetch_add(1, Relaxed);
+        if let (Some(journal), Some(mendable)) = (&self.journal, mendable) {
+            journal.mend(mendable);
+        }
         Ok(snapshot)
     }
 
@@ -188,7 +199,12 @@ impl Shard {
         if store.snapshots.load(Relaxed) == 0 {
             since += store.restored.journal_bytes;
         }
-        since > least.max(self.table_bytes()) && journal.failure().is_none()
+        since > least.max(self.table_bytes())
+    }
+
+    /// Whether writes are refused until a snapshot succeeds.
+    pub(super) fn is_journal_failed(&self) -> bool {
+        self.journal.as_ref().is_some_and(|journal| journal.failure().is_some())
     }
 
     pub(super) fn table_bytes(&self) -> u64 {
@@ -199,19 +215,29 @@ impl Shard {
     pub fn restored(&self) -> (u64, u64) {
         self.store.as_ref().map_or((0, 0), |store| (store.restored.items, store.restored.damaged_bytes))
     }
+
+    /// Files that were found damaged at the start.
+    pub fn damaged_files(&self) -> u64 {
+        self.store.as_ref().map_or(0, |store| store.restored.damaged_files)
+    }
 }
 
 impl Handle {
-    fn new(number: u16, table: Table) -> Self {
+    fn new(table: Table) -> Self {
         Self {
             name: table.config().name.clone(),
-            number,
+            in_records: TableName::from(&*table.config().name),
             table: Arc::new(Mutex::new(table)),
             insert: Side::default(),
             sample: Side::default(),
             duplicates: AtomicU64::new(0),
             refused: AtomicU64::new(0),
         }
+    }
+
+    /// The name as records have it.
+    pub(super) fn table_name(&self) -> TableName {
+        Arc::clone(&self.in_records)
     }
 }
 

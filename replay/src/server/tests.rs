@@ -3,7 +3,8 @@ use bytes::Bytes;
 use std::time::Duration;
 
 use crate::limits::ITEM_OVERHEAD_BYTES;
-use crate::store::Durability;
+use crate::store::simulation::disk::SimulatedDisk;
+use crate::store::{Directory, Durability};
 use crate::table::{NewItem, Origin, TableConfig, WhenFull};
 
 const SOON: Duration = Duration::from_millis(20);
@@ -178,4 +179,51 @@ async fn a_shard_that_is_opened_again_has_what_it_acknowledged() {
             .filter(|sampled| sampled.item.key == keys[0])
             .all(|sampled| sampled.item.priority == 9.0)
     );
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_writes_until_it_has_room() {
+    let disk = SimulatedDisk::new(1);
+    let config = ShardConfig {
+        tables: vec![TableConfig::uniform("t", 100, u64::MAX)],
+        data_dir: Some("simulated".into()),
+        durability: Durability::Sync,
+        ..ShardConfig::default()
+    };
+    let open = || {
+        let disk = std::sync::Arc::new(disk.clone());
+        let directory = Directory::on(std::path::Path::new("simulated"), disk, None).unwrap();
+        std::sync::Arc::new(Shard::on(Some(directory), config.clone().resolve().unwrap()).unwrap())
+    };
+    let shard = open();
+    let key = shard.insert(batch(0, 1, SOON)).await.unwrap().keys[0];
+    disk.set_room(30);
+    let error = shard.insert(batch(1, 1, SOON)).await.unwrap_err();
+    assert_eq!(error.code(), tonic::Code::Unavailable);
+    assert!(
+        error.to_string().starts_with("the journal cannot be written, and writes are refused: "),
+        "{error}"
+    );
+    // Nothing is changed that would not be durable; draws go on.
+    assert_eq!(shard.delete("t", vec![key]).await.unwrap_err().code(), tonic::Code::Unavailable);
+    assert_eq!(shard.reset("t").await.unwrap_err().code(), tonic::Code::Unavailable);
+    let updated = shard.update_priorities("t", vec![(key, 2.0)]).await;
+    assert_eq!(updated.unwrap_err().code(), tonic::Code::Unavailable);
+    assert_eq!(shard.sample("t", 1, SOON).await.unwrap().items.len(), 1);
+    assert!(shard.snapshot().await.is_err());
+    assert_eq!(shard.insert(batch(1, 1, SOON)).await.unwrap_err().code(), tonic::Code::Unavailable);
+    assert!(disk.file_names().iter().all(|name| !name.contains('.')), "{:?}", disk.file_names());
+    // By itself.
+    let snapshots = tokio::spawn(housekeeping::write_snapshots(std::sync::Arc::clone(&shard)));
+    disk.set_room(u64::MAX);
+    while shard.is_journal_failed() {
+        tokio::time::sleep(SOON).await;
+    }
+    snapshots.abort();
+    // The item that was refused is in the table, and durable now.
+    assert_eq!(shard.insert(batch(1, 2, SOON)).await.unwrap().keys[0], 0);
+    assert!(shard.describe().journal.unwrap().failures > 0);
+    drop((snapshots.await, shard));
+    disk.end(crate::store::simulation::disk::End::Machine);
+    assert_eq!(open().restored(), (3, 0));
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::format::{FORMAT, FORMAT_OLDEST};
+
 /// A failure of the shard's directory.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -22,8 +24,12 @@ pub enum StoreError {
         /// The directory.
         path: PathBuf,
     },
-    /// Its items would be lost.
-    #[error("{} has items of a table {table:?} that is not configured", path.display())]
+    /// The items of a table would be lost.
+    #[error(
+        "{} has records of a table {table:?} that is not configured, expected one of this shard's: add it with \
+         --table, or move the file away to start without its items",
+        path.display()
+    )]
     UnknownTable {
         /// The file.
         path: PathBuf,
@@ -31,14 +37,15 @@ pub enum StoreError {
         table: String,
     },
     /// Of a later version of this program, or not of it at all.
-    #[error("{} has format {found}, expected {expected}", path.display())]
+    #[error(
+        "{} has format {found}, expected {FORMAT_OLDEST} to {FORMAT}: start the version of replayd that wrote it",
+        path.display()
+    )]
     Format {
         /// The file.
         path: PathBuf,
         /// What it says.
         found: u32,
-        /// What is read.
-        expected: u32,
     },
 }
 

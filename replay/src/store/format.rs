@@ -1,28 +1,43 @@
 //! Headers of files and frames of records. Numbers are little-endian.
 //!
-//! | bytes | header, written twice in case that one is damaged |
+//! | offset | header |
 //! |---|---|
-//! | 8 | "ISWRPLAY" |
-//! | 4 | format, 1 |
-//! | 4 | CRC-32C of the other fields |
-//! | 8 | salt: differs from file to file |
+//! | 0 | copy: 8 bytes "ISWRPLAY", 4 bytes format, 4 bytes CRC-32C of format and salt, 8 bytes salt |
+//! | 24 | zeros |
+//! | 4096 | the same copy, in another sector |
+//! | 4120 | the first record |
 //!
 //! | bytes | record |
 //! |---|---|
 //! | 4 | "\xf5RJ1" |
 //! | 4 | length of the body |
-//! | 4 | CRC-32C of salt, offset of the record in its file, length and body |
+//! | 4 | CRC-32C of the body |
+//! | 4 | CRC-32C of salt, offset of the record in its file, length and CRC of the body |
 //! | n | body: [`super::Record`] |
 //!
-//! With salt and offset in its checksum a record that stands inside another one's payload, or somewhere else than it
-//! was written, is none.
+//! The salt differs from file to file. With salt and offset in its checksum, a frame that stands inside a payload, or
+//! elsewhere than it was written, is invalid. A valid frame tells where the next record begins, whether or not its own
+//! body is damaged; behind an invalid one the reader looks for the next valid frame. Either way one damaged bit costs
+//! one record at most, and looking takes time proportional to the file.
+//!
+//! Format 1 is still read. Its two copies of the header are adjacent, its frames have one checksum over salt, offset,
+//! length and body, and its records give the tables numbers that other records translate to names.
 
-pub(super) const FORMAT: u32 = 1;
+/// The format that is written.
+pub(super) const FORMAT: u32 = 2;
+/// The oldest format that is read.
+pub(super) const FORMAT_OLDEST: u32 = 1;
 const MAGIC: [u8; 8] = *b"ISWRPLAY";
-const HEADER_COPY_BYTES: usize = 24;
-pub(super) const HEADER_BYTES: usize = 2 * HEADER_COPY_BYTES;
+pub(super) const HEADER_COPY_BYTES: usize = 24;
+/// Where the second copy of the header is: a sector that cannot be read costs one of both.
+pub(super) const SECOND_COPY: usize = 4096;
+pub(super) const HEADER_BYTES: usize = SECOND_COPY + HEADER_COPY_BYTES;
 pub(super) const RECORD_MAGIC: [u8; 4] = [0xf5, b'R', b'J', b'1'];
-pub(super) const FRAME_BYTES: usize = 12;
+pub(super) const FRAME_BYTES: usize = 16;
+
+/// Lengths of format 1.
+const HEADER_BYTES_1: usize = 2 * HEADER_COPY_BYTES;
+const FRAME_BYTES_1: usize = 12;
 
 /// What a file begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,36 +46,100 @@ pub(super) struct Header {
     pub(super) salt: u64,
 }
 
+/// What stands before a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Frame {
+    pub(super) body_len: u32,
+    crc: u32,
+}
+
 impl Header {
+    pub(super) fn new(salt: u64) -> Self {
+        Self { format: FORMAT, salt }
+    }
+
     pub(super) fn emit(self) -> [u8; HEADER_BYTES] {
-        let mut copy = [0; HEADER_COPY_BYTES];
-        copy[..8].copy_from_slice(&MAGIC);
-        copy[8..12].copy_from_slice(&self.format.to_le_bytes());
-        copy[12..16].copy_from_slice(&self.crc().to_le_bytes());
-        copy[16..].copy_from_slice(&self.salt.to_le_bytes());
         let mut header = [0; HEADER_BYTES];
-        header[..HEADER_COPY_BYTES].copy_from_slice(&copy);
-        header[HEADER_COPY_BYTES..].copy_from_slice(&copy);
+        for copy in [0, SECOND_COPY] {
+            let to = &mut header[copy..copy + HEADER_COPY_BYTES];
+            to[..8].copy_from_slice(&MAGIC);
+            to[8..12].copy_from_slice(&self.format.to_le_bytes());
+            to[12..16].copy_from_slice(&self.crc().to_le_bytes());
+            to[16..].copy_from_slice(&self.salt.to_le_bytes());
+        }
         header
     }
 
-    /// Nothing if both copies are damaged.
-    pub(super) fn parse(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
-        bytes.chunks_exact(HEADER_COPY_BYTES).find_map(|copy| {
-            let header = Self { format: u32_at(copy, 8)?, salt: u64_at(copy, 16)? };
-            (copy.starts_with(&MAGIC) && u32_at(copy, 12) == Some(header.crc())).then_some(header)
-        })
+    /// Reads the beginning of a file; nothing if no copy is valid.
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        // The place of the second copy says which format it is a copy of.
+        let second = |at, is_of: fn(u32) -> bool| {
+            Self::parse_copy(bytes.get(at..)?).filter(|header| is_of(header.format))
+        };
+        Self::parse_copy(bytes)
+            .or_else(|| second(HEADER_COPY_BYTES, |format| format == 1))
+            .or_else(|| second(SECOND_COPY, |format| format >= 2))
+    }
+
+    fn parse_copy(bytes: &[u8]) -> Option<Self> {
+        let header = Self { format: u32_at(bytes, 8)?, salt: u64_at(bytes, 16)? };
+        (bytes.starts_with(&MAGIC) && u32_at(bytes, 12) == Some(header.crc())).then_some(header)
     }
 
     fn crc(self) -> u32 {
         crc32c::crc32c_append(crc32c::crc32c(&self.format.to_le_bytes()), &self.salt.to_le_bytes())
     }
+
+    /// Where the first record begins.
+    pub(super) fn len(self) -> usize {
+        if self.format == 1 { HEADER_BYTES_1 } else { HEADER_BYTES }
+    }
+
+    /// Bytes before a body.
+    pub(super) fn frame_len(self) -> usize {
+        if self.format == 1 { FRAME_BYTES_1 } else { FRAME_BYTES }
+    }
+
+    /// The frame at the beginning of `bytes`, which stand at `offset`. In format 1 its length may be damaged.
+    pub(super) fn frame(self, bytes: &[u8], offset: u64) -> Option<Frame> {
+        if !bytes.starts_with(&RECORD_MAGIC) {
+            return None;
+        }
+        let frame = Frame { body_len: u32_at(bytes, 4)?, crc: u32_at(bytes, 8)? };
+        let is_valid = self.format == 1 || u32_at(bytes, 12)? == frame.check(self.salt, offset);
+        is_valid.then_some(frame)
+    }
+
+    /// Whether `body` is what was written behind the frame.
+    pub(super) fn is_body(self, frame: Frame, body: &[u8], offset: u64) -> bool {
+        let before = if self.format == 1 { place_crc(self.salt, offset, frame.body_len) } else { 0 };
+        crc32c::crc32c_append(before, body) == frame.crc
+    }
 }
 
-/// Checksum of what stands before the body.
-pub(super) fn frame_crc(salt: u64, offset: u64, len: u32) -> u32 {
+impl Frame {
+    pub(super) fn new(body_len: u32, crc: u32) -> Self {
+        Self { body_len, crc }
+    }
+
+    pub(super) fn emit(self, salt: u64, offset: u64) -> [u8; FRAME_BYTES] {
+        let mut bytes = [0; FRAME_BYTES];
+        bytes[..4].copy_from_slice(&RECORD_MAGIC);
+        bytes[4..8].copy_from_slice(&self.body_len.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.crc.to_le_bytes());
+        bytes[12..].copy_from_slice(&self.check(salt, offset).to_le_bytes());
+        bytes
+    }
+
+    fn check(self, salt: u64, offset: u64) -> u32 {
+        crc32c::crc32c_append(place_crc(salt, offset, self.body_len), &self.crc.to_le_bytes())
+    }
+}
+
+/// Checksum of a record's place and length.
+fn place_crc(salt: u64, offset: u64, body_len: u32) -> u32 {
     let crc = crc32c::crc32c_append(crc32c::crc32c(&salt.to_le_bytes()), &offset.to_le_bytes());
-    crc32c::crc32c_append(crc, &len.to_le_bytes())
+    crc32c::crc32c_append(crc, &body_len.to_le_bytes())
 }
 
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
@@ -69,10 +148,4 @@ pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 
 pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
-}
-
-/// Differs each time.
-pub(super) fn new_salt() -> u64 {
-    use std::hash::{BuildHasher as _, Hasher as _};
-    std::hash::RandomState::new().build_hasher().finish()
 }

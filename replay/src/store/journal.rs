@@ -1,18 +1,15 @@
 //! Appends records, many to one write and one `fdatasync`.
 
-use std::fs::File;
-use std::io::{self, IoSlice, Write};
 use std::mem;
-use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use bytes::{BufMut, Bytes, BytesMut};
 use tokio::sync::watch;
 
 use super::error::StoreError;
-use super::format::{FORMAT, FRAME_BYTES, HEADER_BYTES, Header, RECORD_MAGIC, frame_crc, new_salt};
-use super::record::{Payload, Record};
+use super::format::{HEADER_BYTES, Header};
+use super::record::{Payload, Record, framed};
+use super::writer::{Part, Writer};
 use super::{Directory, Durability};
 use crate::limits::{BACKLOG_BYTES, SEGMENT_BYTES};
 use crate::lock;
@@ -20,14 +17,12 @@ use crate::lock;
 /// Bytes that were appended to all segments: a record is durable when as many are.
 pub(crate) type Lsn = u64;
 
-/// Payloads up to this length are copied behind their record instead of being a part of the write of their own.
-const COPY_BYTES: usize = 4096;
-/// Parts of one system call.
-const PARTS_MAX: usize = 512;
-
-/// The journal cannot be written any more, and says why.
+/// The journal cannot be written at present. It can again when a segment was begun and a snapshot written since.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the journal has failed, and nothing is durable until the shard is started again: {reason}")]
+#[error(
+    "the journal cannot be written, and writes are refused: {reason}; the shard tries again by itself, and goes on \
+     when the disk takes a snapshot"
+)]
 pub struct JournalFailed {
     reason: Arc<str>,
 }
@@ -35,17 +30,13 @@ pub struct JournalFailed {
 /// How far the writer is.
 #[derive(Clone, Debug, Default)]
 struct Progress {
-    durable: Lsn,
+    /// Everything before has been written, or dropped because of the failure.
+    done: Lsn,
     failure: Option<JournalFailed>,
-}
-
-enum Part {
-    Bytes(Bytes),
-    /// The segment of that number begins.
-    Segment {
-        number: u64,
-        header: [u8; HEADER_BYTES],
-    },
+    /// Failures so far.
+    failures: u64,
+    /// Whether the writer has a segment again.
+    is_open: bool,
 }
 
 struct Queue {
@@ -54,15 +45,16 @@ struct Queue {
     segment: u64,
     salt: u64,
     offset: u64,
+    /// A segment that has so many is followed by another.
+    segment_bytes: u64,
     is_closing: bool,
 }
 
 struct Shared {
+    directory: Arc<Directory>,
     queue: Mutex<Queue>,
     filled: Condvar,
     progress: watch::Sender<Progress>,
-    /// Names of the tables, by their numbers.
-    tables: Vec<String>,
 }
 
 /// The end of a shard's journal. Dropping it writes what is left.
@@ -71,33 +63,67 @@ pub(crate) struct Journal {
     writer: Option<JoinHandle<()>>,
 }
 
+/// A segment that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rotated {
+    /// A snapshot of this number replaces all before the segment.
+    pub(crate) number: u64,
+    begun_at: Lsn,
+}
+
+/// The failures that a snapshot from now on makes good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mendable(u64);
+
 impl Journal {
     /// Starts segment `number`.
     pub(crate) fn open(
         directory: Arc<Directory>,
         number: u64,
         durability: Durability,
-        tables: Vec<String>,
     ) -> Result<Self, StoreError> {
-        let queue =
-            Queue { parts: Vec::new(), appended: 0, segment: 0, salt: 0, offset: 0, is_closing: false };
-        let (progress, _) = watch::channel(Progress::default());
-        let shared = Arc::new(Shared { queue: Mutex::new(queue), filled: Condvar::new(), progress, tables });
-        shared.begin_segment(&mut lock(&shared.queue), number);
-        let writer = Writer { directory, durability, file: None };
-        let path = writer.directory.path().to_owned();
-        let thread = {
-            let shared = Arc::clone(&shared);
-            thread::Builder::new().name("journal".to_owned()).spawn(move || shared.run(writer))
+        let path = directory.path().to_owned();
+        let (mut journal, mut writer) = Self::unattended(directory, number, durability, SEGMENT_BYTES);
+        let shared = Arc::clone(&journal.shared);
+        let run = move || {
+            while shared.wait() {
+                shared.write(&mut writer);
+            }
         };
-        let writer = thread.map_err(|source| StoreError::io("start the writer of", &path, source))?;
-        Ok(Self { shared, writer: Some(writer) })
+        let thread = thread::Builder::new().name("journal".to_owned()).spawn(run);
+        let thread = thread.map_err(|source| StoreError::io("start the writer of", &path, source))?;
+        journal.writer = Some(thread);
+        Ok(journal)
+    }
+
+    /// A journal without a thread that writes it.
+    pub(super) fn unattended(
+        directory: Arc<Directory>,
+        number: u64,
+        durability: Durability,
+        segment_bytes: u64,
+    ) -> (Self, Writer) {
+        let queue = Queue {
+            parts: Vec::new(),
+            appended: 0,
+            segment: 0,
+            salt: 0,
+            offset: 0,
+            segment_bytes,
+            is_closing: false,
+        };
+        let (progress, _) = watch::channel(Progress::default());
+        let writer = Writer::new(Arc::clone(&directory), durability);
+        let shared =
+            Arc::new(Shared { directory, queue: Mutex::new(queue), filled: Condvar::new(), progress });
+        shared.begin_segment(&mut lock(&shared.queue), number);
+        (Self { shared, writer: None }, writer)
     }
 
     /// Takes in a record, to be written behind all earlier ones. Does not wait: see [`Self::room`].
     pub(crate) fn append(&self, record: &Record, payload: Option<&Payload>) -> Lsn {
         let mut queue = lock(&self.shared.queue);
-        if queue.offset >= SEGMENT_BYTES {
+        if queue.offset >= queue.segment_bytes {
             let next = queue.segment + 1;
             self.shared.begin_segment(&mut queue, next);
         }
@@ -106,19 +132,44 @@ impl Journal {
         queue.appended
     }
 
-    /// Begins a segment and gives its number: a snapshot from now on replaces all before it. Waits until that is in its
-    /// files, or cannot be: the snapshot would not find a file to remove that is made later.
-    pub(crate) async fn rotate(&self) -> u64 {
-        let (next, begun) = {
-            let mut queue = lock(&self.shared.queue);
-            let next = queue.segment + 1;
-            self.shared.begin_segment(&mut queue, next);
-            self.shared.filled.notify_one();
-            (next, queue.appended)
+    /// Begins a segment: a snapshot from now on replaces all before it. Waits until that is in its files, or cannot be:
+    /// the snapshot would not find a file to remove that is made later.
+    pub(crate) async fn rotate(&self) -> (u64, Option<Mendable>) {
+        let rotated = self.begin_rotation();
+        let mut progress = self.shared.progress.subscribe();
+        // The sender lives as long as `self`.
+        let _ = progress.wait_for(|progress| progress.done >= rotated.begun_at).await;
+        (rotated.number, self.mendable())
+    }
+
+    /// Begins a segment, as soon as the writer gets to it.
+    pub(super) fn begin_rotation(&self) -> Rotated {
+        let mut queue = lock(&self.shared.queue);
+        let number = queue.segment + 1;
+        self.shared.begin_segment(&mut queue, number);
+        self.shared.filled.notify_one();
+        Rotated { number, begun_at: queue.appended }
+    }
+
+    /// What a snapshot makes good that is begun now; nothing if the writer has no segment.
+    pub(super) fn mendable(&self) -> Option<Mendable> {
+        let progress = self.shared.progress.borrow();
+        progress.is_open.then_some(Mendable(progress.failures))
+    }
+
+    /// Ends a failure: a snapshot that began after `mendable` was given has what the journal lost. Whether it is well.
+    pub(crate) fn mend(&self, mendable: Mendable) -> bool {
+        let mend = |progress: &mut Progress| {
+            let is_mended = progress.failure.is_some() && progress.failures == mendable.0;
+            if is_mended {
+                progress.failure = None;
+            }
+            is_mended
         };
-        // A failure is told to those who append; the snapshot does without the journal.
-        let _ = self.durable(begun).await;
-        next
+        if self.shared.progress.send_if_modified(mend) {
+            tracing::warn!("the journal is written again: a snapshot has what it lacked");
+        }
+        self.failure().is_none()
     }
 
     /// Everything up to now.
@@ -128,17 +179,35 @@ impl Journal {
 
     /// Bytes that are still to be written.
     pub(crate) fn backlog_bytes(&self) -> u64 {
-        self.appended().saturating_sub(self.shared.progress.borrow().durable)
+        self.appended().saturating_sub(self.shared.progress.borrow().done)
     }
 
-    /// Why it can no longer be written.
+    /// Why it cannot be written.
     pub(crate) fn failure(&self) -> Option<JournalFailed> {
         self.shared.progress.borrow().failure.clone()
     }
 
+    /// How often it could not be written since the start.
+    pub(crate) fn failures(&self) -> u64 {
+        self.shared.progress.borrow().failures
+    }
+
     /// Waits until `lsn` is durable.
     pub(crate) async fn durable(&self, lsn: Lsn) -> Result<(), JournalFailed> {
-        self.reached(|durable| durable >= lsn).await
+        self.reached(|done| done >= lsn).await
+    }
+
+    /// Whether `lsn` is durable now.
+    #[cfg(test)]
+    pub(super) fn is_durable(&self, lsn: Lsn) -> Result<bool, JournalFailed> {
+        let progress = self.shared.progress.borrow();
+        progress.failure.clone().map_or(Ok(progress.done >= lsn), Err)
+    }
+
+    /// Writes what is queued, where there is no thread for it.
+    #[cfg(test)]
+    pub(super) fn write(&self, writer: &mut Writer) {
+        self.shared.write(writer);
     }
 
     /// Waits until little enough is still to be written.
@@ -146,13 +215,13 @@ impl Journal {
         if self.backlog_bytes() <= BACKLOG_BYTES && self.failure().is_none() {
             return Ok(());
         }
-        self.reached(|durable| self.appended().saturating_sub(durable) <= BACKLOG_BYTES).await
+        self.reached(|done| self.appended().saturating_sub(done) <= BACKLOG_BYTES).await
     }
 
     async fn reached(&self, is_enough: impl Fn(Lsn) -> bool) -> Result<(), JournalFailed> {
         let mut progress = self.shared.progress.subscribe();
         let reached =
-            progress.wait_for(|progress| progress.failure.is_some() || is_enough(progress.durable)).await;
+            progress.wait_for(|progress| progress.failure.is_some() || is_enough(progress.done)).await;
         // The sender lives as long as `self`.
         match reached.ok().and_then(|progress| progress.failure.clone()) {
             Some(failure) => Err(failure),
@@ -175,132 +244,48 @@ impl Drop for Journal {
 
 impl Queue {
     fn push(&mut self, record: &Record, payload: Option<&Payload>) {
-        let (parts, bytes) = frame(record, payload, self.salt, self.offset);
+        let (parts, bytes) = framed(record, payload, self.salt, self.offset);
         self.parts.extend(parts.into_iter().map(Part::Bytes));
         self.offset += bytes;
         self.appended += bytes;
     }
 }
 
-/// A record as it stands in a file, in one part or two, and its length.
-pub(super) fn frame(record: &Record, payload: Option<&Payload>, salt: u64, offset: u64) -> (Vec<Bytes>, u64) {
-    let body = record.emit();
-    let payload_len = payload.map_or(0, |payload| payload.bytes.len());
-    let len = (body.len() + payload_len) as u32;
-    let mut crc = crc32c::crc32c_append(frame_crc(salt, offset, len), &body);
-    if let Some(payload) = payload {
-        crc = crc32c::crc32c_combine(crc, payload.crc, payload_len);
-    }
-    let copied = payload.filter(|_| payload_len <= COPY_BYTES);
-    let mut head = BytesMut::with_capacity(FRAME_BYTES + body.len() + copied.map_or(0, |_| payload_len));
-    head.put_slice(&RECORD_MAGIC);
-    head.put_u32_le(len);
-    head.put_u32_le(crc);
-    head.put_slice(&body);
-    copied.into_iter().for_each(|payload| head.put_slice(&payload.bytes));
-    let mut parts = vec![head.freeze()];
-    parts.extend(payload.filter(|_| payload_len > COPY_BYTES).map(|payload| payload.bytes.clone()));
-    (parts, FRAME_BYTES as u64 + u64::from(len))
-}
-
 impl Shared {
     fn begin_segment(&self, queue: &mut Queue, number: u64) {
-        queue.salt = new_salt();
-        let header = Header { format: FORMAT, salt: queue.salt }.emit();
+        queue.salt = self.directory.disk().salt();
+        let header = Box::new(Header::new(queue.salt).emit());
         queue.parts.push(Part::Segment { number, header });
         queue.segment = number;
         queue.offset = HEADER_BYTES as u64;
         queue.appended += HEADER_BYTES as u64;
-        for (table, name) in self.tables.iter().enumerate() {
-            queue.push(&Record::Table { table: table as u16, name: name.clone() }, None);
-        }
     }
 
-    fn run(&self, mut writer: Writer) {
-        loop {
-            let (parts, end) = {
-                let queue = lock(&self.queue);
-                let mut queue = self
-                    .filled
-                    .wait_while(queue, |queue| queue.parts.is_empty() && !queue.is_closing)
-                    .unwrap_or_else(std::sync::PoisonError::into_inner);
-                if queue.parts.is_empty() {
-                    return;
-                }
-                (mem::take(&mut queue.parts), queue.appended)
-            };
-            // What comes after a failure is taken and dropped: it must not pile up.
-            if self.progress.borrow().failure.is_some() {
-                continue;
-            }
-            match writer.write(&parts) {
-                Ok(()) => self.progress.send_modify(|progress| progress.durable = end),
-                Err(error) => {
-                    tracing::error!("{error}: nothing is durable from here on");
-                    let failure = JournalFailed { reason: error.to_string().into() };
-                    self.progress.send_modify(|progress| progress.failure = Some(failure));
-                }
-            }
-        }
-    }
-}
-
-/// The file end.
-struct Writer {
-    directory: Arc<Directory>,
-    durability: Durability,
-    file: Option<(File, u64)>,
-}
-
-impl Writer {
-    fn write(&mut self, parts: &[Part]) -> Result<(), StoreError> {
-        let mut run: Vec<&[u8]> = Vec::new();
-        for part in parts {
-            match part {
-                Part::Bytes(bytes) => run.push(bytes),
-                Part::Segment { number, header } => {
-                    self.flush(&mut run)?;
-                    self.begin(*number, header)?;
-                }
-            }
-        }
-        self.flush(&mut run)
+    /// Waits for something to write; whether there is.
+    fn wait(&self) -> bool {
+        let queue = lock(&self.queue);
+        let is_idle = |queue: &mut Queue| queue.parts.is_empty() && !queue.is_closing;
+        let queue = self.filled.wait_while(queue, is_idle).unwrap_or_else(PoisonError::into_inner);
+        !queue.parts.is_empty()
     }
 
-    fn begin(&mut self, number: u64, header: &[u8]) -> Result<(), StoreError> {
-        let path = self.directory.journal(number);
-        let begun = File::create_new(&path).and_then(|mut file| file.write_all(header).map(|()| file));
-        let file = begun.map_err(|source| StoreError::io("begin", &path, source))?;
-        self.file = Some((file, number));
-        if self.durability == Durability::Sync { self.directory.sync() } else { Ok(()) }
-    }
-
-    fn flush(&mut self, run: &mut Vec<&[u8]>) -> Result<(), StoreError> {
-        let Some((file, number)) = &mut self.file else { return Ok(()) };
-        if run.is_empty() {
-            return Ok(());
-        }
-        let refused = |path: &Path, source| StoreError::io("write", path, source);
-        let written = run.chunks(PARTS_MAX).try_for_each(|parts| write_all(file, parts));
-        let synced = written.and_then(|()| match self.durability {
-            Durability::Sync => file.sync_data(),
-            Durability::None | Durability::Write => Ok(()),
+    /// Writes what is queued.
+    fn write(&self, writer: &mut Writer) {
+        let (parts, end) = {
+            let mut queue = lock(&self.queue);
+            (mem::take(&mut queue.parts), queue.appended)
+        };
+        let failure = writer.write(&parts).err().map(|error| {
+            tracing::error!("{error}: writes are refused until the disk takes them again");
+            JournalFailed { reason: error.to_string().into() }
         });
-        run.clear();
-        synced.map_err(|source| refused(&self.directory.journal(*number), source))
+        self.progress.send_modify(|progress| {
+            progress.done = end;
+            progress.is_open = writer.is_open();
+            if failure.is_some() {
+                progress.failure = failure;
+                progress.failures += 1;
+            }
+        });
     }
-}
-
-fn write_all(file: &mut File, parts: &[&[u8]]) -> io::Result<()> {
-    let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
-    let mut slices = &mut slices[..];
-    while !slices.is_empty() {
-        match file.write_vectored(slices) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => IoSlice::advance_slices(&mut slices, written),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }

@@ -1,10 +1,21 @@
-//! Changes of tables as bytes.
+//! Changes of tables as bytes. Each record names its table, so that none needs another one to be understood.
 
-use bytes::Bytes;
+use std::collections::HashMap;
+use std::sync::Arc;
 
-use super::format::u64_at;
-use crate::limits::SEQ_WINDOW;
+use bytes::{BufMut, Bytes, BytesMut};
+
+use super::format::{FRAME_BYTES, Frame, u64_at};
+use crate::limits::{NAME_BYTES_MAX, SEQ_WINDOW};
 use crate::table::{Counts, Item, Origin, Window};
+
+/// Name of a table.
+pub(crate) type TableName = Arc<str>;
+
+/// Payloads up to this length are copied behind their record instead of being a part of the write of their own.
+const COPY_BYTES: usize = 4096;
+
+const _: () = assert!(NAME_BYTES_MAX <= u8::MAX as usize);
 
 /// A payload with its checksum, which is computed before anything is locked.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,30 +30,35 @@ impl Payload {
     }
 }
 
-/// A change. `table` is the number that a [`Record::Table`] of the same file gives to a name; `counts` are those of the
-/// table after the change.
+/// A change of a table. `counts` are those of the table after the change.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Record {
-    /// From here on the number stands for the table.
-    Table { table: u16, name: String },
     /// The item is in the table. Its payload follows it.
-    Item { table: u16, counts: Counts, item: Box<Item> },
+    Item { table: TableName, counts: Counts, item: Box<Item> },
     /// The items are not, any more.
-    Removed { table: u16, counts: Counts, keys: Vec<u64> },
+    Removed { table: TableName, counts: Counts, keys: Vec<u64> },
     /// The items have been drawn so often.
-    Sampled { table: u16, counts: Counts, times: Vec<(u64, u32)> },
+    Sampled { table: TableName, counts: Counts, times: Vec<(u64, u32)> },
     /// The items have these priorities.
-    Priorities { table: u16, counts: Counts, priorities: Vec<(u64, f64)> },
+    Priorities { table: TableName, counts: Counts, priorities: Vec<(u64, f64)> },
     /// The table is empty.
-    Reset { table: u16 },
+    Reset { table: TableName },
     /// What the table knows of an actor.
-    Writer { table: u16, actor: u64, window: Box<Window> },
+    Writer { table: TableName, actor: u64, window: Box<Window> },
     /// The counts of the table.
-    Counts { table: u16, counts: Counts },
+    Counts { table: TableName, counts: Counts },
     /// A snapshot is complete.
     End { items: u64 },
 }
 
+/// A body of format 1.
+pub(super) enum Parsed1 {
+    /// It named a table.
+    Name,
+    Record(Record),
+}
+
+/// Of format 1 only: from here on a number stands for the table.
 const TABLE: u8 = 1;
 const ITEM: u8 = 2;
 const REMOVED: u8 = 3;
@@ -58,12 +74,8 @@ impl Record {
     pub(super) fn emit(&self) -> Vec<u8> {
         let mut to = Vec::with_capacity(96);
         match self {
-            Self::Table { table, name } => {
-                head(&mut to, TABLE, *table);
-                to.extend_from_slice(name.as_bytes());
-            }
             Self::Item { table, counts, item } => {
-                change(&mut to, ITEM, *table, counts);
+                change(&mut to, ITEM, table, counts);
                 let Origin { actor, session, seq } = item.origin;
                 let times = u64::from(item.times_sampled);
                 let numbers = [
@@ -79,30 +91,30 @@ impl Record {
                 numbers.into_iter().for_each(|number| put(&mut to, number));
             }
             Self::Removed { table, counts, keys } => {
-                change(&mut to, REMOVED, *table, counts);
+                change(&mut to, REMOVED, table, counts);
                 keys.iter().for_each(|key| put(&mut to, *key));
             }
             Self::Sampled { table, counts, times } => {
-                change(&mut to, SAMPLED, *table, counts);
+                change(&mut to, SAMPLED, table, counts);
                 times
                     .iter()
                     .flat_map(|(key, times)| [*key, u64::from(*times)])
                     .for_each(|number| put(&mut to, number));
             }
             Self::Priorities { table, counts, priorities } => {
-                change(&mut to, PRIORITIES, *table, counts);
+                change(&mut to, PRIORITIES, table, counts);
                 let numbers = priorities.iter().flat_map(|(key, priority)| [*key, priority.to_bits()]);
                 numbers.for_each(|number| put(&mut to, number));
             }
-            Self::Reset { table } => head(&mut to, RESET, *table),
+            Self::Reset { table } => head(&mut to, RESET, table),
             Self::Writer { table, actor, window } => {
-                head(&mut to, WRITER, *table);
+                head(&mut to, WRITER, table);
                 [*actor, window.session, window.newest].into_iter().for_each(|number| put(&mut to, number));
                 window.inserted.iter().for_each(|word| put(&mut to, *word));
             }
-            Self::Counts { table, counts } => change(&mut to, COUNTS, *table, counts),
+            Self::Counts { table, counts } => change(&mut to, COUNTS, table, counts),
             Self::End { items } => {
-                head(&mut to, END, 0);
+                head(&mut to, END, "");
                 put(&mut to, *items);
             }
         }
@@ -112,19 +124,74 @@ impl Record {
     /// Reads a whole body; nothing if it has not the shape of any record.
     pub(super) fn parse(body: &[u8]) -> Option<Self> {
         let (kind, rest) = body.split_first()?;
-        let (table, rest) = rest.split_first_chunk::<2>()?;
-        let table = u16::from_le_bytes(*table);
-        Some(match *kind {
-            TABLE => Self::Table { table, name: String::from_utf8(rest.to_vec()).ok()? },
-            RESET if rest.is_empty() => Self::Reset { table },
-            END => Self::End { items: single(rest)? },
-            WRITER => parse_writer(table, rest)?,
-            _ => parse_change(*kind, table, rest)?,
-        })
+        let (name_len, rest) = rest.split_first()?;
+        let (name, rest) = rest.split_at_checked(usize::from(*name_len))?;
+        parse_rest(*kind, std::str::from_utf8(name).ok()?.into(), rest)
+    }
+
+    /// As [`Self::parse`], for a body of format 1. `names` are the tables that earlier records of the file have named;
+    /// a record that names one is nothing but that.
+    pub(super) fn parse_format_1(body: &[u8], names: &mut HashMap<u16, TableName>) -> Option<Parsed1> {
+        let (kind, rest) = body.split_first()?;
+        let (number, rest) = rest.split_first_chunk::<2>()?;
+        let number = u16::from_le_bytes(*number);
+        if *kind == TABLE {
+            names.insert(number, std::str::from_utf8(rest).ok()?.into());
+            return Some(Parsed1::Name);
+        }
+        let table = if *kind == END { "".into() } else { Arc::clone(names.get(&number)?) };
+        parse_rest(*kind, table, rest).map(Parsed1::Record)
+    }
+
+    /// Name of the table, unless it is about the whole file.
+    pub(super) fn table(&self) -> Option<&TableName> {
+        match self {
+            Self::Item { table, .. }
+            | Self::Removed { table, .. }
+            | Self::Sampled { table, .. }
+            | Self::Priorities { table, .. }
+            | Self::Reset { table }
+            | Self::Writer { table, .. }
+            | Self::Counts { table, .. } => Some(table),
+            Self::End { .. } => None,
+        }
     }
 }
 
-fn parse_change(kind: u8, table: u16, rest: &[u8]) -> Option<Record> {
+/// A record as it stands in a file at `offset`, in one part or two, and its length in bytes.
+pub(super) fn framed(
+    record: &Record,
+    payload: Option<&Payload>,
+    salt: u64,
+    offset: u64,
+) -> (Vec<Bytes>, u64) {
+    let body = record.emit();
+    let payload_len = payload.map_or(0, |payload| payload.bytes.len());
+    let len = (body.len() + payload_len) as u32;
+    let mut crc = crc32c::crc32c(&body);
+    if let Some(payload) = payload {
+        crc = crc32c::crc32c_combine(crc, payload.crc, payload_len);
+    }
+    let copied = payload.filter(|_| payload_len <= COPY_BYTES);
+    let mut head = BytesMut::with_capacity(FRAME_BYTES + body.len() + copied.map_or(0, |_| payload_len));
+    head.put_slice(&Frame::new(len, crc).emit(salt, offset));
+    head.put_slice(&body);
+    copied.into_iter().for_each(|payload| head.put_slice(&payload.bytes));
+    let mut parts = vec![head.freeze()];
+    parts.extend(payload.filter(|_| payload_len > COPY_BYTES).map(|payload| payload.bytes.clone()));
+    (parts, FRAME_BYTES as u64 + u64::from(len))
+}
+
+fn parse_rest(kind: u8, table: TableName, rest: &[u8]) -> Option<Record> {
+    match kind {
+        RESET if rest.is_empty() => Some(Record::Reset { table }),
+        END if table.is_empty() => Some(Record::End { items: single(rest)? }),
+        WRITER => parse_writer(table, rest),
+        _ => parse_change(kind, table, rest),
+    }
+}
+
+fn parse_change(kind: u8, table: TableName, rest: &[u8]) -> Option<Record> {
     let counts = Counts { inserts: u64_at(rest, 0)?, samples: u64_at(rest, 8)?, deletes: u64_at(rest, 16)? };
     let rest = &rest[24..];
     Some(match kind {
@@ -159,7 +226,7 @@ fn parse_item(rest: &[u8]) -> Option<Item> {
     })
 }
 
-fn parse_writer(table: u16, rest: &[u8]) -> Option<Record> {
+fn parse_writer(table: TableName, rest: &[u8]) -> Option<Record> {
     let mut inserted = [0; (SEQ_WINDOW / 64) as usize];
     if rest.len() != 8 * (3 + inserted.len()) {
         return None;
@@ -171,12 +238,12 @@ fn parse_writer(table: u16, rest: &[u8]) -> Option<Record> {
     Some(Record::Writer { table, actor: u64_at(rest, 0)?, window: Box::new(window) })
 }
 
-fn head(to: &mut Vec<u8>, kind: u8, table: u16) {
-    to.push(kind);
-    to.extend_from_slice(&table.to_le_bytes());
+fn head(to: &mut Vec<u8>, kind: u8, table: &str) {
+    to.extend([kind, table.len() as u8]);
+    to.extend_from_slice(table.as_bytes());
 }
 
-fn change(to: &mut Vec<u8>, kind: u8, table: u16, counts: &Counts) {
+fn change(to: &mut Vec<u8>, kind: u8, table: &str, counts: &Counts) {
     head(to, kind, table);
     [counts.inserts, counts.samples, counts.deletes].into_iter().for_each(|count| put(to, count));
 }

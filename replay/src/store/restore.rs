@@ -1,20 +1,24 @@
 //! Tables from the latest snapshot and the journal since.
 
-use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use super::Directory;
 use super::error::StoreError;
 use super::record::Record;
 use super::scan::{Scanned, scan};
-use crate::table::{Counts, Item, Table, Window, Writers};
+use super::{Directory, Durability};
+use crate::table::{Counts, Item, Table, Writers};
 
-/// What came of it.
+/// Outcome of a restore.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Restored {
     pub(crate) items: u64,
-    /// Bytes that belong to no valid record; their records are lost.
+    /// Bytes that had been written as something else; their records are lost.
     pub(crate) damaged_bytes: u64,
+    /// Files with such bytes, or without the record that ends a snapshot.
+    pub(crate) damaged_files: u64,
+    /// Bytes at the ends of journals that were never written whole, and so never acknowledged.
+    pub(crate) torn_bytes: u64,
     /// For the next segment and snapshot.
     pub(crate) next_number: u64,
     /// Of the segments that were read.
@@ -32,44 +36,48 @@ struct Saved {
 
 struct Replay {
     tables: BTreeMap<String, Saved>,
-    /// Numbers of the present file.
-    numbers: HashMap<u16, String>,
+    /// The present file.
     path: PathBuf,
     is_complete: bool,
     greatest_key: u64,
 }
 
-/// Fills empty tables with what the directory has.
-pub(crate) fn restore(directory: &Directory, tables: &mut [&mut Table]) -> Result<Restored, StoreError> {
+/// Fills empty tables with what the directory has. Changes no file, but with `Durability::Sync` makes what was read
+/// survive a crash of the machine: a shard that was killed may have left it in the kernel's hands.
+pub(crate) fn restore(
+    directory: &Directory,
+    durability: Durability,
+    tables: &mut [&mut Table],
+) -> Result<Restored, StoreError> {
     let (snapshots, journals) = (directory.numbers("snapshot")?, directory.numbers("journal")?);
-    let newest = snapshots.last().copied().into_iter().chain(journals.last().copied()).max();
-    let mut restored = Restored { next_number: newest.map_or(0, |newest| newest + 1), ..Restored::default() };
+    let mut restored = Restored { next_number: directory.next_number()?, ..Restored::default() };
     let mut replay = Replay {
         tables: tables.iter().map(|table| (table.config().name.clone(), Saved::default())).collect(),
-        numbers: HashMap::new(),
         path: directory.path().to_owned(),
         is_complete: false,
         greatest_key: 0,
     };
     let snapshot = snapshots.last().copied();
     if let Some(number) = snapshot {
-        let path = directory.snapshot(number);
-        let scanned = replay.file(&path)?;
-        restored.damaged_bytes += report(&path, &scanned);
-        if !replay.is_complete {
-            tracing::error!("{} has no end: items may be missing", path.display());
-        }
+        let name = Directory::snapshot(number);
+        let scanned = replay.file(directory, durability, &name)?;
+        restored.note(directory, &name, &scanned, replay.is_complete);
     }
-    let since: Vec<u64> = journals.into_iter().filter(|journal| Some(*journal) >= snapshot).collect();
-    for number in &since {
-        let path = directory.journal(*number);
-        let scanned = replay.file(&path)?;
-        restored.journal_bytes += scanned.len;
-        if Some(number) == since.last() && scanned.valid_end > 0 {
-            // The process ended while it wrote: nobody was told that this is durable.
-            cut(&path, &scanned)?;
+    let superseded = |numbers: &[u64], name_of: fn(u64) -> String| {
+        for number in numbers.iter().filter(|number| Some(**number) < snapshot) {
+            inspect(directory, &name_of(*number));
         }
-        restored.damaged_bytes += report(&path, &scanned);
+    };
+    superseded(&snapshots, Directory::snapshot);
+    superseded(&journals, Directory::journal);
+    for number in journals.into_iter().filter(|journal| Some(*journal) >= snapshot) {
+        let name = Directory::journal(number);
+        let scanned = replay.file(directory, durability, &name)?;
+        restored.journal_bytes += scanned.len;
+        restored.note(directory, &name, &scanned, true);
+    }
+    if durability == Durability::Sync {
+        directory.sync()?;
     }
     restored.next_key = replay.greatest_key + 1;
     for table in tables {
@@ -84,111 +92,129 @@ pub(crate) fn restore(directory: &Directory, tables: &mut [&mut Table]) -> Resul
     Ok(restored)
 }
 
-fn report(path: &Path, scanned: &Scanned) -> u64 {
-    if scanned.damaged_bytes > 0 {
-        tracing::error!(
-            "{}: {} of {} bytes are damaged and are not used; {} records are whole",
-            path.display(),
-            scanned.damaged_bytes,
-            scanned.len,
-            scanned.records
-        );
+/// Looks whether a file is damaged that an interrupted snapshot has left, and that the next one would remove.
+fn inspect(directory: &Directory, name: &str) {
+    let path = directory.path().join(name);
+    let is_end = |record: &Record| record.table().is_none();
+    let mut is_complete = name.starts_with("journal");
+    let scanned = scan(directory.disk(), &path, name, |record| {
+        is_complete |= is_end(&record);
+        Ok(())
+    });
+    match scanned {
+        Ok(scanned) if scanned.damaged_bytes == 0 && !scanned.is_doubtful && is_complete => {}
+        Ok(_) => directory.keep(name),
+        Err(error) => {
+            tracing::warn!("a superseded file is left: {error}");
+            directory.leave(name);
+        }
     }
-    scanned.damaged_bytes
 }
 
-fn cut(path: &Path, scanned: &Scanned) -> Result<(), StoreError> {
-    if scanned.valid_end == scanned.len {
-        return Ok(());
+impl Restored {
+    /// Counts and reports what was wrong with a file.
+    fn note(&mut self, directory: &Directory, name: &str, scanned: &Scanned, is_complete: bool) {
+        let path = directory.path().join(name);
+        let Scanned { records, damaged_bytes, torn_bytes, is_doubtful, len } = *scanned;
+        if is_doubtful && damaged_bytes == 0 {
+            directory.keep(name);
+            tracing::warn!(
+                "{}: the last {torn_bytes} bytes are zeros: the machine stopped before they were written, or the disk \
+                 has lost them. The file is kept: the next snapshot renames it to {name}.damaged",
+                path.display()
+            );
+        } else if torn_bytes > 0 {
+            tracing::info!(
+                "{}: the last {torn_bytes} bytes were not written whole, nor acknowledged",
+                path.display()
+            );
+        }
+        self.torn_bytes += torn_bytes;
+        self.damaged_bytes += damaged_bytes;
+        // A snapshot gets its name when it is whole.
+        if damaged_bytes == 0 && is_complete {
+            return;
+        }
+        self.damaged_files += 1;
+        directory.keep(name);
+        let end = if is_complete { "" } else { ", its end is missing" };
+        tracing::error!(
+            "{}: {damaged_bytes} of {len} bytes are damaged{end}; their items are lost, {records} records are whole \
+             and restored. Check the disk. The file is kept: the next snapshot renames it to {name}.damaged",
+            path.display()
+        );
     }
-    let file = std::fs::OpenOptions::new().write(true).open(path);
-    let cut = file.and_then(|file| file.set_len(scanned.valid_end).and_then(|()| file.sync_all()));
-    cut.map_err(|source| StoreError::io("cut", path, source))
 }
 
 impl Replay {
-    fn file(&mut self, path: &Path) -> Result<Scanned, StoreError> {
-        self.numbers.clear();
-        path.clone_into(&mut self.path);
-        scan(path, |record| self.apply(record))
-    }
-
-    /// Nothing if the record that names the table was damaged.
-    fn saved(&mut self, table: u16) -> Option<&mut Saved> {
-        let saved = self.numbers.get(&table).and_then(|name| self.tables.get_mut(name));
-        if saved.is_none() {
-            tracing::error!("{}: a record of table {table}, whose name is damaged", self.path.display());
+    fn file(
+        &mut self,
+        directory: &Directory,
+        durability: Durability,
+        name: &str,
+    ) -> Result<Scanned, StoreError> {
+        self.path = directory.path().join(name);
+        let path = self.path.clone();
+        if durability == Durability::Sync {
+            let synced = directory.disk().sync_file(name);
+            synced.map_err(|source| StoreError::io("sync", &path, source))?;
         }
-        saved
+        scan(directory.disk(), &path, name, |record| self.apply(record))
     }
 
     fn apply(&mut self, record: Record) -> Result<(), StoreError> {
-        match record {
-            Record::Table { table, name } => {
-                if !self.tables.contains_key(&name) {
-                    return Err(StoreError::UnknownTable { path: self.path.clone(), table: name });
-                }
-                self.numbers.insert(table, name);
-            }
-            Record::End { .. } => self.is_complete = true,
-            Record::Writer { table, actor, window } => self.writer(table, actor, *window),
-            Record::Reset { table } => {
-                if let Some(saved) = self.saved(table) {
-                    saved.items.clear();
-                    saved.counts = Counts::default();
-                }
-            }
-            Record::Item { table, counts, item } => {
-                self.greatest_key = self.greatest_key.max(item.key);
-                if let Some(saved) = self.saved(table) {
-                    saved.writers.mark(item.origin);
-                    saved.items.insert(item.key, *item);
-                    saved.counts = counts;
-                }
-            }
-            Record::Removed { table, counts, .. }
-            | Record::Sampled { table, counts, .. }
-            | Record::Priorities { table, counts, .. }
-            | Record::Counts { table, counts } => {
-                if let Some(saved) = self.saved(table) {
-                    saved.counts = counts;
-                    saved.change(&record);
-                }
-            }
+        let Some(table) = record.table() else {
+            self.is_complete = true;
+            return Ok(());
+        };
+        let Some(saved) = self.tables.get_mut(&**table) else {
+            return Err(StoreError::UnknownTable { path: self.path.clone(), table: table.to_string() });
+        };
+        if let Record::Item { item, .. } = &record {
+            self.greatest_key = self.greatest_key.max(item.key);
         }
+        saved.apply(record);
         Ok(())
-    }
-
-    fn writer(&mut self, table: u16, actor: u64, window: Window) {
-        if let Some(saved) = self.saved(table) {
-            saved.writers.restore(actor, window);
-        }
     }
 }
 
 impl Saved {
-    fn change(&mut self, record: &Record) {
+    fn apply(&mut self, record: Record) {
         match record {
-            Record::Removed { keys, .. } => {
+            Record::End { .. } => {}
+            Record::Writer { actor, window, .. } => self.writers.restore(actor, *window),
+            Record::Reset { .. } => {
+                self.items.clear();
+                self.counts = Counts::default();
+            }
+            Record::Item { counts, item, .. } => {
+                self.writers.mark(item.origin);
+                self.items.insert(item.key, *item);
+                self.counts = counts;
+            }
+            Record::Counts { counts, .. } => self.counts = counts,
+            Record::Removed { counts, keys, .. } => {
+                self.counts = counts;
                 for key in keys {
-                    self.items.remove(key);
+                    self.items.remove(&key);
                 }
             }
-            Record::Sampled { times, .. } => {
-                for (key, times) in times {
-                    if let Some(item) = self.items.get_mut(key) {
-                        item.times_sampled = *times;
-                    }
-                }
+            Record::Sampled { counts, times, .. } => {
+                self.counts = counts;
+                self.change(times, |item, times| item.times_sampled = times);
             }
-            Record::Priorities { priorities, .. } => {
-                for (key, priority) in priorities {
-                    if let Some(item) = self.items.get_mut(key) {
-                        item.priority = *priority;
-                    }
-                }
+            Record::Priorities { counts, priorities, .. } => {
+                self.counts = counts;
+                self.change(priorities, |item, priority| item.priority = priority);
             }
-            _ => {}
+        }
+    }
+
+    fn change<T>(&mut self, values: Vec<(u64, T)>, set: impl Fn(&mut Item, T)) {
+        for (key, value) in values {
+            if let Some(item) = self.items.get_mut(&key) {
+                set(item, value);
+            }
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Reads the records of a file, and goes on behind what is damaged.
 
-use std::fs::File;
-use std::io::Read;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use super::disk::{Disk, ReadFile};
 use super::error::StoreError;
-use super::format::{FORMAT, FRAME_BYTES, HEADER_BYTES, Header, RECORD_MAGIC, frame_crc, u32_at};
-use super::record::Record;
+use super::format::{FORMAT, FORMAT_OLDEST, HEADER_BYTES, HEADER_COPY_BYTES, Header, RECORD_MAGIC};
+use super::record::{Parsed1, Record, TableName};
 use crate::limits::{ITEM_BYTES_MAX, REQUEST_SLACK_BYTES};
 
 /// Longest body: a payload and what stands before it, or the keys of a batch.
@@ -17,16 +17,18 @@ const READ_BYTES: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scanned {
     pub(super) records: u64,
-    /// Bytes that belong to no valid record, those at the end included.
+    /// Bytes that had been written as something else.
     pub(super) damaged_bytes: u64,
-    /// Where the last valid record ends.
-    pub(super) valid_end: u64,
+    /// Bytes at the end that were never written whole: the process or the machine stopped meanwhile.
+    pub(super) torn_bytes: u64,
+    /// Whether these may be something else that was lost.
+    pub(super) is_doubtful: bool,
     pub(super) len: u64,
 }
 
 /// A window of the file.
 struct Window {
-    file: File,
+    file: Box<dyn ReadFile>,
     path: PathBuf,
     buffer: Vec<u8>,
     /// Bytes of `buffer` that were passed.
@@ -36,9 +38,24 @@ struct Window {
     len: u64,
 }
 
+/// What begins at a place of the file.
+enum Found {
+    /// A record, and its length with its frame; nothing if it only named a table.
+    Record(Option<Record>, u64),
+    /// A valid frame, whose body of that length with its frame is not what was written.
+    DamagedBody(u64),
+    /// A valid frame, whose body the file ends in.
+    TornBody,
+    NoFrame,
+}
+
 impl Window {
     fn offset(&self) -> u64 {
         self.base + self.start as u64
+    }
+
+    fn left(&self) -> u64 {
+        self.len.saturating_sub(self.offset())
     }
 
     /// The next bytes, at least so many unless the file ends before.
@@ -47,79 +64,207 @@ impl Window {
             self.buffer.drain(..self.start);
             self.base += self.start as u64;
             self.start = 0;
-            let missing = len.max(READ_BYTES) - self.buffer.len();
-            let read = (&mut self.file).take(missing as u64).read_to_end(&mut self.buffer);
-            read.map_err(|source| StoreError::io("read", &self.path, source))?;
+            self.read(len.max(READ_BYTES.min(usize::try_from(self.left()).unwrap_or(READ_BYTES))))?;
         }
         Ok(&self.buffer[self.start..])
+    }
+
+    /// Forgets what was read, and goes on at `offset`.
+    fn restart(&mut self, offset: u64) {
+        (self.base, self.start) = (offset, 0);
+        self.buffer.clear();
+    }
+
+    /// Forgets what was read: the next bytes are read anew.
+    fn forget(&mut self) {
+        self.restart(self.offset());
+    }
+
+    /// Passes bytes, which need not have been read.
+    fn skip(&mut self, bytes: u64) {
+        if bytes <= (self.buffer.len() - self.start) as u64 {
+            self.start += bytes as usize;
+        } else {
+            self.restart(self.offset() + bytes);
+        }
+    }
+
+    /// Reads until the buffer has that length or the file ends.
+    fn read(&mut self, len: usize) -> Result<(), StoreError> {
+        let mut have = self.buffer.len();
+        self.buffer.resize(len.max(have), 0);
+        while have < len {
+            match self.file.read_at(&mut self.buffer[have..], self.base + have as u64) {
+                Ok(0) => break,
+                Ok(read) => have += read,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(StoreError::io("read", &self.path, error)),
+            }
+        }
+        self.buffer.truncate(have);
+        Ok(())
+    }
+
+    /// Whether only zeros are left. Passes them.
+    fn is_zero_from_here(&mut self) -> Result<bool, StoreError> {
+        loop {
+            let bytes = self.fill(1)?;
+            if bytes.is_empty() {
+                return Ok(true);
+            }
+            if bytes.iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+            self.start = self.buffer.len();
+        }
     }
 }
 
 /// Calls `apply` for each valid record, in order.
 pub(super) fn scan(
+    disk: &dyn Disk,
     path: &Path,
+    name: &str,
     mut apply: impl FnMut(Record) -> Result<(), StoreError>,
 ) -> Result<Scanned, StoreError> {
     let refused = |source| StoreError::io("read", path, source);
-    let file = File::open(path).map_err(refused)?;
-    let len = file.metadata().map_err(refused)?.len();
+    let (file, len) = (disk.open(name).map_err(refused)?, disk.len(name).map_err(refused)?);
     let mut window = Window { file, path: path.to_owned(), buffer: Vec::new(), start: 0, base: 0, len };
     let mut scanned = Scanned { len, ..Scanned::default() };
-    let header = window.fill(HEADER_BYTES)?.first_chunk().and_then(Header::parse);
-    let Some(header) = header else { return Ok(Scanned { damaged_bytes: len, ..scanned }) };
-    if header.format != FORMAT {
-        return Err(StoreError::Format { path: path.to_owned(), found: header.format, expected: FORMAT });
-    }
-    window.start = HEADER_BYTES;
-    scanned.valid_end = HEADER_BYTES as u64;
-    loop {
-        if let Some((record, body_len)) = next(&mut window, header.salt)? {
-            scanned.damaged_bytes += window.offset() - scanned.valid_end;
-            scanned.records += 1;
-            window.start += FRAME_BYTES + body_len;
-            scanned.valid_end = window.offset();
-            apply(record)?;
-        } else if !skip_to_magic(&mut window)? {
-            scanned.damaged_bytes += len.saturating_sub(scanned.valid_end);
-            return Ok(scanned);
+    let Some(header) = header(&mut window)? else {
+        scanned.is_doubtful = len >= HEADER_COPY_BYTES as u64;
+        let is_torn = !scanned.is_doubtful || window.is_zero_from_here()?;
+        *(if is_torn { &mut scanned.torn_bytes } else { &mut scanned.damaged_bytes }) = len;
+        return Ok(scanned);
+    };
+    let mut names = HashMap::new();
+    window.skip(header.len() as u64);
+    while window.left() > 0 {
+        let found = match next(&mut window, header, &mut names)? {
+            found @ (Found::Record(..) | Found::TornBody) => found,
+            // A damaged byte may have been one of the transfer, not of the file. Format 1 has too many such places:
+            // every four bytes of a payload may look like a frame.
+            found @ (Found::DamagedBody(_) | Found::NoFrame) if header.format == 1 => found,
+            Found::DamagedBody(_) | Found::NoFrame => {
+                window.forget();
+                next(&mut window, header, &mut names)?
+            }
+        };
+        match found {
+            Found::Record(record, bytes) => {
+                scanned.records += 1;
+                window.skip(bytes);
+                record.map_or(Ok(()), &mut apply)?;
+            }
+            Found::DamagedBody(bytes) => {
+                scanned.damaged_bytes += bytes;
+                window.skip(bytes);
+            }
+            Found::TornBody => {
+                scanned.torn_bytes = window.left();
+                break;
+            }
+            Found::NoFrame => resynchronise(&mut window, header, &mut scanned)?,
         }
     }
+    Ok(scanned)
 }
 
-/// The record that begins here, and the length of its body.
-fn next(window: &mut Window, salt: u64) -> Result<Option<(Record, usize)>, StoreError> {
-    let offset = window.offset();
-    let frame = window.fill(FRAME_BYTES)?;
-    if !frame.starts_with(&RECORD_MAGIC) {
-        return Ok(None);
+fn header(window: &mut Window) -> Result<Option<Header>, StoreError> {
+    let mut header = Header::parse(window.fill(HEADER_BYTES)?);
+    if header.is_none() {
+        window.forget();
+        header = Header::parse(window.fill(HEADER_BYTES)?);
     }
-    let (Some(len), Some(crc)) = (u32_at(frame, 4), u32_at(frame, 8)) else { return Ok(None) };
-    // A damaged length must not make us read what there is not.
-    let body_len = len as usize;
-    if u64::from(len) > BODY_BYTES_MAX || offset + FRAME_BYTES as u64 + u64::from(len) > window.len {
-        return Ok(None);
+    match header {
+        Some(Header { format, .. }) if !(FORMAT_OLDEST..=FORMAT).contains(&format) => {
+            Err(StoreError::Format { path: window.path.clone(), found: format })
+        }
+        header => Ok(header),
     }
-    let rest = window.fill(FRAME_BYTES + body_len)?;
-    let Some(body) = rest.get(FRAME_BYTES..FRAME_BYTES + body_len) else { return Ok(None) };
-    if crc32c::crc32c_append(frame_crc(salt, offset, len), body) != crc {
-        return Ok(None);
-    }
-    Ok(Record::parse(body).map(|record| (record, body_len)))
 }
 
-/// Passes at least one byte; whether another record may begin there.
-fn skip_to_magic(window: &mut Window) -> Result<bool, StoreError> {
-    window.start += usize::from(window.start < window.buffer.len());
+/// What begins here.
+fn next(
+    window: &mut Window,
+    header: Header,
+    names: &mut HashMap<u16, TableName>,
+) -> Result<Found, StoreError> {
+    let (offset, left, frame_len) = (window.offset(), window.left(), header.frame_len());
+    let Some(frame) = header.frame(window.fill(frame_len)?, offset) else { return Ok(Found::NoFrame) };
+    let bytes = frame_len as u64 + u64::from(frame.body_len);
+    // In format 1 the length may be damaged, and must not make us read what there is not.
+    if u64::from(frame.body_len) > BODY_BYTES_MAX || bytes > left {
+        return Ok(if header.format == 1 { Found::NoFrame } else { Found::TornBody });
+    }
+    let all = window.fill(bytes as usize)?;
+    let body = all.get(frame_len..bytes as usize).filter(|body| header.is_body(frame, body, offset));
+    let found = body.and_then(|body| match header.format {
+        1 => Some(match Record::parse_format_1(body, names)? {
+            Parsed1::Name => Found::Record(None, bytes),
+            Parsed1::Record(record) => Found::Record(Some(record), bytes),
+        }),
+        _ => Record::parse(body).map(|record| Found::Record(Some(record), bytes)),
+    });
+    Ok(match found {
+        Some(found) => found,
+        None if header.format == 1 && body.is_none() => Found::NoFrame,
+        None => Found::DamagedBody(bytes),
+    })
+}
+
+/// Passes what is no frame, up to the next one or the end of the file.
+fn resynchronise(window: &mut Window, header: Header, scanned: &mut Scanned) -> Result<(), StoreError> {
+    let (began, left, frame_len) = (window.offset(), window.left(), header.frame_len());
+    // Less than a frame was never a record; a file system may have put zeros where it had not yet written.
+    let is_short = header.format != 1 && left < frame_len as u64;
+    let starts_zero = window.fill(frame_len)?.iter().take(frame_len).all(|byte| *byte == 0);
+    if is_short || (starts_zero && window.is_zero_from_here()?) {
+        scanned.torn_bytes = left;
+        scanned.is_doubtful = !is_short;
+        window.skip(window.left());
+        return Ok(());
+    }
+    // Two readings: a frame that was damaged in the transfer only must not be passed.
+    if window.offset() == began {
+        window.skip(1);
+    }
+    let mut end = next_frame(window, header)?;
+    if header.format != 1 {
+        window.restart(began + 1);
+        end = end.min(next_frame(window, header)?);
+        window.restart(end);
+    }
+    scanned.damaged_bytes += end - began;
+    Ok(())
+}
+
+/// Where the next valid frame is, or the file ends.
+fn next_frame(window: &mut Window, header: Header) -> Result<u64, StoreError> {
+    while find_magic(window)? {
+        let offset = window.offset();
+        if header.frame(window.fill(header.frame_len())?, offset).is_some() {
+            break;
+        }
+        window.skip(1);
+    }
+    Ok(window.offset())
+}
+
+/// Passes bytes up to where a frame may begin. Whether there is such a place; otherwise all bytes are passed.
+fn find_magic(window: &mut Window) -> Result<bool, StoreError> {
     loop {
         let bytes = window.fill(RECORD_MAGIC.len())?;
         if bytes.len() < RECORD_MAGIC.len() {
+            window.skip(window.left());
             return Ok(false);
         }
         if let Some(at) = bytes.windows(RECORD_MAGIC.len()).position(|candidate| candidate == RECORD_MAGIC) {
-            window.start += at;
+            window.skip(at as u64);
             return Ok(true);
         }
         // The last bytes may be the beginning of one.
-        window.start += bytes.len() - (RECORD_MAGIC.len() - 1);
+        let passed = bytes.len() - (RECORD_MAGIC.len() - 1);
+        window.skip(passed as u64);
     }
 }

@@ -1,18 +1,20 @@
 //! Writes what the tables hold.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::IoSlice;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use super::Directory;
+use super::disk::{WriteFile, write_all};
 use super::error::StoreError;
-use super::format::{FORMAT, HEADER_BYTES, Header, new_salt};
-use super::journal::frame;
-use super::record::{Payload, Record};
+use super::format::{HEADER_BYTES, Header};
+use super::record::{Payload, Record, TableName, framed};
+use super::{Directory, UNFINISHED};
 use crate::limits::{SNAPSHOT_PART_BYTES, SNAPSHOT_PART_ITEMS};
 use crate::lock;
 use crate::table::Table;
+
+/// Bytes that are collected for one write.
+const BUFFER_BYTES: usize = 64 << 10;
 
 /// A snapshot that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,38 +24,118 @@ pub(crate) struct Snapshot {
     pub(crate) bytes: u64,
 }
 
-struct Output {
-    file: BufWriter<File>,
+/// How a snapshot shares the tables with others.
+pub(crate) struct Pace<'a> {
+    /// Items of a table that are copied under one lock.
+    pub(crate) items: usize,
+    /// Their payload bytes, about.
+    pub(crate) bytes: u64,
+    /// Called whenever no table is locked.
+    pub(crate) between: &'a mut dyn FnMut(),
+}
+
+struct Output<'a> {
+    directory: &'a Directory,
+    file: Box<dyn WriteFile>,
     path: PathBuf,
+    buffer: Vec<u8>,
     salt: u64,
     offset: u64,
 }
 
-impl Output {
-    fn create(path: &Path) -> Result<Self, StoreError> {
-        let file = File::create(path).map_err(|source| StoreError::io("make", path, source))?;
-        let salt = new_salt();
-        let mut output = Self { file: BufWriter::new(file), path: path.to_owned(), salt, offset: 0 };
-        output.put(&Header { format: FORMAT, salt }.emit())?;
-        output.offset = HEADER_BYTES as u64;
-        Ok(output)
+impl<'a> Output<'a> {
+    fn create(directory: &'a Directory, name: &str) -> Result<Self, StoreError> {
+        let path = directory.path().join(name);
+        let file = directory.disk().create(name).map_err(|source| StoreError::io("make", &path, source))?;
+        let salt = directory.disk().salt();
+        let buffer = Header::new(salt).emit().to_vec();
+        Ok(Self { directory, file, path, buffer, salt, offset: HEADER_BYTES as u64 })
     }
 
-    fn put(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        self.file.write_all(bytes).map_err(|source| StoreError::io("write", &self.path, source))
+    fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        let written = write_all(&mut *self.file, &mut [IoSlice::new(bytes)]);
+        written.map_err(|source| StoreError::io("write", &self.path, source))
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        let buffer = std::mem::take(&mut self.buffer);
+        self.write(&buffer)
     }
 
     fn record(&mut self, record: &Record, payload: Option<&Payload>) -> Result<(), StoreError> {
-        let (parts, bytes) = frame(record, payload, self.salt, self.offset);
+        let (parts, bytes) = framed(record, payload, self.salt, self.offset);
         self.offset += bytes;
-        parts.iter().try_for_each(|part| self.put(part))
+        for part in parts {
+            if self.buffer.len() + part.len() > BUFFER_BYTES {
+                self.flush()?;
+            }
+            if part.len() > BUFFER_BYTES {
+                self.write(&part)?;
+            } else {
+                self.buffer.extend_from_slice(&part);
+            }
+        }
+        Ok(())
     }
 
-    fn finish(mut self) -> Result<u64, StoreError> {
-        let flushed = self.file.flush().and_then(|()| self.file.get_ref().sync_all());
-        flushed.map_err(|source| StoreError::io("write", &self.path, source))?;
-        Ok(self.offset)
+    fn table(&mut self, table: &Mutex<Table>, pace: &mut Pace<'_>) -> Result<u64, StoreError> {
+        let (name, counts, writers) = {
+            let table = lock(table);
+            let writers: Vec<_> = table.writers.iter().map(|(actor, window)| (actor, *window)).collect();
+            (TableName::from(&*table.config().name), table.counts(), writers)
+        };
+        for (actor, window) in writers {
+            let window = Box::new(window);
+            self.record(&Record::Writer { table: Arc::clone(&name), actor, window }, None)?;
+        }
+        let (mut start, mut items) = (Some(0), 0);
+        while let Some(from) = start {
+            (pace.between)();
+            let (part, next) = lock(table).part(from, pace.items, pace.bytes);
+            start = next;
+            items += part.len() as u64;
+            for item in part {
+                let payload = Payload::new(item.payload.clone());
+                let record = Record::Item { table: Arc::clone(&name), counts, item: Box::new(item) };
+                self.record(&record, Some(&payload))?;
+            }
+        }
+        self.record(&Record::Counts { table: name, counts }, None)?;
+        Ok(items)
     }
+
+    /// Writes all, and gives the file its name.
+    fn finish(
+        &mut self,
+        tables: &[Arc<Mutex<Table>>],
+        number: u64,
+        pace: &mut Pace<'_>,
+    ) -> Result<Snapshot, StoreError> {
+        let mut items = 0;
+        for table in tables {
+            items += self.table(table, pace)?;
+        }
+        self.record(&Record::End { items }, None)?;
+        self.flush()?;
+        self.file.sync().map_err(|source| StoreError::io("write", &self.path, source))?;
+        let name = Directory::snapshot(number);
+        let path = self.directory.path().join(&name);
+        let renamed = self.directory.disk().rename(&unfinished(number), &name);
+        renamed.map_err(|source| StoreError::io("name", &path, source))?;
+        self.directory.sync()?;
+        Ok(Snapshot { path, items, bytes: self.offset })
+    }
+}
+
+impl Pace<'_> {
+    /// The usual parts.
+    pub(crate) fn new(between: &mut dyn FnMut()) -> Pace<'_> {
+        Pace { items: SNAPSHOT_PART_ITEMS, bytes: SNAPSHOT_PART_BYTES, between }
+    }
+}
+
+fn unfinished(number: u64) -> String {
+    Directory::snapshot(number) + UNFINISHED
 }
 
 /// Writes `snapshot-number`, which stands for everything before `journal-number`, and removes that. Tables are locked
@@ -62,42 +144,14 @@ pub(crate) fn write_snapshot(
     directory: &Directory,
     number: u64,
     tables: &[Arc<Mutex<Table>>],
+    pace: &mut Pace<'_>,
 ) -> Result<Snapshot, StoreError> {
-    let path = directory.snapshot(number);
-    let unfinished = path.with_extension("unfinished");
-    let mut output = Output::create(&unfinished)?;
-    let mut items = 0;
-    for (at, table) in tables.iter().enumerate() {
-        items += write_table(&mut output, at as u16, table)?;
+    let name = unfinished(number);
+    let finished = Output::create(directory, &name)?.finish(tables, number, pace);
+    match &finished {
+        Ok(_) => directory.remove_before(number),
+        // A full disk gets its room back.
+        Err(_) => directory.discard(&name),
     }
-    output.record(&Record::End { items }, None)?;
-    let bytes = output.finish()?;
-    std::fs::rename(&unfinished, &path).map_err(|source| StoreError::io("name", &path, source))?;
-    directory.sync()?;
-    directory.remove_before(number)?;
-    Ok(Snapshot { path, items, bytes })
-}
-
-fn write_table(output: &mut Output, number: u16, table: &Mutex<Table>) -> Result<u64, StoreError> {
-    let (name, counts, writers) = {
-        let table = lock(table);
-        let writers: Vec<_> = table.writers.iter().map(|(actor, window)| (actor, *window)).collect();
-        (table.config().name.clone(), table.counts(), writers)
-    };
-    output.record(&Record::Table { table: number, name }, None)?;
-    for (actor, window) in writers {
-        output.record(&Record::Writer { table: number, actor, window: Box::new(window) }, None)?;
-    }
-    let (mut start, mut items) = (Some(0), 0);
-    while let Some(from) = start {
-        let (part, next) = lock(table).part(from, SNAPSHOT_PART_ITEMS, SNAPSHOT_PART_BYTES);
-        start = next;
-        items += part.len() as u64;
-        for item in part {
-            let payload = Payload::new(item.payload.clone());
-            output.record(&Record::Item { table: number, counts, item: Box::new(item) }, Some(&payload))?;
-        }
-    }
-    output.record(&Record::Counts { table: number, counts }, None)?;
-    Ok(items)
+    finished
 }

@@ -128,6 +128,32 @@ async fn a_shard_that_is_terminated_says_what_it_had_and_has_it_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_flipped_bit_costs_one_item_and_the_file_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let (socket, data) = (folder.path().join("socket"), folder.path().join("data"));
+    let arguments = ["--table", ONCE, "--data-dir", data.to_str().unwrap(), "--durability", "sync"];
+    let shard = Process::start(&socket, &arguments);
+    let client = client(std::slice::from_ref(&socket));
+    let writer = client.writer("t", 3);
+    for seq in 0..200 {
+        writer.insert(item(3, seq)).await.unwrap();
+    }
+    shard.kill();
+    let journal = data.join("journal-0000000000000000");
+    let mut bytes = std::fs::read(&journal).unwrap();
+    // Behind the header: in the first record.
+    bytes[4130] ^= 1;
+    std::fs::write(&journal, &bytes).unwrap();
+    let shard = Process::start(&socket, &arguments);
+    assert_eq!((&shard.ready["restored_items"], &shard.ready["damaged_files"]), (&199.into(), &1.into()));
+    shard.terminate();
+    assert_eq!(std::fs::read(data.join("journal-0000000000000000.damaged")).unwrap(), bytes);
+    let shard = Process::start(&socket, &arguments);
+    assert_eq!((&shard.ready["restored_items"], &shard.ready["damaged_files"]), (&199.into(), &0.into()));
+    assert_eq!(shard.terminate()["journal"]["kept_files"], 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn inserts_go_on_at_the_other_shards() {
     let folder = tempfile::tempdir().unwrap();
     let sockets: Vec<_> = (0..3).map(|shard| folder.path().join(format!("socket-{shard}"))).collect();

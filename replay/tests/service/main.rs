@@ -1,6 +1,7 @@
 //! Whole shards: processes that are killed, clients over sockets.
 
 mod crash;
+mod limits;
 mod memory;
 mod round_trip;
 mod support;

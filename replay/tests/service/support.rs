@@ -22,7 +22,18 @@ pub(crate) struct Process {
 impl Process {
     /// Starts one that listens on `socket`, with further arguments.
     pub(crate) fn start(socket: &Path, arguments: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_replayd"))
+        Self::spawn(Command::new(env!("CARGO_BIN_EXE_replayd")), socket, arguments)
+    }
+
+    /// As [`Self::start`], by a shell that runs `setup` before.
+    pub(crate) fn start_after(setup: &str, socket: &Path, arguments: &[&str]) -> Self {
+        let mut shell = Command::new("bash");
+        shell.args(["-c", &format!("{setup}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_replayd")]);
+        Self::spawn(shell, socket, arguments)
+    }
+
+    fn spawn(mut command: Command, socket: &Path, arguments: &[&str]) -> Self {
+        let mut child = command
             .args(["--json", "--listen", &address(socket)])
             .args(arguments)
             .stdout(Stdio::piped())

@@ -1,0 +1,60 @@
+//! The limit on open files.
+
+use anyhow::{Context as _, bail};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::limits::DESCRIPTORS_RESERVED;
+use crate::server::CONNECTIONS_DEFAULT;
+
+/// Raises the limit as far as it is needed and allowed, so that connections leave descriptors for the journal. Returns
+/// the number of connections that fit, which is below `wanted` only if `wanted` is the default.
+///
+/// # Errors
+/// More connections than fit.
+pub(super) fn connections(wanted: usize) -> anyhow::Result<usize> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let (current, maximum) = (current.unwrap_or(u64::MAX), maximum.unwrap_or(u64::MAX));
+    let needed = wanted as u64 + DESCRIPTORS_RESERVED;
+    let limit = needed.min(maximum).max(current);
+    if limit > current {
+        setrlimit(Resource::Nofile, Rlimit { current: Some(limit), maximum: Some(maximum) })
+            .with_context(|| format!("cannot raise the limit on open files from {current} to {limit}"))?;
+    }
+    let fits = fitting(wanted, limit)?;
+    if fits < wanted {
+        tracing::warn!(
+            "connections-max is lowered from {wanted} to {fits}: the hard limit on open files is {maximum}, and \
+             {DESCRIPTORS_RESERVED} are kept for the journal; raise it with `ulimit -Hn` or LimitNOFILE="
+        );
+    }
+    Ok(fits)
+}
+
+/// Connections that fit into a limit.
+fn fitting(wanted: usize, limit: u64) -> anyhow::Result<usize> {
+    let most = limit.saturating_sub(DESCRIPTORS_RESERVED);
+    let least = if wanted == CONNECTIONS_DEFAULT { 1 } else { wanted as u64 };
+    if most < least {
+        bail!(
+            "connections-max is {wanted}, expected at most {most}: the hard limit on open files is {limit}, of which \
+             {DESCRIPTORS_RESERVED} are kept for the journal; raise it with `ulimit -Hn` or LimitNOFILE="
+        );
+    }
+    Ok(wanted.min(usize::try_from(most).unwrap_or(usize::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_are_kept_for_the_journal() {
+        assert_eq!(fitting(4096, u64::MAX).unwrap(), 4096);
+        assert_eq!(fitting(4096, 4160).unwrap(), 4096);
+        assert_eq!(fitting(4096, 1024).unwrap(), 960);
+        assert_eq!(fitting(960, 1024).unwrap(), 960);
+        let error = fitting(961, 1024).unwrap_err().to_string();
+        assert!(error.starts_with("connections-max is 961, expected at most 960: "), "{error}");
+        assert!(fitting(4096, 64).is_err());
+    }
+}

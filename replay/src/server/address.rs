@@ -1,0 +1,118 @@
+//! Where a shard listens.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use tokio::net::{TcpListener, UnixListener, UnixStream};
+
+/// Where a shard listens: `HOST:PORT` or `unix:PATH`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// TCP.
+    Tcp(SocketAddr),
+    /// A socket of this machine.
+    Unix(PathBuf),
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
+            return Ok(Self::Unix(PathBuf::from(path)));
+        }
+        let address = text.parse().map(Self::Tcp);
+        address.map_err(|_| format!("address is {text:?}, expected IP:PORT or unix:PATH"))
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// A socket that listens.
+#[derive(Debug)]
+pub enum Listener {
+    /// TCP.
+    Tcp(TcpListener),
+    /// A socket of this machine.
+    Unix(UnixListener, SocketFile),
+}
+
+/// The file of a Unix socket; removed when dropped, unless there is another file in its place.
+#[derive(Debug)]
+pub struct SocketFile {
+    path: PathBuf,
+    /// Device and inode.
+    identity: Option<(u64, u64)>,
+}
+
+impl Listener {
+    /// Listens; port 0 is any that is free. A socket that a process has left behind is replaced; no other file is.
+    ///
+    /// # Errors
+    /// Those of the operating system, or a path at which something else is.
+    pub async fn bind(address: &Address) -> io::Result<Self> {
+        match address {
+            Address::Tcp(address) => Ok(Self::Tcp(TcpListener::bind(address).await?)),
+            Address::Unix(path) => {
+                make_room(path).await?;
+                let listener = UnixListener::bind(path)?;
+                let identity = identity(path);
+                Ok(Self::Unix(listener, SocketFile { path: path.clone(), identity }))
+            }
+        }
+    }
+
+    /// Where it really listens.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn address(&self) -> io::Result<Address> {
+        match self {
+            Self::Tcp(listener) => listener.local_addr().map(Address::Tcp),
+            Self::Unix(_, file) => Ok(Address::Unix(file.path.clone())),
+        }
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if self.identity.is_none() || identity(&self.path) != self.identity {
+            return;
+        }
+        if let Err(error) = std::fs::remove_file(&self.path) {
+            tracing::warn!("cannot remove {}: {error}", self.path.display());
+        }
+    }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    std::fs::symlink_metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+/// Removes a socket at which nobody listens.
+async fn make_room(path: &Path) -> io::Result<()> {
+    let Ok(metadata) = std::fs::symlink_metadata(path) else { return Ok(()) };
+    if !metadata.file_type().is_socket() {
+        let text = format!(
+            "{} exists and is no socket, expected a free path: choose another one or remove it",
+            path.display()
+        );
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
+    }
+    match UnixStream::connect(path).await {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => std::fs::remove_file(path),
+        // If a process listens, binding fails and says so.
+        _ => Ok(()),
+    }
+}

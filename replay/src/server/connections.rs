@@ -1,0 +1,192 @@
+//! Connections: how many there are, how long one may be silent, and who may ask.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::Instant;
+use tonic::Status;
+use tower_service::Service as _;
+
+use super::admission::Admission;
+use super::service::Service;
+use super::shard::Shard;
+use super::token::Token;
+use super::unary;
+use crate::limits::{FIRST_REQUEST_MS, IDLE_MS, REQUEST_SLACK_BYTES};
+use crate::proto::replay_server::ReplayServer;
+
+/// Unread bytes of one request that may be under way, and of all requests of a connection.
+const STREAM_WINDOW_BYTES: u32 = 256 << 10;
+const CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
+const FRAME_BYTES: u32 = 256 << 10;
+const STREAMS_MAX: u32 = 1024;
+/// A connection whose other end does not answer for so long is closed.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// What all connections share.
+pub(super) struct Connections {
+    places: Arc<Semaphore>,
+    places_max: usize,
+    closing: watch::Sender<bool>,
+    requests: Requests,
+}
+
+/// How requests are answered.
+#[derive(Clone)]
+struct Requests {
+    admission: Admission,
+    inserts: Service,
+    service: ReplayServer<Service>,
+    token: Option<Token>,
+}
+
+/// When a connection has had a request.
+struct Activity {
+    opened: Instant,
+    /// Milliseconds after `opened` plus 1; 0: it had none.
+    last: AtomicU64,
+}
+
+impl Activity {
+    fn note(&self) {
+        self.last.store(self.opened.elapsed().as_millis() as u64 + 1, Relaxed);
+    }
+
+    fn has_begun(&self) -> bool {
+        self.last.load(Relaxed) > 0
+    }
+
+    /// When it has been silent for too long, unless there is another request before.
+    fn deadline(&self) -> Instant {
+        match self.last.load(Relaxed) {
+            0 => self.opened + Duration::from_millis(FIRST_REQUEST_MS),
+            last => self.opened + Duration::from_millis(last - 1 + IDLE_MS),
+        }
+    }
+}
+
+impl Connections {
+    pub(super) fn new(shard: &Arc<Shard>) -> Self {
+        let requests = Requests {
+            admission: Admission {
+                memory: Arc::clone(&shard.receiving),
+                memory_bytes: shard.plan.receiving,
+                message_max_bytes: shard.config.item_max_bytes + REQUEST_SLACK_BYTES,
+            },
+            inserts: Service(Arc::clone(shard)),
+            service: ReplayServer::new(Service(Arc::clone(shard)))
+                .max_decoding_message_size(usize::MAX)
+                .max_encoding_message_size(usize::MAX),
+            token: shard.config.token.clone(),
+        };
+        let places_max = shard.config.connections_max;
+        let places = Arc::new(Semaphore::new(places_max));
+        Self { places, places_max, closing: watch::channel(false).0, requests }
+    }
+
+    /// Room for one more; waits for it. Connections that find none wait in the kernel's queue.
+    pub(super) async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.places).acquire_owned().await.ok()
+    }
+
+    /// Lets all connections end what is under way, and waits for that.
+    pub(super) async fn close(&self) {
+        self.closing.send_replace(true);
+        // The semaphore is never closed.
+        let _ = self.places.acquire_many(self.places_max as u32).await;
+    }
+
+    pub(super) fn start(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        place: OwnedSemaphorePermit,
+    ) {
+        let activity = Arc::new(Activity { opened: Instant::now(), last: AtomicU64::new(0) });
+        let (requests, noted) = (self.requests.clone(), Arc::clone(&activity));
+        let answer = service_fn(move |request| {
+            let (requests, noted) = (requests.clone(), Arc::clone(&noted));
+            async move { requests.answer(request, &noted).await }
+        });
+        let connection = http2::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .initial_stream_window_size(STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+            .max_frame_size(FRAME_BYTES)
+            .max_concurrent_streams(STREAMS_MAX)
+            .keep_alive_interval(Some(KEEP_ALIVE))
+            .keep_alive_timeout(KEEP_ALIVE)
+            .serve_connection(TokioIo::new(stream), answer);
+        let mut closing = self.closing.subscribe();
+        tokio::spawn(async move {
+            let mut connection = std::pin::pin!(connection);
+            let mut is_ending = false;
+            loop {
+                tokio::select! {
+                    ended = connection.as_mut() => {
+                        ended.unwrap_or_else(|error| tracing::debug!("a connection ended: {error}"));
+                        break;
+                    }
+                    // The sender may be gone: then the shard is.
+                    _ = closing.wait_for(|closing| *closing), if !is_ending => {
+                        if !activity.has_begun() {
+                            break;
+                        }
+                        is_ending = true;
+                        connection.as_mut().graceful_shutdown();
+                    }
+                    () = tokio::time::sleep_until(activity.deadline()), if !is_ending => {
+                        if Instant::now() < activity.deadline() {
+                            continue;
+                        }
+                        tracing::debug!("a connection is closed: it had no request for too long");
+                        if !activity.has_begun() {
+                            break;
+                        }
+                        // A client that goes on connects again; what is under way may end.
+                        is_ending = true;
+                        connection.as_mut().graceful_shutdown();
+                    }
+                }
+            }
+            drop(place);
+        });
+    }
+}
+
+impl Requests {
+    async fn answer(
+        mut self,
+        request: Request<Incoming>,
+        activity: &Activity,
+    ) -> Result<http::Response<tonic::body::Body>, std::convert::Infallible> {
+        if let Some(token) = &self.token
+            && !token.is_in(request.headers())
+        {
+            let status =
+                Status::unauthenticated("the request has no valid token, expected that of --token-file");
+            return Ok(status.into_http());
+        }
+        activity.note();
+        let (parts, body) = request.into_parts();
+        let (body, share) = self.admission.admit(body);
+        let request = Request::from_parts(parts, body);
+        let answer = if request.uri().path() == unary::INSERT_PATH {
+            Ok(unary::answer(self.inserts, request).await)
+        } else {
+            self.service.call(request).await
+        };
+        drop(share);
+        answer
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+use http_body_util::Empty;
+use tokio::io::{AsyncReadExt as _, duplex};
+
+use super::*;
+use crate::server::ShardConfig;
+use crate::table::TableConfig;
+
+const PIPE_BYTES: usize = 1 << 16;
+
+fn connections(connections_max: usize) -> Connections {
+    let tables = vec![TableConfig::uniform("t", 5, u64::MAX)];
+    let config = ShardConfig { tables, connections_max, ..ShardConfig::default() };
+    Connections::new(&Arc::new(Shard::open(config).unwrap()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn silent_connections_give_their_places_back() {
+    let connections = connections(2);
+    let mut clients = Vec::new();
+    for _ in 0..2 {
+        let (client, server) = duplex(PIPE_BYTES);
+        connections.start(server, connections.place().await.unwrap());
+        clients.push(client);
+    }
+    let began = Instant::now();
+    let _place = connections.place().await.unwrap();
+    // The clock is the test's own: it stands still unless all wait.
+    assert!(began.elapsed() >= Duration::from_millis(FIRST_REQUEST_MS));
+    for mut client in clients {
+        // The server's settings, then the end.
+        client.read_to_end(&mut Vec::new()).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_without_requests_is_closed_after_a_while() {
+    let connections = connections(1);
+    let (client, server) = duplex(PIPE_BYTES);
+    connections.start(server, connections.place().await.unwrap());
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(client)).await.unwrap();
+    let ended = tokio::spawn(connection);
+    let began = Instant::now();
+    let idle = Duration::from_millis(IDLE_MS);
+    for _ in 0..3 {
+        let request = Request::post("http://shard/anything").body(Empty::<bytes::Bytes>::new()).unwrap();
+        sender.send_request(request).await.unwrap();
+        tokio::time::sleep(idle * 2 / 3).await;
+    }
+    ended.await.unwrap().unwrap();
+    assert!(began.elapsed() >= idle * 7 / 3);
+    // It has given its place back.
+    drop(connections.place().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_waits_for_no_silent_connection() {
+    let connections = connections(3);
+    let (_client, server) = duplex(PIPE_BYTES);
+    connections.start(server, connections.place().await.unwrap());
+    let began = Instant::now();
+    connections.close().await;
+    assert!(began.elapsed() < Duration::from_millis(FIRST_REQUEST_MS));
+}

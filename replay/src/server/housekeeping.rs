@@ -1,0 +1,51 @@
+//! Snapshots that no client has requested: when they are due, when the journal is long, and when it has failed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::shard::Shard;
+use crate::limits::{JOURNAL_BYTES_MIN, SNAPSHOT_RETRY_MAX_MS, SNAPSHOT_RETRY_MS};
+
+/// How often is looked whether a snapshot is due.
+const CHECK: Duration = Duration::from_secs(1);
+
+/// Writes snapshots for as long as it is polled.
+pub(super) async fn write_snapshots(shard: Arc<Shard>) {
+    let mut last = Instant::now();
+    let mut retry = Retry { next: last, pause: Duration::from_millis(SNAPSHOT_RETRY_MS) };
+    loop {
+        tokio::time::sleep(CHECK).await;
+        let is_due = shard.config.snapshot_every.is_some_and(|every| last.elapsed() >= every)
+            || shard.is_journal_failed()
+            || shard.is_journal_long(JOURNAL_BYTES_MIN);
+        if !is_due || Instant::now() < retry.next {
+            continue;
+        }
+        match shard.snapshot().await {
+            Ok(snapshot) => {
+                tracing::debug!("{} items in {}", snapshot.items, snapshot.path.display());
+                last = Instant::now();
+                retry = Retry { next: last, pause: Duration::from_millis(SNAPSHOT_RETRY_MS) };
+            }
+            Err(error) => {
+                tracing::error!("no snapshot: {error}; the next attempt is in {:?}", retry.pause);
+                retry = retry.later();
+            }
+        }
+    }
+}
+
+/// When a snapshot may be tried.
+struct Retry {
+    next: Instant,
+    pause: Duration,
+}
+
+impl Retry {
+    fn later(self) -> Self {
+        let longest = Duration::from_millis(SNAPSHOT_RETRY_MAX_MS);
+        Self { next: Instant::now() + self.pause, pause: (2 * self.pause).min(longest) }
+    }
+}

@@ -1,0 +1,138 @@
+//! The secret that all clients of a shard share.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use ctutils::CtEq as _;
+use http::{HeaderMap, HeaderValue, header};
+use zeroize::Zeroizing;
+
+use crate::limits::{TOKEN_BYTES_MAX, TOKEN_BYTES_MIN};
+
+const SCHEME: &str = "Bearer ";
+
+/// A bearer token. Shown as its length only.
+#[derive(Clone)]
+pub struct Token(Arc<Zeroizing<Vec<u8>>>);
+
+/// A token that cannot be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum TokenError {
+    /// The file.
+    #[error("cannot read the token file {path}: {reason}")]
+    File {
+        /// Its path.
+        path: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The text.
+    #[error(
+        "the token is {len} bytes long, expected one line of {TOKEN_BYTES_MIN} to {TOKEN_BYTES_MAX} printable ASCII \
+         characters without spaces: make one with `openssl rand -hex 32`"
+    )]
+    Text {
+        /// Its length without the end of the line.
+        len: usize,
+    },
+}
+
+impl Token {
+    /// Takes a token of 16 to 512 printable ASCII characters without spaces.
+    ///
+    /// # Errors
+    /// It is anything else.
+    pub fn new(text: &str) -> Result<Self, TokenError> {
+        let is_long = (TOKEN_BYTES_MIN..=TOKEN_BYTES_MAX).contains(&text.len());
+        if !is_long || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(TokenError::Text { len: text.len() });
+        }
+        Ok(Self(Arc::new(Zeroizing::new(text.as_bytes().to_vec()))))
+    }
+
+    /// Reads a file of one line.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no token.
+    pub fn read(path: &Path) -> Result<Self, TokenError> {
+        let refused = |error: std::io::Error| TokenError::File {
+            path: path.display().to_string(),
+            reason: error.to_string(),
+        };
+        let text = Zeroizing::new(std::fs::read_to_string(path).map_err(refused)?);
+        Self::new(text.trim_end())
+    }
+
+    /// Whether a request carries it. Takes the same time wherever another token differs.
+    pub(super) fn is_in(&self, headers: &HeaderMap) -> bool {
+        let value = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
+        let given = value.and_then(|value| value.strip_prefix(SCHEME.as_bytes()));
+        given.is_some_and(|given| given.len() == self.0.len() && given.ct_eq(&self.0[..]).to_bool())
+    }
+
+    /// The header that carries it.
+    pub(crate) fn header(&self) -> HeaderValue {
+        let text = [SCHEME.as_bytes(), &self.0].concat();
+        let mut value = HeaderValue::from_bytes(&text).expect("a token is printable ASCII");
+        value.set_sensitive(true);
+        value
+    }
+}
+
+impl PartialEq for Token {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.len() == other.0.len() && self.0.ct_eq(&other.0[..]).to_bool()
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Token({} bytes)", self.0.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "0123456789abcdef";
+
+    #[test]
+    fn a_token_is_one_line_of_printable_characters() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        std::fs::write(&path, format!("{TEXT}\n")).unwrap();
+        assert_eq!(Token::read(&path), Token::new(TEXT));
+        for text in ["", "short", "0123456789abcdef 0123", "0123456789abcdé", &"x".repeat(513)] {
+            assert_eq!(Token::new(text), Err(TokenError::Text { len: text.len() }));
+        }
+        assert!(matches!(Token::read(folder.path()), Err(TokenError::File { .. })));
+        assert!(!format!("{:?}", Token::new(TEXT).unwrap()).contains(TEXT));
+    }
+
+    #[test]
+    fn only_the_whole_token_is_taken() {
+        let token = Token::new(TEXT).unwrap();
+        let is_taken = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::AUTHORIZATION, value.parse().unwrap());
+            token.is_in(&headers)
+        };
+        assert!(is_taken("Bearer 0123456789abcdef"));
+        assert!(!token.is_in(&HeaderMap::new()));
+        for value in [
+            "",
+            "Bearer ",
+            "0123456789abcdef",
+            "Bearer 0123456789abcde",
+            "Bearer 0123456789abcdef0",
+            "Bearer 0123456789abcdeF",
+        ] {
+            assert!(!is_taken(value), "{value}");
+        }
+        let mut headers = HeaderMap::new();
+        headers.insert(header::AUTHORIZATION, token.header());
+        assert!(token.is_in(&headers));
+    }
+}

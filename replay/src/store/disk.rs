@@ -1,0 +1,127 @@
+//! The file operations that the store needs. The store reaches its directory through [`Disk`] alone, so that tests can
+//! replace it by one in memory that fails, tears, loses and damages what is written.
+
+use std::fmt::Debug;
+use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io::{self, IoSlice, Write as _};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+/// One directory of files. Errors are those of the operating system.
+pub(crate) trait Disk: Debug + Send + Sync {
+    /// Names of all files, in no order.
+    fn names(&self) -> io::Result<Vec<String>>;
+    /// Length of a file, in bytes.
+    fn len(&self, name: &str) -> io::Result<u64>;
+    /// Opens a file to read it.
+    fn open(&self, name: &str) -> io::Result<Box<dyn ReadFile>>;
+    /// Creates a file to write it; fails if there is one of that name.
+    fn create(&self, name: &str) -> io::Result<Box<dyn WriteFile>>;
+    /// Makes the content of a file survive a crash of the machine.
+    fn sync_file(&self, name: &str) -> io::Result<()>;
+    /// Renames a file; replaces one that has the new name.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+    /// Removes a file.
+    fn remove(&self, name: &str) -> io::Result<()>;
+    /// Makes the names of the directory survive a crash of the machine.
+    fn sync_names(&self) -> io::Result<()>;
+    /// A number that differs from call to call, for the salt of a file.
+    fn salt(&self) -> u64;
+}
+
+/// A file that is read.
+pub(crate) trait ReadFile {
+    /// Reads bytes from `offset` on; 0 at the end of the file.
+    fn read_at(&mut self, to: &mut [u8], offset: u64) -> io::Result<usize>;
+}
+
+/// A file that is written from its beginning to its end.
+pub(crate) trait WriteFile: Send {
+    /// Appends a prefix of the parts; its length in bytes.
+    fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize>;
+    /// Makes what was written survive a crash of the machine.
+    fn sync(&mut self) -> io::Result<()>;
+    /// Takes back what was written behind the first `len` bytes.
+    fn cut(&mut self, len: u64) -> io::Result<()>;
+}
+
+/// Appends all parts.
+pub(super) fn write_all(file: &mut dyn WriteFile, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+    // Empty parts in front would look like a file that takes no more.
+    IoSlice::advance_slices(&mut parts, 0);
+    while !parts.is_empty() {
+        match file.write(parts) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => IoSlice::advance_slices(&mut parts, written),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// A directory of the file system.
+#[derive(Debug)]
+pub(super) struct RealDisk(pub(super) PathBuf);
+
+impl Disk for RealDisk {
+    fn names(&self) -> io::Result<Vec<String>> {
+        // The store's own names are all UTF-8.
+        let name = |entry: io::Result<fs::DirEntry>| entry.map(|entry| entry.file_name().into_string().ok());
+        fs::read_dir(&self.0)?.filter_map(|entry| name(entry).transpose()).collect()
+    }
+
+    fn len(&self, name: &str) -> io::Result<u64> {
+        fs::metadata(self.0.join(name)).map(|metadata| metadata.len())
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn ReadFile>> {
+        Ok(Box::new(File::open(self.0.join(name))?))
+    }
+
+    fn create(&self, name: &str) -> io::Result<Box<dyn WriteFile>> {
+        let mut options = OpenOptions::new();
+        Ok(Box::new(options.write(true).create_new(true).open(self.0.join(name))?))
+    }
+
+    fn sync_file(&self, name: &str) -> io::Result<()> {
+        File::open(self.0.join(name))?.sync_all()
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.0.join(from), self.0.join(to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.0.join(name))
+    }
+
+    fn sync_names(&self) -> io::Result<()> {
+        File::open(&self.0)?.sync_all()
+    }
+
+    fn salt(&self) -> u64 {
+        RandomState::new().build_hasher().finish()
+    }
+}
+
+impl ReadFile for File {
+    fn read_at(&mut self, to: &mut [u8], offset: u64) -> io::Result<usize> {
+        FileExt::read_at(self, to, offset)
+    }
+}
+
+impl WriteFile for File {
+    fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.write_vectored(parts)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_data()
+    }
+
+    fn cut(&mut self, len: u64) -> io::Result<()> {
+        self.set_len(len)
+    }
+}

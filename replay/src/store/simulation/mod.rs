@@ -1,0 +1,50 @@
+//! The store on a disk in memory that fails, tears, loses and damages what it is given. Each world follows from a seed:
+//! the same seed gives the same faults at the same operations.
+//!
+//! `STORAGE_SEEDS=FROM..TO cargo test --release -p iswitch-replay storage_faults` runs other seeds than the usual ones.
+
+pub(crate) mod disk;
+mod model;
+mod world;
+
+use std::ops::Range;
+
+pub(crate) use self::model::records;
+use self::world::{Summary, run};
+
+/// Seeds that every run of the tests tries.
+const SEEDS: Range<u64> = 0..3_000;
+/// The environment variable that names others.
+const SEEDS_VARIABLE: &str = "STORAGE_SEEDS";
+
+fn seeds() -> Range<u64> {
+    let Ok(text) = std::env::var(SEEDS_VARIABLE) else { return SEEDS };
+    let parsed = text.split_once("..").and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
+    parsed.unwrap_or_else(|| panic!("{SEEDS_VARIABLE} is {text:?}, expected FROM..TO"))
+}
+
+#[test]
+fn storage_faults_lose_and_alter_nothing_that_was_acknowledged() {
+    let mut total = Summary::default();
+    for seed in seeds() {
+        let world = run(seed).unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
+        total.acknowledged += world.acknowledged;
+        total.ends += world.ends;
+        total.damages += world.damages;
+        total.failures += world.failures;
+        total.mended += world.mended;
+        total.snapshots += world.snapshots;
+        total.kept_files += world.kept_files;
+    }
+    println!("{total:?}");
+    // Each kind of fault has happened.
+    let kinds = [total.ends, total.damages, total.failures, total.mended, total.snapshots, total.kept_files];
+    assert!(kinds.iter().all(|count| *count > 0), "{total:?}");
+}
+
+#[test]
+fn a_seed_decides_everything() {
+    let world = |seed| format!("{:?}", run(seed).unwrap());
+    assert_eq!(world(7), world(7));
+    assert_ne!(world(7), world(8));
+}

@@ -1,0 +1,112 @@
+//! The journal's file end.
+
+use std::io::{self, IoSlice};
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::disk::{WriteFile, write_all};
+use super::error::StoreError;
+use super::format::HEADER_BYTES;
+use super::{Directory, Durability};
+
+/// Parts of one system call.
+const PARTS_MAX: usize = 512;
+
+/// What is to be written.
+pub(super) enum Part {
+    Bytes(Bytes),
+    /// The segment of that number begins.
+    Segment {
+        number: u64,
+        header: Box<[u8; HEADER_BYTES]>,
+    },
+}
+
+/// Writes segments. What belongs to one that cannot be written any more is dropped, up to the next one.
+pub(super) struct Writer {
+    directory: Arc<Directory>,
+    durability: Durability,
+    segment: Option<Segment>,
+}
+
+struct Segment {
+    number: u64,
+    file: Box<dyn WriteFile>,
+    /// Bytes that are as durable as they have to be.
+    done: u64,
+}
+
+impl Writer {
+    pub(super) fn new(directory: Arc<Directory>, durability: Durability) -> Self {
+        Self { directory, durability, segment: None }
+    }
+
+    /// Whether it has a segment that can be written.
+    pub(super) fn is_open(&self) -> bool {
+        self.segment.is_some()
+    }
+
+    /// Writes parts. The first error, if something was dropped.
+    pub(super) fn write(&mut self, parts: &[Part]) -> Result<(), StoreError> {
+        let mut outcome = Ok(());
+        let mut run: Vec<&[u8]> = Vec::new();
+        for part in parts {
+            match part {
+                Part::Bytes(bytes) => run.push(bytes),
+                Part::Segment { number, header } => {
+                    // The next segment is begun also where the one before it has failed.
+                    let (flushed, begun) = (self.flush(&mut run), self.begin(*number, &header[..]));
+                    outcome = outcome.and(flushed).and(begun);
+                }
+            }
+        }
+        outcome.and(self.flush(&mut run))
+    }
+
+    fn begin(&mut self, number: u64, header: &[u8]) -> Result<(), StoreError> {
+        let name = Directory::journal(number);
+        let refused = |source| StoreError::io("begin", &self.directory.path().join(&name), source);
+        self.segment = None;
+        let mut file = self.directory.disk().create(&name).map_err(refused)?;
+        let begun = write_all(&mut *file, &mut [IoSlice::new(header)]).map_err(refused);
+        let begun = begun.and_then(|()| match self.durability {
+            Durability::Sync => self.directory.sync(),
+            Durability::None | Durability::Write => Ok(()),
+        });
+        match begun {
+            Ok(()) => self.segment = Some(Segment { number, file, done: header.len() as u64 }),
+            // It has no records, and a full disk would fill with such files.
+            Err(_) => self.directory.discard(&name),
+        }
+        begun
+    }
+
+    fn flush(&mut self, run: &mut Vec<&[u8]>) -> Result<(), StoreError> {
+        let parts = std::mem::take(run);
+        let Some(segment) = self.segment.as_mut().filter(|_| !parts.is_empty()) else { return Ok(()) };
+        let Err(source) = segment.write(&parts, self.durability) else { return Ok(()) };
+        let path = self.directory.path().join(Directory::journal(segment.number));
+        // After a failed sync the kernel may show what the disk does not have, and a shard that is started again would
+        // take it for durable.
+        if let Err(error) = segment.file.cut(segment.done) {
+            tracing::warn!("cannot cut {} to {} bytes: {error}", path.display(), segment.done);
+        }
+        self.segment = None;
+        Err(StoreError::io("write", &path, source))
+    }
+}
+
+impl Segment {
+    fn write(&mut self, parts: &[&[u8]], durability: Durability) -> io::Result<()> {
+        for parts in parts.chunks(PARTS_MAX) {
+            let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
+            write_all(&mut *self.file, &mut slices)?;
+        }
+        if durability == Durability::Sync {
+            self.file.sync()?;
+        }
+        self.done += parts.iter().map(|part| part.len() as u64).sum::<u64>();
+        Ok(())
+    }
+}
