@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::ops::Range;
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use iswitch_protocol::limits::DEFAULT_PORT;
@@ -84,7 +85,7 @@ impl Daemon {
                 command.arg("--udp").arg(address.to_string());
             }
         }
-        Self::start(command.args(arguments), Some(address))
+        Self::start(command.args(arguments), Some(address), None)
     }
 
     /// Starts one on a free UDP port of the loop-back interface.
@@ -93,13 +94,30 @@ impl Daemon {
     /// If it does not become ready.
     pub fn on_loopback(arguments: &[&str]) -> Self {
         let mut command = command(binaries::iswitchd());
-        Self::start(command.args(["--udp", "127.0.0.1:0"]).args(arguments), None)
+        Self::start(command.args(["--udp", "127.0.0.1:0"]).args(arguments), None, None)
     }
 
-    fn start(command: &mut std::process::Command, address: Option<SocketAddrV4>) -> Self {
+    /// The same with its log going elsewhere.
+    ///
+    /// # Panics
+    /// If it does not become ready.
+    pub fn logging_to(stderr: impl Into<Stdio>, arguments: &[&str]) -> Self {
+        let mut command = command(binaries::iswitchd());
+        command.args(["--udp", "127.0.0.1:0"]).args(arguments);
+        Self::start(&mut command, None, Some(stderr.into()))
+    }
+
+    fn start(
+        command: &mut std::process::Command,
+        address: Option<SocketAddrV4>,
+        stderr: Option<Stdio>,
+    ) -> Self {
         let directory = scratch::directory();
         command.arg("--control-socket").arg(directory.path().join("control"));
-        let mut process = Process::spawn("iswitchd", command);
+        let mut process = match stderr {
+            None => Process::spawn("iswitchd", command),
+            Some(stderr) => Process::spawn_logging_to("iswitchd", command, stderr),
+        };
         process.wait_for(" ready: ", SOON);
         let address = address.unwrap_or_else(|| announced_address(&process.stdout()));
         Self { process, address, directory }
