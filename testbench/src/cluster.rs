@@ -60,8 +60,21 @@ impl Daemon {
     /// # Panics
     /// If it does not become ready.
     pub fn in_star(star: &Star, kind: PortKind, arguments: &[&str]) -> Self {
-        let ports: Vec<_> = (0..star.workers.len()).map(Star::port).collect();
-        Self::serving(&star.switch, SWITCH_ADDRESS, kind, &ports, arguments)
+        Self::serving(&star.switch, SWITCH_ADDRESS, kind, &star.ports(), arguments)
+    }
+
+    /// The same with its log going elsewhere.
+    ///
+    /// # Panics
+    /// If it does not become ready.
+    pub fn in_star_logging_to(
+        star: &Star,
+        kind: PortKind,
+        stderr: impl Into<Stdio>,
+        arguments: &[&str],
+    ) -> Self {
+        let (mut command, address) = daemon_command(&star.switch, SWITCH_ADDRESS, kind, &star.ports());
+        Self::start(command.args(arguments), Some(address), Some(stderr.into()))
     }
 
     /// Starts one in a namespace, on these interfaces or at this address, where workers reach it in both cases.
@@ -75,16 +88,7 @@ impl Daemon {
         interfaces: &[String],
         arguments: &[&str],
     ) -> Self {
-        let address = SocketAddrV4::new(address, DEFAULT_PORT);
-        let mut command = namespace.command(binaries::iswitchd());
-        match kind {
-            PortKind::Raw => serve(&mut command, interfaces, "", ""),
-            PortKind::Xdp => serve(&mut command, interfaces, "xdp:", ",driver"),
-            PortKind::XdpGeneric => serve(&mut command, interfaces, "xdp:", ",generic"),
-            PortKind::Udp => {
-                command.arg("--udp").arg(address.to_string());
-            }
-        }
+        let (mut command, address) = daemon_command(namespace, address, kind, interfaces);
         Self::start(command.args(arguments), Some(address), None)
     }
 
@@ -254,6 +258,26 @@ impl Daemon {
     }
 }
 
+/// What starts a daemon in a namespace, and where workers will reach it.
+fn daemon_command(
+    namespace: &Namespace,
+    address: Ipv4Addr,
+    kind: PortKind,
+    interfaces: &[String],
+) -> (std::process::Command, SocketAddrV4) {
+    let address = SocketAddrV4::new(address, DEFAULT_PORT);
+    let mut command = namespace.command(binaries::iswitchd());
+    match kind {
+        PortKind::Raw => serve(&mut command, interfaces, "", ""),
+        PortKind::Xdp => serve(&mut command, interfaces, "xdp:", ",driver"),
+        PortKind::XdpGeneric => serve(&mut command, interfaces, "xdp:", ",generic"),
+        PortKind::Udp => {
+            command.arg("--udp").arg(address.to_string());
+        }
+    }
+    (command, address)
+}
+
 fn serve(command: &mut std::process::Command, interfaces: &[String], before: &str, after: &str) {
     for interface in interfaces {
         command.arg("--port").arg(format!("{before}{interface}{after}"));
@@ -350,6 +374,12 @@ impl Group {
     /// Whether all of them are still at it.
     pub fn is_running(&mut self) -> bool {
         self.0.iter_mut().all(Process::is_running)
+    }
+
+    /// Whether any of them is.
+    pub fn is_any_running(&mut self) -> bool {
+        // Asked of all: one that has ended is waited for.
+        self.0.iter_mut().filter_map(|process| process.is_running().then_some(())).count() > 0
     }
 
     /// Sends one of them a signal.

@@ -55,7 +55,7 @@ fn a_log_that_nobody_reads_stops_no_round() {
     }
     let _alone = alone();
     let (log, mut pipe) = pipe().expect("a pipe");
-    pipe.write_all(&[b'\n'; PREFILL_LEN_BYTES]).expect("room in the pipe");
+    pipe.write_all(&vec![b'\n'; PREFILL_LEN_BYTES]).expect("room in the pipe");
     let daemon = Daemon::logging_to(pipe, &[]);
     let group = Group::here(2, daemon.address(), "--rounds 100000000 --seconds 60");
     daemon.wait_for_results();
@@ -91,7 +91,7 @@ fn a_daemon_whose_log_nobody_reads_ends_on_request() {
     }
     let _alone = alone();
     let (log, mut pipe) = pipe().expect("a pipe");
-    pipe.write_all(&[b'\n'; PREFILL_LEN_BYTES]).expect("room in the pipe");
+    pipe.write_all(&vec![b'\n'; PREFILL_LEN_BYTES]).expect("room in the pipe");
     let daemon = Daemon::logging_to(pipe, &[]);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {

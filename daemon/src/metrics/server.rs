@@ -1,9 +1,9 @@
 //! A listener for Prometheus: HTTP/1.1, one page, no more than a scrape needs.
 //!
 //! One thread beside the packet path waits for all clients at once, so that a slow one delays nobody. Each has
-//! [`CLIENT_TIMEOUT`] to ask and to read the answer, and its connection ends with that. A client that connects is always
-//! taken in: when there are too many, the address with the most connections loses its oldest one. All clients that wait
-//! for the page get the same one, and while they wait the thread serves the others.
+//! [`CLIENT_TIMEOUT`] to ask and to read the answer, and its connection ends with that. A client that connects is
+//! always taken in: when there are too many, the address with the most connections loses its oldest one. All clients
+//! that wait for the page get the same one, and while they wait the thread serves the others.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
