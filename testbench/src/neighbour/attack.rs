@@ -1,7 +1,8 @@
 //! The attacks. Each goes on until it is told to stop, as fast as its rate says.
 
+use std::collections::VecDeque;
 use std::fmt;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -25,8 +26,8 @@ const LARGE_SEGMENTS: u32 = 500_000;
 const LARGE_SEGMENT_FLOATS: u16 = 60;
 /// Floats in a segment whose data packet has 32 bytes.
 const SHORT_SEGMENT_FLOATS: u16 = 6;
-/// Most segments of an asynchronous job that is tried; then half as many, and so on.
-const ASYNC_SEGMENTS: u32 = 1 << 20;
+/// Most segments of an asynchronous job that is tried; then half as many, and so on. Others have still room.
+const ASYNC_SEGMENTS: u32 = 1_000_000;
 /// Segments of a job that asks for all of them at once, and the floats in each.
 const HELP_SEGMENTS: u32 = MAX_RANGE_SEGMENTS;
 const SEGMENT_FLOATS: u16 = 366;
@@ -36,7 +37,9 @@ const FORGED_AT_ONCE: u64 = 1000;
 const SENT_BETWEEN_DRAINS: u64 = 32;
 /// Time between two bursts.
 const TICK: Duration = Duration::from_millis(1);
-/// How long a client of the daemon waits for an answer.
+/// Connections to the daemon that are held open at the same time; the oldest gives way.
+const CONNECTIONS: usize = 49;
+/// How long a client of the daemon waits for a connection.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Something that a tenant, a stranger or a client does.
@@ -54,8 +57,10 @@ pub enum Attack {
     Helps,
     /// Joins that are refused, while nobody reads the daemon's log.
     Log,
-    /// Joins from many forged addresses.
+    /// Joins from many forged addresses, once the victim sums.
     ForgedJoins,
+    /// The same before it has joined: it is a stranger itself then.
+    ForgedJoinsFirst,
     /// A contribution to a large job and a Reset of it, in turn.
     Resets,
     /// FBcasts of 1,024 segments of a large job.
@@ -64,7 +69,7 @@ pub enum Attack {
 
 impl Attack {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Rejoins,
         Self::AsyncVectors,
         Self::Scrapes,
@@ -72,6 +77,7 @@ impl Attack {
         Self::Helps,
         Self::Log,
         Self::ForgedJoins,
+        Self::ForgedJoinsFirst,
         Self::Resets,
         Self::FBcasts,
     ];
@@ -86,6 +92,7 @@ impl Attack {
             Self::Helps => "helps",
             Self::Log => "log",
             Self::ForgedJoins => "forged-joins",
+            Self::ForgedJoinsFirst => "forged-joins-first",
             Self::Resets => "resets",
             Self::FBcasts => "fbcasts",
         }
@@ -98,9 +105,14 @@ impl Attack {
             Self::AsyncVectors => 3000,
             Self::Scrapes | Self::Questions => 49,
             Self::Log => 300,
-            Self::ForgedJoins => 20_000,
+            Self::ForgedJoins | Self::ForgedJoinsFirst => 20_000,
             Self::Helps | Self::Resets | Self::FBcasts => 1000,
         }
+    }
+
+    /// Whether the victim sums before the attack begins.
+    pub(super) const fn is_later(self) -> bool {
+        matches!(self, Self::ForgedJoins)
     }
 
     /// Attacks until `stop` is set; sends a word once all is prepared. Returns packets or requests a second.
@@ -114,7 +126,7 @@ impl Attack {
             Self::Log => refused_joins(target)?,
             Self::Resets => resets(target)?,
             Self::FBcasts => fbcasts(target)?,
-            Self::ForgedJoins => return forge(self.rate(), stop, begin),
+            Self::ForgedJoins | Self::ForgedJoinsFirst => return forge(self.rate(), stop, begin),
         };
         let _ = begin.send(());
         Ok(pace(self.rate(), stop, &mut act))
@@ -208,33 +220,41 @@ fn waiting_members(target: &Target) -> Result<Vec<Member>, String> {
 
 fn scrapes(target: &Target) -> Result<Act, String> {
     let (members, address) = (waiting_members(target)?, target.metrics);
+    let mut open = VecDeque::new();
     Ok(Box::new(move |_| {
         let _ = &members;
         // One that fails has cost the daemon what it could.
-        let _ = scrape(address);
+        hold(&mut open, scrape(address));
     }))
 }
 
-fn scrape(address: SocketAddr) -> std::io::Result<usize> {
+fn scrape(address: SocketAddr) -> std::io::Result<TcpStream> {
     let mut stream = TcpStream::connect_timeout(&address, CLIENT_TIMEOUT)?;
-    stream.set_read_timeout(Some(CLIENT_TIMEOUT))?;
     stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
-    stream.read_to_end(&mut Vec::new())
+    Ok(stream)
+}
+
+/// Keeps a connection until there are too many: whoever asks the next question does not wait for this answer.
+fn hold<T>(open: &mut VecDeque<T>, connection: std::io::Result<T>) {
+    open.extend(connection);
+    if open.len() > CONNECTIONS {
+        open.pop_front();
+    }
 }
 
 fn questions(target: &Target) -> Result<Act, String> {
     let (members, path) = (waiting_members(target)?, target.control.clone());
+    let mut open = VecDeque::new();
     Ok(Box::new(move |_| {
         let _ = &members;
-        let _ = ask(&path);
+        hold(&mut open, ask(&path));
     }))
 }
 
-fn ask(path: &Path) -> std::io::Result<usize> {
+fn ask(path: &Path) -> std::io::Result<UnixStream> {
     let mut stream = UnixStream::connect(path)?;
-    stream.set_read_timeout(Some(CLIENT_TIMEOUT))?;
     stream.write_all(b"status\n")?;
-    stream.read_to_end(&mut Vec::new())
+    Ok(stream)
 }
 
 fn helps(target: &Target) -> Result<Act, String> {

@@ -24,6 +24,8 @@ use crate::process::Finished;
 const METRICS_PORT: u16 = 7790;
 /// Job of the victim.
 const VICTIM_JOB: u32 = 77;
+/// Exit status of `all_reduce` for a sum that is wrong.
+const WRONG_SUM: i32 = 1;
 /// How much longer than planned the victim may take before it counts as starved.
 const STARVED_AFTER: Duration = Duration::from_secs(20);
 /// Time between two looks at the victim.
@@ -43,14 +45,16 @@ pub struct Load {
 }
 
 /// What the victim got in one run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Run {
-    /// Rounds a second; zero if it did not come to its end.
+    /// Rounds a second; zero if a worker gave up, or did not come to its end.
     pub rounds_per_s: f64,
-    /// Whether every sum was exact, and held every worker.
+    /// Whether every sum that was delivered was exact.
     pub is_exact: bool,
     /// Packets or requests of the attacker a second.
     pub attacks_per_s: f64,
+    /// Why the victim did not come to its end, if it did not.
+    pub failure: Option<String>,
 }
 
 /// Namespaces for a victim and an attacker around a switch.
@@ -95,7 +99,7 @@ impl Site {
             control: daemon.control_socket(),
         };
         let outcome = match attack {
-            None => Ok(self.run_victim(&daemon, load)),
+            None => Ok(finish(self.start_victim(&daemon, load), load)),
             Some(attack) => self.run_both(attack, &daemon, &target, load),
         };
         daemon.stop();
@@ -118,40 +122,52 @@ impl Site {
     fn run_both(&self, attack: Attack, daemon: &Daemon, target: &Target, load: Load) -> Result<Run, String> {
         let attacker = &self.star.workers[self.star.workers.len() - 1];
         let (stop, (begin, begun)) = (&AtomicBool::new(false), channel());
+        let early = attack.is_later().then(|| self.start_victim(daemon, load));
+        if early.is_some() {
+            daemon.wait_for_results();
+        }
         std::thread::scope(|scope| {
             let attacking = scope.spawn(move || attacker.enter(|| attack.run(target, stop, &begin)));
             // Closed without a word if the attack has failed.
-            let run = begun.recv().is_ok().then(|| self.run_victim(daemon, load));
+            let begun = begun.recv().ok();
+            let run = begun.map(|()| finish(early.unwrap_or_else(|| self.start_victim(daemon, load)), load));
             stop.store(true, Ordering::Relaxed);
             let attacks_per_s = attacking.join().expect("an attacker does not panic")?;
             run.map(|run| Run { attacks_per_s, ..run }).ok_or_else(|| format!("{attack}: it did not begin"))
         })
     }
 
-    fn run_victim(&self, daemon: &Daemon, load: Load) -> Run {
+    fn start_victim(&self, daemon: &Daemon, load: Load) -> Group {
         let Load { workers, floats, seconds } = load;
         let arguments =
             format!("--job {VICTIM_JOB} --floats {floats} --rounds 100000000 --seconds {seconds}");
-        let begin = Instant::now();
-        let mut group = Group::of(&self.star.workers[..workers], daemon.address(), &arguments);
-        let limit = Duration::from_secs_f64(seconds) + STARVED_AFTER;
-        while group.is_any_running() {
-            if begin.elapsed() > limit {
-                return Run { rounds_per_s: 0.0, is_exact: true, attacks_per_s: 0.0 };
-            }
-            std::thread::sleep(POLL_INTERVAL);
-        }
-        of_workers(&group.finish(SOON))
+        Group::of(&self.star.workers[..workers], daemon.address(), &arguments)
     }
 }
 
+/// Waits for the victim, but not for ever.
+fn finish(mut victim: Group, load: Load) -> Run {
+    let begin = Instant::now();
+    let limit = Duration::from_secs_f64(load.seconds) + STARVED_AFTER;
+    while victim.is_any_running() {
+        if begin.elapsed() > limit {
+            let failure = Some(format!("no end within {STARVED_AFTER:?} after its time"));
+            return Run { rounds_per_s: 0.0, is_exact: true, attacks_per_s: 0.0, failure };
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+    of_workers(&victim.finish(SOON))
+}
+
 fn of_workers(workers: &[Finished]) -> Run {
-    let is_exact = workers.iter().all(|worker| worker.status.success());
+    let is_exact = workers.iter().all(|worker| worker.status.code() != Some(WRONG_SUM));
+    let failed = workers.iter().find(|worker| !worker.status.success());
+    let failure = failed.map(|worker| worker.stderr.trim().to_owned());
     let first = workers.first().and_then(|worker| serde_json::from_str::<Value>(&worker.stdout).ok());
     let number = |field| first.as_ref().and_then(|first| first[field].as_f64()).unwrap_or_default();
     let seconds = number("seconds");
-    let rounds_per_s = if seconds > 0.0 { number("rounds") / seconds } else { 0.0 };
-    Run { rounds_per_s, is_exact, attacks_per_s: 0.0 }
+    let rounds_per_s = if failure.is_none() && seconds > 0.0 { number("rounds") / seconds } else { 0.0 };
+    Run { rounds_per_s, is_exact, attacks_per_s: 0.0, failure }
 }
 
 /// Runs the victim alone and under each attack in turns, each first as often as the other.

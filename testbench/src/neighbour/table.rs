@@ -54,7 +54,7 @@ impl Table {
         text += "|---|---|---|---|---|---|\n";
         for (attack, runs) in &self.rows {
             let Figures { alone, attacked, ratio, attacks_per_s, is_exact } = Figures::of(runs);
-            let sums = if is_exact { "exact" } else { "WRONG OR MISSING" };
+            let sums = if is_exact { "exact" } else { "WRONG" };
             let _ = writeln!(
                 text,
                 "| {} | {:.0} | {} | {} | {} | {sums} |",
@@ -65,7 +65,17 @@ impl Table {
                 ratio.text(2),
             );
         }
+        for (attack, failure) in self.failures() {
+            let _ = writeln!(text, "\n{}: the job failed: {failure}", attack.name());
+        }
         text
+    }
+
+    /// Why jobs did not come to their end.
+    fn failures(&self) -> impl Iterator<Item = (Attack, &str)> {
+        let runs = self.rows.iter().flat_map(|(attack, runs)| runs.iter().map(move |pair| (*attack, pair)));
+        let both = runs.flat_map(|(attack, (alone, attacked))| [alone, attacked].map(|run| (attack, run)));
+        both.filter_map(|(attack, run)| Some((attack, run.failure.as_deref()?)))
     }
 
     /// For programs.
@@ -78,7 +88,8 @@ impl Table {
             })
         };
         let Load { workers, floats, seconds } = self.load;
+        let failures: Vec<_> = self.failures().map(|(attack, why)| [attack.name(), why]).collect();
         let rows = self.rows.iter().map(row).collect::<Vec<_>>();
-        json!({ "workers": workers, "floats": floats, "seconds": seconds, "rows": rows })
+        json!({ "workers": workers, "floats": floats, "seconds": seconds, "rows": rows, "failures": failures })
     }
 }
