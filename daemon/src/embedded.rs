@@ -76,7 +76,7 @@ impl EmbeddedSwitch {
         self.address
     }
 
-    /// The state of the switch: its counters, its port and its jobs. Not made more often than ten times a second:
+    /// The state of the switch: its counters, its port and its jobs. Not made more often than 50 times a second:
     /// a second call waits.
     ///
     /// # Errors

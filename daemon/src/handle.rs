@@ -18,7 +18,7 @@ use crate::flight::JobFlight;
 use crate::snapshot::Snapshot;
 
 /// Shortest time between two answers of the loop, whatever is asked.
-const ANSWER_INTERVAL: Duration = Duration::from_millis(100);
+const ANSWER_INTERVAL: Duration = Duration::from_millis(20);
 /// How many times as long as it has taken to answer the loop answers nothing: answers take at most 2 % of its time.
 const REST_FACTOR: u32 = 50;
 /// Longest rest, so that a question is answered before [`ANSWER_TIMEOUT`].
@@ -228,8 +228,8 @@ mod tests {
         assert!(first.iter().all(|asked| asked.try_recv().is_ok()));
         assert!(second.try_recv().is_err(), "one answer is for 64 questions");
 
-        assert_eq!(inquiries.due(), Some(at(5 + 100)), "the loop rests");
-        answer(&mut inquiries, 105);
+        assert_eq!(inquiries.due(), Some(at(5 + 20)), "the loop rests");
+        answer(&mut inquiries, 25);
         assert!(second.try_recv().is_ok());
         assert_eq!(made.get(), 2);
         assert_eq!(inquiries.due(), None);
