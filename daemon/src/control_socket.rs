@@ -16,6 +16,7 @@ use iswitch_socket::PollSet;
 use serde_json::{Value, json};
 
 use crate::flight_file;
+use crate::log;
 use crate::runtime::Handle;
 use crate::side_thread::SideThread;
 use crate::snapshot::Snapshot;
@@ -96,15 +97,16 @@ impl Request {
 
     fn answer(self, handle: &Handle) -> io::Result<Value> {
         Ok(match self {
-            Self::Status => status(&handle.snapshot()?),
+            Self::Status => status(&*handle.snapshot()?),
             Self::Counters => {
                 let snapshot = handle.snapshot()?;
                 let ports = snapshot.ports.iter().map(|port| (port.name.clone(), json!(port.counters)));
                 let ports: serde_json::Map<_, _> = ports.collect();
-                json!({ "traffic": snapshot.traffic, "drops": snapshot.drops, "ports": ports })
+                let log = json!({ "dropped_lines": log::dropped_lines() });
+                json!({ "traffic": snapshot.traffic, "drops": snapshot.drops, "ports": ports, "log": log })
             }
             Self::Jobs => json!(handle.snapshot()?.jobs),
-            Self::Snapshot => json!(handle.snapshot()?),
+            Self::Snapshot => json!(*handle.snapshot()?),
             Self::Flight => {
                 let flights = handle.flights()?;
                 json!(

@@ -14,6 +14,7 @@ use crate::config::Config;
 use crate::control_socket::ControlListener;
 use crate::embedded::{random_boot, random_secret};
 use crate::flight_file::{FlightDumps, FlightFile};
+use crate::log;
 use crate::metrics::MetricsListener;
 use crate::monitor::Monitor;
 use crate::port::{PacketOptions, PacketPort, Port, PortSpec, UdpPort, XdpOptions, XdpPort, remove_orphans};
@@ -118,6 +119,7 @@ impl Opened {
         if config.sandbox {
             sandbox::give_up_privileges(account)?;
         }
+        log::detach().context("cannot start the thread that writes the log")?;
         let control = control.map(|control| control.serve(handle.clone())).transpose()?;
         let metrics = metrics.map(|metrics| metrics.serve(handle.clone())).transpose()?;
         let flight = flight.start()?;
@@ -262,7 +264,7 @@ fn dump_flights(handle: &Handle, dumps: &FlightDumps) {
     match handle.flights() {
         Ok(flights) if flights.is_empty() => tracing::info!("flight recorder: there was no job yet"),
         Ok(flights) => {
-            flights.into_iter().for_each(|flight| dumps.push("signal", flight));
+            flights.iter().for_each(|flight| dumps.push("signal", flight.clone()));
         }
         Err(error) => tracing::warn!(%error, "the switch does not answer: flight recorder not dumped"),
     }

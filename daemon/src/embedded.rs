@@ -4,6 +4,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::io;
 use std::net::SocketAddrV4;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
@@ -75,11 +76,12 @@ impl EmbeddedSwitch {
         self.address
     }
 
-    /// The state of the switch: its counters, its port and its jobs.
+    /// The state of the switch: its counters, its port and its jobs. Not made more often than 50 times a second:
+    /// a second call waits.
     ///
     /// # Errors
     /// See [`Handle::snapshot`].
-    pub fn snapshot(&self) -> io::Result<Snapshot> {
+    pub fn snapshot(&self) -> io::Result<Arc<Snapshot>> {
         self.handle.snapshot()
     }
 }

@@ -1,5 +1,7 @@
 //! What the flight recorder has of a job, taken out of the packet loop.
 
+use std::collections::BTreeMap;
+
 use iswitch_protocol::Instant;
 
 use crate::switch::{FlightRecord, JobStatus, Switch};
@@ -22,15 +24,15 @@ pub struct JobFlight {
 impl JobFlight {
     /// Those of all jobs that are or were.
     pub(crate) fn all(switch: &Switch, boot: u64, taken: Instant) -> Vec<Self> {
-        let status = |job| switch.jobs().find(|status| status.job == job);
+        // Described once, all together: to look each up would describe those before it as well.
+        let mut statuses: BTreeMap<_, _> = switch.jobs().map(|status| (status.job, status)).collect();
         let jobs = switch.flight_records();
-        jobs.map(|(job, records)| Self { boot, taken, job, status: status(job), records }).collect()
+        jobs.map(|(job, records)| Self { boot, taken, job, status: statuses.remove(&job), records }).collect()
     }
 
     /// That of one job, if it is known.
     pub(crate) fn of(switch: &Switch, boot: u64, taken: Instant, job: u32) -> Option<Self> {
         let records = switch.flight_records_of(job)?;
-        let status = switch.jobs().find(|status| status.job == job);
-        Some(Self { boot, taken, job, status, records })
+        Some(Self { boot, taken, job, status: switch.job_status(job), records })
     }
 }

@@ -1,13 +1,15 @@
 //! Dumps of the flight recorder as lines of JSON: to a file when a job stalls, and there or to standard error on
 //! SIGUSR1.
 //!
-//! The file is opened before the daemon gives up files, and only appended to. A thread of its own writes, so that a
-//! slow disk delays no packet; a dump that comes while 64 others wait is left out and logged.
+//! The file is opened before the daemon gives up files. Once it is full its content replaces that of a second one,
+//! `.1`, and it begins anew: the newest dumps are always there. It is copied and not renamed, because the running
+//! daemon can neither rename nor create files. A thread of its own writes, so that a slow disk delays no packet; a dump that
+//! comes while 64 others wait is left out and logged.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -21,8 +23,14 @@ use crate::switch::{FlightRecord, JobStatus};
 
 /// Dumps that wait to be written.
 const DUMPS_PENDING: usize = 64;
-/// Length of the file after which nothing is added to it: the first dumps are those that tell why.
-const FILE_LEN_MAX_BYTES: u64 = 64 << 20;
+/// Length of the file after which it begins anew.
+const FILE_LEN_MAX_BYTES: u64 = 32 << 20;
+/// Bytes that are copied at once when it does.
+const COPY_LEN_BYTES: usize = 64 << 10;
+/// Longest time that the end of the daemon waits for what is still to be written.
+const END_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time between two looks at whether it is.
+const END_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The first line of a dump: why it was made, and how the job stands.
 #[derive(Serialize)]
@@ -98,7 +106,9 @@ pub(crate) fn text(lines: &[Value]) -> String {
 /// Where dumps go.
 #[derive(Debug)]
 enum Sink {
-    File { file: File, len_bytes: u64 },
+    Files(Files),
+    /// A pipe or a device, which keeps nothing.
+    Stream(File),
     StandardError,
 }
 
@@ -106,15 +116,58 @@ impl Sink {
     fn write(&mut self, text: &str) -> io::Result<()> {
         match self {
             Self::StandardError => io::stderr().lock().write_all(text.as_bytes()),
-            Self::File { len_bytes, .. } if *len_bytes >= FILE_LEN_MAX_BYTES => {
-                Err(io::Error::other(format!("the file has {len_bytes} bytes, at most {FILE_LEN_MAX_BYTES}")))
-            }
-            Self::File { file, len_bytes } => {
-                *len_bytes += text.len() as u64;
-                file.write_all(text.as_bytes())
-            }
+            Self::Stream(file) => file.write_all(text.as_bytes()),
+            Self::Files(files) => files.write(text.as_bytes()),
         }
     }
+}
+
+/// The newest dumps, and those before them.
+#[derive(Debug)]
+struct Files {
+    newest: File,
+    len_bytes: u64,
+    older: File,
+}
+
+impl Files {
+    fn write(&mut self, text: &[u8]) -> io::Result<()> {
+        if self.len_bytes > 0 && self.len_bytes + text.len() as u64 > FILE_LEN_MAX_BYTES {
+            self.rotate()?;
+        }
+        // Counted before: a part of it may be written.
+        self.len_bytes += text.len() as u64;
+        self.newest.write_all(text)
+    }
+
+    fn rotate(&mut self) -> io::Result<()> {
+        self.older.set_len(0)?;
+        let mut buffer = vec![0; COPY_LEN_BYTES];
+        let mut at = 0;
+        loop {
+            let len = self.newest.read_at(&mut buffer, at)?;
+            if len == 0 {
+                break;
+            }
+            self.older.write_all(&buffer[..len])?;
+            at += len as u64;
+        }
+        self.newest.set_len(0)?;
+        self.len_bytes = 0;
+        Ok(())
+    }
+}
+
+/// The name of the file with the older dumps.
+fn older_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".1");
+    name.into()
+}
+
+/// Opens a file of which only the owner sees the addresses.
+fn open_private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)
 }
 
 /// An open file for dumps, or standard error.
@@ -124,16 +177,22 @@ pub struct FlightFile {
 }
 
 impl FlightFile {
-    /// Opens `path` to append to it; without one dumps that are asked for go to standard error.
+    /// Opens `path`, and `path` with `.1` at its end, to append to them; without one dumps that are asked for go to
+    /// standard error.
     ///
     /// # Errors
     /// Those of `open(2)`.
     pub fn open(path: Option<&Path>) -> io::Result<Self> {
         let Some(path) = path else { return Ok(Self { sink: Sink::StandardError }) };
-        // Addresses are for the owner.
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
-        let len_bytes = file.metadata()?.len();
-        Ok(Self { sink: Sink::File { file, len_bytes } })
+        let is_stream = path.metadata().is_ok_and(|existing| !existing.is_file());
+        if is_stream {
+            // Not for reading as well: the end of a pipe would have no other reader than this one.
+            let stream = OpenOptions::new().append(true).open(path)?;
+            return Ok(Self { sink: Sink::Stream(stream) });
+        }
+        let (newest, older) = (open_private(path)?, open_private(&older_path(path))?);
+        let len_bytes = newest.metadata()?.len();
+        Ok(Self { sink: Sink::Files(Files { newest, len_bytes, older }) })
     }
 
     /// Writes from now on whatever is handed over.
@@ -141,7 +200,7 @@ impl FlightFile {
     /// # Errors
     /// If there can be no further thread.
     pub fn start(self) -> io::Result<FlightWriter> {
-        let has_file = matches!(self.sink, Sink::File { .. });
+        let has_file = !matches!(self.sink, Sink::StandardError);
         let (orders, pending) = sync_channel(DUMPS_PENDING);
         let work = move || write_all(self.sink, &pending);
         let thread = std::thread::Builder::new().name("flight".to_owned()).spawn(work)?;
@@ -168,7 +227,7 @@ fn write_all(mut sink: Sink, pending: &Receiver<Order>) {
     }
 }
 
-/// The thread that writes. Dropping it waits until all is written.
+/// The thread that writes. Dropping it waits until all is written, for five seconds at most.
 #[derive(Debug)]
 pub struct FlightWriter {
     dumps: FlightDumps,
@@ -184,11 +243,19 @@ impl FlightWriter {
 
 impl Drop for FlightWriter {
     fn drop(&mut self) {
-        // It fails if the thread has ended.
-        let _ = self.dumps.orders.send(Order::End);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        let Some(thread) = self.thread.take() else { return };
+        let begin = std::time::Instant::now();
+        let mut is_told = false;
+        // Standard error, or a pipe, may have a reader that has stalled.
+        while !thread.is_finished() && begin.elapsed() < END_TIMEOUT {
+            is_told = is_told || self.dumps.orders.try_send(Order::End).is_ok();
+            // Unlike a sleep this is a system call that the sandbox lets pass.
+            std::thread::park_timeout(END_INTERVAL);
         }
+        if !thread.is_finished() {
+            return tracing::warn!("the flight recorder's dumps are not all written");
+        }
+        let _ = thread.join();
     }
 }
 
@@ -242,20 +309,34 @@ mod tests {
         assert_eq!(lines[1..], [helped, ended]);
     }
 
+    fn dump(path: &Path) {
+        let writer = FlightFile::open(Some(path)).unwrap().start().unwrap();
+        writer.dumps().push("signal", flight());
+    }
+
     #[test]
-    fn a_file_is_appended_to_until_it_is_long() {
+    fn a_file_is_appended_to_and_moves_aside_when_it_is_full() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("flight.jsonl");
-        for _ in 0..2 {
-            let writer = FlightFile::open(Some(&path)).unwrap().start().unwrap();
-            writer.dumps().push("signal", flight());
-        }
-        let text = std::fs::read_to_string(&path).unwrap();
-        assert_eq!(text.lines().count(), 6);
+        let older = directory.path().join("flight.jsonl.1");
+        dump(&path);
+        dump(&path);
+        let two = std::fs::read_to_string(&path).unwrap();
+        assert_eq!((two.lines().count(), std::fs::read_to_string(&older).unwrap().len()), (6, 0));
+        // Full: the next dump is alone in the file, and what was in it is in the other one.
         File::options().write(true).open(&path).unwrap().set_len(FILE_LEN_MAX_BYTES).unwrap();
-        let writer = FlightFile::open(Some(&path)).unwrap().start().unwrap();
-        writer.dumps().push("signal", flight());
-        drop(writer);
-        assert_eq!(std::fs::metadata(&path).unwrap().len(), FILE_LEN_MAX_BYTES);
+        dump(&path);
+        dump(&path);
+        assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 6);
+        let moved = std::fs::read(&older).unwrap();
+        assert_eq!(moved.len() as u64, FILE_LEN_MAX_BYTES);
+        assert!(moved.starts_with(two.as_bytes()));
+        // Once more: of the older ones only the latest stay.
+        let two = std::fs::read_to_string(&path).unwrap();
+        File::options().write(true).open(&path).unwrap().set_len(FILE_LEN_MAX_BYTES - 1).unwrap();
+        dump(&path);
+        let moved = std::fs::read(&older).unwrap();
+        assert_eq!(moved.len() as u64, FILE_LEN_MAX_BYTES - 1);
+        assert!(moved.starts_with(two.as_bytes()));
     }
 }

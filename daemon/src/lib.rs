@@ -22,8 +22,12 @@ pub mod embedded;
 pub mod flight;
 #[cfg(feature = "daemon")]
 pub mod flight_file;
+#[cfg(feature = "std")]
+mod handle;
 #[cfg(feature = "daemon")]
 pub mod log;
+#[cfg(feature = "daemon")]
+pub mod memory;
 #[cfg(feature = "daemon")]
 pub mod metrics;
 #[cfg(feature = "daemon")]
@@ -40,5 +44,7 @@ pub mod service_manager;
 mod side_thread;
 #[cfg(feature = "std")]
 pub mod snapshot;
+#[cfg(feature = "std")]
+mod stalls;
 #[cfg(feature = "daemon")]
 pub mod table;

@@ -1,10 +1,36 @@
 //! The log, on standard error.
+//!
+//! Until [`detach`] the calling thread writes. From then on a thread of its own does, because standard error may be a
+//! pipe whose reader has stalled: a write would then block the packet loop. Lines that find the queue full are dropped
+//! and counted, and the log itself says how many are missing where they are. The non-blocking writer of
+//! `tracing-appender` says no such thing, and starts its thread together with the log, before the daemon gives up its
+//! privileges.
 
-use std::io::IsTerminal;
+use std::cell::Cell;
+use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::time::{Duration, Instant};
 
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::config::{LogFormat, LogLevel};
+
+/// Lines that may wait for the thread that writes: more than the packet loop logs in two seconds.
+const LINES_PENDING: usize = 256;
+/// Longest time that [`flush`] waits for a reader of standard error.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time between two looks of [`flush`].
+const FLUSH_INTERVAL: Duration = Duration::from_millis(2);
+
+/// Lines on their way to the thread that writes, once there is one.
+static QUEUE: OnceLock<Queue> = OnceLock::new();
+
+thread_local! {
+    /// Whether this is the thread that writes: its own lines must not wait for itself.
+    static IS_WRITER: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Logs from now on.
 pub fn start(format: LogFormat, level: LogLevel) {
@@ -15,11 +41,199 @@ pub fn start(format: LogFormat, level: LogLevel) {
         LogLevel::Debug => LevelFilter::DEBUG,
         LogLevel::Trace => LevelFilter::TRACE,
     };
-    let terminal = std::io::stderr().is_terminal();
-    let log =
-        tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_ansi(terminal);
+    let terminal = io::stderr().is_terminal();
+    let log = tracing_subscriber::fmt().with_max_level(level).with_writer(|| Output).with_ansi(terminal);
     match format {
         LogFormat::Text => log.with_target(false).init(),
         LogFormat::Json => log.json().init(),
+    }
+}
+
+/// Lets a thread of its own write from now on, so that logging blocks no other. To be called once privileges are given
+/// up, which the thread inherits. A second call does nothing.
+///
+/// # Errors
+/// If there can be no further thread.
+pub fn detach() -> io::Result<()> {
+    if QUEUE.get().is_some() {
+        return Ok(());
+    }
+    let (queue, lines) = Queue::new();
+    let write = move || {
+        IS_WRITER.set(true);
+        let say_lost =
+            |lines| tracing::warn!(lines, "log lines dropped: standard error was not read in time");
+        write_all(&lines, &mut io::stderr(), say_lost);
+    };
+    std::thread::Builder::new().name("log".to_owned()).spawn(write)?;
+    // Of two that race, one queue loses its only sender, and its thread ends.
+    let _ = QUEUE.set(queue);
+    Ok(())
+}
+
+/// Waits until all is written, for a second at most.
+pub fn flush() {
+    let begin = Instant::now();
+    while QUEUE.get().is_some_and(|queue| !queue.is_empty()) && begin.elapsed() < FLUSH_TIMEOUT {
+        // Unlike a sleep this is a system call that the sandbox lets pass.
+        std::thread::park_timeout(FLUSH_INTERVAL);
+    }
+}
+
+/// Lines that were dropped because standard error was not read in time, since the start.
+pub fn dropped_lines() -> u64 {
+    QUEUE.get().map_or(0, Queue::dropped)
+}
+
+/// Writes lines of the log, each in one call.
+struct Output;
+
+impl Write for Output {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        match QUEUE.get() {
+            Some(queue) if !IS_WRITER.get() => queue.push(line),
+            _ => io::stderr().write_all(line)?,
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A line that waits.
+struct Line {
+    text: Vec<u8>,
+    /// Lines dropped before this one, since the start.
+    dropped_before: u64,
+}
+
+/// The end of the queue that lines go in at.
+struct Queue {
+    lines: SyncSender<Line>,
+    counts: &'static Counts,
+}
+
+/// The other end.
+struct Lines {
+    lines: Receiver<Line>,
+    counts: &'static Counts,
+}
+
+/// What both ends count.
+#[derive(Default)]
+struct Counts {
+    queued: AtomicU64,
+    written: AtomicU64,
+    dropped: AtomicU64,
+}
+
+impl Queue {
+    /// Both ends of a queue, which lasts as long as the process.
+    fn new() -> (Self, Lines) {
+        let counts = Box::leak(Box::default());
+        let (sender, lines) = sync_channel(LINES_PENDING);
+        (Self { lines: sender, counts }, Lines { lines, counts })
+    }
+
+    /// Queues a line, or drops it. Never blocks.
+    fn push(&self, text: &[u8]) {
+        let Counts { queued, dropped, .. } = self.counts;
+        let line = Line { text: text.to_owned(), dropped_before: dropped.load(Ordering::Relaxed) };
+        // Counted before: what is written must not exceed it.
+        queued.fetch_add(1, Ordering::SeqCst);
+        if self.lines.try_send(line).is_err() {
+            queued.fetch_sub(1, Ordering::SeqCst);
+            dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.counts.written.load(Ordering::SeqCst) >= self.counts.queued.load(Ordering::SeqCst)
+    }
+
+    fn dropped(&self) -> u64 {
+        self.counts.dropped.load(Ordering::Relaxed)
+    }
+}
+
+/// Writes lines until there is no sender; `say_lost` logs how many are missing at that place.
+fn write_all(queue: &Lines, output: &mut impl Write, say_lost: impl Fn(u64)) {
+    let Lines { lines, counts } = queue;
+    let mut said = 0;
+    let mut say = |dropped: u64| {
+        if dropped > said {
+            say_lost(dropped - said);
+            said = dropped;
+        }
+    };
+    loop {
+        let line = match lines.try_recv() {
+            Ok(line) => line,
+            Err(TryRecvError::Empty) => {
+                say(counts.dropped.load(Ordering::Relaxed));
+                let Ok(line) = lines.recv() else { return };
+                line
+            }
+            Err(TryRecvError::Disconnected) => return,
+        };
+        say(line.dropped_before);
+        // A standard error that is closed is nobody's loss.
+        let _ = output.write_all(&line.text);
+        counts.written.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Read};
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    const LONG_LINE_LEN_BYTES: usize = 4096;
+
+    /// Longer than the kernel's buffer between `say` and the reader could hide.
+    fn long_line(number: usize) -> Vec<u8> {
+        format!("{number:0LONG_LINE_LEN_BYTES$}\n").into_bytes()
+    }
+
+    #[test]
+    fn a_reader_that_stalls_blocks_nobody_and_is_told_what_it_has_missed() {
+        const LINES: usize = 4 * LINES_PENDING;
+        let (mut output, input) = UnixStream::pair().unwrap();
+        let notices = output.try_clone().unwrap();
+        let (queue, lines) = Queue::new();
+        let writer = std::thread::spawn(move || {
+            write_all(&lines, &mut output, |lost| writeln!(&notices, "lost {lost}").unwrap());
+        });
+        // Nobody reads: the socket takes some 50 of these, the queue as many as it has room for.
+        for number in 0..LINES {
+            queue.push(&long_line(number));
+        }
+        let dropped = queue.dropped();
+        assert!(dropped > 0 && dropped < LINES as u64, "{dropped}");
+        assert!(!queue.is_empty());
+
+        let mut input = BufReader::new(input);
+        let (mut lost, mut expected) = (0, 0);
+        while expected < LINES {
+            let mut line = String::new();
+            assert!(input.read_line(&mut line).unwrap() > 0);
+            if let Some(count) = line.strip_prefix("lost ") {
+                let count: usize = count.trim().parse().unwrap();
+                (lost, expected) = (lost + count, expected + count);
+            } else {
+                assert_eq!(line.as_bytes(), long_line(expected));
+                expected += 1;
+            }
+        }
+        assert_eq!(lost as u64, dropped);
+        drop(queue);
+        writer.join().unwrap();
+        let mut rest = String::new();
+        input.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "");
     }
 }

@@ -133,9 +133,11 @@ fn run() -> anyhow::Result<()> {
     (&mut input).take(ESTATE_LEN_MAX_BYTES).read_line(&mut line)?;
     let estate: Estate = serde_json::from_str(&line).context("the description of the daemon")?;
     log::start(estate.log_format, estate.log_level);
+    log::detach()?;
     io::stdout().write_all(READY.as_bytes())?;
     estate.serve(input);
     estate.clear_up();
+    log::flush();
     Ok(())
 }
 

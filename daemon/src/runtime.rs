@@ -1,10 +1,6 @@
 //! The loop between ports and core: one thread that waits, receives, lets the core work, and sends.
 
-use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::io;
 use std::time::Duration;
 
 use iswitch_protocol::Instant;
@@ -12,8 +8,11 @@ use iswitch_socket::{PollSet, Spin};
 
 use crate::clock::MonotonicClock;
 use crate::flight::JobFlight;
+pub use crate::handle::Handle;
+use crate::handle::Inquiries;
 use crate::port::Port;
 use crate::snapshot::{PortSnapshot, Snapshot};
+use crate::stalls::Stalls;
 use crate::switch::{Config, Event, Keys, Switch};
 
 /// Receive calls on one port before the others have their turn.
@@ -24,65 +23,6 @@ const TURNS_WITHOUT_POLL: u32 = 64;
 pub(crate) const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
 /// Events logged between two maintenances: whoever can send us packets must not fill the disk.
 const EVENTS_PER_INTERVAL: u32 = 100;
-/// Stalls whose history is dumped between two maintenances.
-const STALLS_PER_INTERVAL: u32 = 4;
-/// How long a question to the loop may wait for its answer.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// What the loop is asked to do from outside.
-enum Command {
-    Stop,
-    Snapshot(SyncSender<Snapshot>),
-    Flights(SyncSender<Vec<JobFlight>>),
-}
-
-/// Talks to a running loop, from any thread.
-#[derive(Clone, Debug)]
-pub struct Handle {
-    commands: Sender<Command>,
-    wake: Arc<UnixStream>,
-}
-
-impl Handle {
-    /// Asks the loop to end after what it is doing now.
-    pub fn stop(&self) {
-        let _ = self.send(Command::Stop);
-    }
-
-    /// The state of switch and ports.
-    ///
-    /// # Errors
-    /// `BrokenPipe` if the loop has ended, `TimedOut` if it does not answer within two seconds.
-    pub fn snapshot(&self) -> io::Result<Snapshot> {
-        self.ask(Command::Snapshot)
-    }
-
-    /// What the flight recorder has of each job.
-    ///
-    /// # Errors
-    /// As [`Self::snapshot`].
-    pub fn flights(&self) -> io::Result<Vec<JobFlight>> {
-        self.ask(Command::Flights)
-    }
-
-    fn ask<T>(&self, question: impl FnOnce(SyncSender<T>) -> Command) -> io::Result<T> {
-        let (answer, receiver) = sync_channel(1);
-        self.send(question(answer))?;
-        receiver.recv_timeout(ANSWER_TIMEOUT).map_err(|error| match error {
-            RecvTimeoutError::Timeout => io::ErrorKind::TimedOut.into(),
-            RecvTimeoutError::Disconnected => io::ErrorKind::BrokenPipe.into(),
-        })
-    }
-
-    fn send(&self, command: Command) -> io::Result<()> {
-        self.commands.send(command).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
-        match (&*self.wake).write(&[0]) {
-            // Full: so many wake-ups are pending that one more tells nothing.
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
-            outcome => outcome.map(|_| ()),
-        }
-    }
-}
 
 /// What is done with the history of a job that stalls.
 type OnStall = Box<dyn FnMut(&Event, JobFlight) + Send>;
@@ -95,14 +35,13 @@ pub struct Runtime {
     clock: MonotonicClock,
     spin: Spin,
     poll: PollSet,
-    wake: UnixStream,
-    commands: Receiver<Command>,
+    inquiries: Inquiries,
     next_maintenance: Instant,
     /// Called at each maintenance.
     heartbeat: Option<Box<dyn FnMut() + Send>>,
     /// Called with the event that shows that a job does not go on, and what led to it.
     on_stall: Option<OnStall>,
-    stalls_left: u32,
+    stalls: Stalls,
     events_left: u32,
     events_muted: u64,
 }
@@ -126,10 +65,7 @@ impl Runtime {
         if let Some(bytes) = ports.iter().map(|port| port.recv_buffer_bytes()).min() {
             config.recv_buffer_bytes = bytes;
         }
-        let (wake, waker) = UnixStream::pair()?;
-        wake.set_nonblocking(true)?;
-        waker.set_nonblocking(true)?;
-        let (sender, commands) = channel();
+        let (inquiries, handle) = Inquiries::new()?;
         let runtime = Self {
             switch: Switch::with_keys(config, keys),
             boot: config.boot,
@@ -137,16 +73,15 @@ impl Runtime {
             clock: MonotonicClock::start(),
             spin: Spin::new(spin),
             poll: PollSet::new(),
-            wake,
-            commands,
+            inquiries,
             next_maintenance: Instant::default(),
             heartbeat: None,
             on_stall: None,
-            stalls_left: STALLS_PER_INTERVAL,
+            stalls: Stalls::new(),
             events_left: EVENTS_PER_INTERVAL,
             events_muted: 0,
         };
-        Ok((runtime, Handle { commands: sender, wake: Arc::new(waker) }))
+        Ok((runtime, handle))
     }
 
     /// Has `heartbeat` called about once a second, as long as the loop gets round.
@@ -177,9 +112,9 @@ impl Runtime {
             turns_since_poll = if tries_all { turns_since_poll + 1 } else { 0 };
             if !tries_all {
                 let timeout = if spins { Duration::ZERO } else { self.until_deadline(now) };
-                if self.wait(timeout)? && self.is_woken() && self.obey() {
+                if self.wait(timeout)? && self.is_woken() && self.inquiries.take() {
                     self.maintain(self.clock.now());
-                    return Ok(self.snapshot());
+                    return Ok(snapshot(&self.switch, self.boot, &self.ports, self.clock));
                 }
             }
             let begin = self.clock.now();
@@ -195,24 +130,25 @@ impl Runtime {
                 self.switch.handle_timeout(now);
                 transmit(&mut self.switch, &mut self.ports);
             }
+            if self.inquiries.due().is_some_and(|due| due <= now) {
+                self.answer();
+            }
             self.log_events();
         }
     }
 
     fn until_deadline(&self, now: Instant) -> Duration {
-        let deadline = self.switch.poll_timeout().map_or(self.next_maintenance, |deadline| {
-            if deadline < self.next_maintenance { deadline } else { self.next_maintenance }
-        });
-        deadline.since(now)
+        let deadlines = self.switch.poll_timeout().into_iter().chain(self.inquiries.due());
+        deadlines.fold(self.next_maintenance, Instant::min).since(now)
     }
 
-    /// Waits for ports and commands.
+    /// Waits for ports and questions.
     fn wait(&mut self, timeout: Duration) -> io::Result<bool> {
         self.poll.clear();
         for port in &self.ports {
             self.poll.push(port.as_fd());
         }
-        self.poll.push(self.wake.as_fd());
+        self.poll.push(self.inquiries.as_fd());
         self.poll.wait(Some(timeout))
     }
 
@@ -220,31 +156,14 @@ impl Runtime {
         self.poll.is_ready(self.ports.len())
     }
 
-    /// Carries out the commands and tells whether to stop.
-    fn obey(&mut self) -> bool {
-        let mut stop = false;
-        // Emptied first: a command that comes after is one more wake-up.
-        while let Ok(len) = self.wake.read(&mut [0; 64]) {
-            if len == 0 {
-                // Every handle is gone, and nobody else could ever stop the loop.
-                stop = true;
-                break;
-            }
-        }
-        while let Ok(command) = self.commands.try_recv() {
-            match command {
-                Command::Stop => stop = true,
-                Command::Snapshot(answer) => {
-                    // Who asked may have given up.
-                    let _ = answer.try_send(self.snapshot());
-                }
-                Command::Flights(answer) => {
-                    let flights = JobFlight::all(&self.switch, self.boot, self.clock.now());
-                    let _ = answer.try_send(flights);
-                }
-            }
-        }
-        stop
+    /// Answers the questions that wait.
+    fn answer(&mut self) {
+        let Self { inquiries, switch, boot, ports, clock, .. } = self;
+        inquiries.answer(
+            || clock.now(),
+            || snapshot(switch, *boot, ports, *clock),
+            || JobFlight::all(switch, *boot, clock.now()),
+        );
     }
 
     /// Takes a turn on each port, or only on those that are known to be ready, and tells whether there was anything.
@@ -276,9 +195,7 @@ impl Runtime {
 
     fn log_events(&mut self) {
         while let Some(event) = self.switch.poll_event() {
-            if event.is_stall() {
-                self.dump_stall(&event);
-            }
+            self.dump_if_stall(&event);
             if self.events_left == 0 {
                 self.events_muted += 1;
                 continue;
@@ -298,12 +215,11 @@ impl Runtime {
         }
     }
 
-    fn dump_stall(&mut self, event: &Event) {
-        let (Some(dump), Some(job), 1..) = (&mut self.on_stall, event.job(), self.stalls_left) else {
-            return;
-        };
-        if let Some(flight) = JobFlight::of(&self.switch, self.boot, self.clock.now(), job) {
-            self.stalls_left -= 1;
+    fn dump_if_stall(&mut self, event: &Event) {
+        let Some(dump) = &mut self.on_stall else { return };
+        let now = self.clock.now();
+        let Some(job) = self.stalls.admit(now, event) else { return };
+        if let Some(flight) = JobFlight::of(&self.switch, self.boot, now, job) {
             dump(event, flight);
         }
     }
@@ -320,15 +236,15 @@ impl Runtime {
         }
         self.events_left = EVENTS_PER_INTERVAL;
         self.events_muted = 0;
-        self.stalls_left = STALLS_PER_INTERVAL;
+        self.stalls.refill();
         self.next_maintenance = now.plus(MAINTENANCE_INTERVAL);
     }
+}
 
-    fn snapshot(&self) -> Snapshot {
-        let ports = self.ports.iter().map(|port| PortSnapshot::of(port.as_ref())).collect();
-        let uptime = Duration::from_nanos(self.clock.now().as_nanos());
-        Snapshot::of(&self.switch, self.boot, uptime, ports)
-    }
+/// State of switch and ports.
+fn snapshot(switch: &Switch, boot: u64, ports: &[Box<dyn Port>], clock: MonotonicClock) -> Snapshot {
+    let ports = ports.iter().map(|port| PortSnapshot::of(port.as_ref())).collect();
+    Snapshot::of(switch, boot, Duration::from_nanos(clock.now().as_nanos()), ports)
 }
 
 /// Sends all that the core has to send.

@@ -7,8 +7,11 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output};
 
 use iswitch_daemon::config::{LogFormat, LogLevel};
+use iswitch_daemon::flight::JobFlight;
+use iswitch_daemon::flight_file::FlightFile;
 use iswitch_daemon::log;
 use iswitch_daemon::sandbox::{Account, filter_system_calls, give_up_privileges};
+use iswitch_protocol::Instant;
 use signal_hook::consts::SIGSYS;
 
 /// Tells a process that it is to be the one in the sandbox, and what to do there.
@@ -21,9 +24,17 @@ fn in_sandbox(test: &str, deed: &str) -> Output {
 }
 
 fn enter_sandbox() {
+    enter_sandbox_after(|| ());
+}
+
+/// The same for a process that starts threads, which it cannot do later.
+fn enter_sandbox_after<T>(start: impl FnOnce() -> T) -> T {
     log::start(LogFormat::Text, LogLevel::Info);
     give_up_privileges(Account::choose(None).unwrap().as_ref()).unwrap();
+    log::detach().unwrap();
+    let started = start();
     filter_system_calls();
+    started
 }
 
 #[test]
@@ -59,12 +70,41 @@ fn files_are_out_of_reach_and_ordinary_work_goes_on() {
         enter_sandbox();
         let error = File::open("/etc/hostname").unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied);
+        tracing::info!("logged by another thread");
+        log::flush();
         let many: Vec<_> = (0..10_000_usize).map(|len| vec![1_u8; len]).collect();
         assert_eq!(many.iter().map(Vec::len).sum::<usize>(), 10_000 * 9_999 / 2);
         return;
     }
     let output = in_sandbox("files_are_out_of_reach_and_ordinary_work_goes_on", "work");
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && log.contains("logged by another thread"), "{log}");
+}
+
+/// Longer than the flight recorder's file may become.
+const FULL_LEN_BYTES: u64 = 40 << 20;
+
+#[test]
+fn the_flight_recorder_moves_a_full_file_aside() {
+    let test = "the_flight_recorder_moves_a_full_file_aside";
+    if let Ok(path) = std::env::var(DEED) {
+        let file = FlightFile::open(Some(path.as_ref())).unwrap();
+        let writer = enter_sandbox_after(|| file.start().unwrap());
+        let (boot, taken) = (1, Instant::default());
+        writer.dumps().push("signal", JobFlight { boot, taken, job: 7, status: None, records: Vec::new() });
+        drop(writer);
+        log::flush();
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("flight.jsonl");
+    File::create(&path).unwrap().set_len(FULL_LEN_BYTES).unwrap();
+    let output = in_sandbox(test, path.to_str().unwrap());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let newest = std::fs::read_to_string(&path).unwrap();
+    assert!(newest.starts_with("{\"dump\":\"signal\"") && newest.lines().count() == 1, "{newest:.200}");
+    let older = std::fs::metadata(directory.path().join("flight.jsonl.1")).unwrap();
+    assert_eq!(older.len(), FULL_LEN_BYTES);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::ops::Range;
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use iswitch_protocol::limits::DEFAULT_PORT;
@@ -59,8 +60,21 @@ impl Daemon {
     /// # Panics
     /// If it does not become ready.
     pub fn in_star(star: &Star, kind: PortKind, arguments: &[&str]) -> Self {
-        let ports: Vec<_> = (0..star.workers.len()).map(Star::port).collect();
-        Self::serving(&star.switch, SWITCH_ADDRESS, kind, &ports, arguments)
+        Self::serving(&star.switch, SWITCH_ADDRESS, kind, &star.ports(), arguments)
+    }
+
+    /// The same with its log going elsewhere.
+    ///
+    /// # Panics
+    /// If it does not become ready.
+    pub fn in_star_logging_to(
+        star: &Star,
+        kind: PortKind,
+        stderr: impl Into<Stdio>,
+        arguments: &[&str],
+    ) -> Self {
+        let (mut command, address) = daemon_command(&star.switch, SWITCH_ADDRESS, kind, &star.ports());
+        Self::start(command.args(arguments), Some(address), Some(stderr.into()))
     }
 
     /// Starts one in a namespace, on these interfaces or at this address, where workers reach it in both cases.
@@ -74,17 +88,8 @@ impl Daemon {
         interfaces: &[String],
         arguments: &[&str],
     ) -> Self {
-        let address = SocketAddrV4::new(address, DEFAULT_PORT);
-        let mut command = namespace.command(binaries::iswitchd());
-        match kind {
-            PortKind::Raw => serve(&mut command, interfaces, "", ""),
-            PortKind::Xdp => serve(&mut command, interfaces, "xdp:", ",driver"),
-            PortKind::XdpGeneric => serve(&mut command, interfaces, "xdp:", ",generic"),
-            PortKind::Udp => {
-                command.arg("--udp").arg(address.to_string());
-            }
-        }
-        Self::start(command.args(arguments), Some(address))
+        let (mut command, address) = daemon_command(namespace, address, kind, interfaces);
+        Self::start(command.args(arguments), Some(address), None)
     }
 
     /// Starts one on a free UDP port of the loop-back interface.
@@ -93,13 +98,30 @@ impl Daemon {
     /// If it does not become ready.
     pub fn on_loopback(arguments: &[&str]) -> Self {
         let mut command = command(binaries::iswitchd());
-        Self::start(command.args(["--udp", "127.0.0.1:0"]).args(arguments), None)
+        Self::start(command.args(["--udp", "127.0.0.1:0"]).args(arguments), None, None)
     }
 
-    fn start(command: &mut std::process::Command, address: Option<SocketAddrV4>) -> Self {
+    /// The same with its log going elsewhere.
+    ///
+    /// # Panics
+    /// If it does not become ready.
+    pub fn logging_to(stderr: impl Into<Stdio>, arguments: &[&str]) -> Self {
+        let mut command = command(binaries::iswitchd());
+        command.args(["--udp", "127.0.0.1:0"]).args(arguments);
+        Self::start(&mut command, None, Some(stderr.into()))
+    }
+
+    fn start(
+        command: &mut std::process::Command,
+        address: Option<SocketAddrV4>,
+        stderr: Option<Stdio>,
+    ) -> Self {
         let directory = scratch::directory();
         command.arg("--control-socket").arg(directory.path().join("control"));
-        let mut process = Process::spawn("iswitchd", command);
+        let mut process = match stderr {
+            None => Process::spawn("iswitchd", command),
+            Some(stderr) => Process::spawn_logging_to("iswitchd", command, stderr),
+        };
         process.wait_for(" ready: ", SOON);
         let address = address.unwrap_or_else(|| announced_address(&process.stdout()));
         Self { process, address, directory }
@@ -236,6 +258,26 @@ impl Daemon {
     }
 }
 
+/// What starts a daemon in a namespace, and where workers will reach it.
+fn daemon_command(
+    namespace: &Namespace,
+    address: Ipv4Addr,
+    kind: PortKind,
+    interfaces: &[String],
+) -> (std::process::Command, SocketAddrV4) {
+    let address = SocketAddrV4::new(address, DEFAULT_PORT);
+    let mut command = namespace.command(binaries::iswitchd());
+    match kind {
+        PortKind::Raw => serve(&mut command, interfaces, "", ""),
+        PortKind::Xdp => serve(&mut command, interfaces, "xdp:", ",driver"),
+        PortKind::XdpGeneric => serve(&mut command, interfaces, "xdp:", ",generic"),
+        PortKind::Udp => {
+            command.arg("--udp").arg(address.to_string());
+        }
+    }
+    (command, address)
+}
+
 fn serve(command: &mut std::process::Command, interfaces: &[String], before: &str, after: &str) {
     for interface in interfaces {
         command.arg("--port").arg(format!("{before}{interface}{after}"));
@@ -332,6 +374,12 @@ impl Group {
     /// Whether all of them are still at it.
     pub fn is_running(&mut self) -> bool {
         self.0.iter_mut().all(Process::is_running)
+    }
+
+    /// Whether any of them is.
+    pub fn is_any_running(&mut self) -> bool {
+        // Asked of all: one that has ended is waited for.
+        self.0.iter_mut().filter_map(|process| process.is_running().then_some(())).count() > 0
     }
 
     /// Sends one of them a signal.

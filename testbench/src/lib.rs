@@ -9,6 +9,7 @@ pub mod instructions;
 pub mod lockstep;
 pub mod models;
 pub mod mutants;
+pub mod neighbour;
 pub mod netns;
 pub mod peers;
 pub mod ports;

@@ -246,6 +246,11 @@ impl Star {
         cable.configure();
     }
 
+    /// Names of the bridge ports of all workers.
+    pub fn ports(&self) -> Vec<String> {
+        (0..self.workers.len()).map(Self::port).collect()
+    }
+
     /// Name of the bridge port of a worker.
     pub fn port(worker: usize) -> String {
         format!("s{}", worker + 1)

@@ -84,9 +84,21 @@ impl Process {
     /// # Panics
     /// If the command cannot be started.
     pub fn spawn(name: &str, command: &mut Command) -> Self {
+        Self::start(name, command, None)
+    }
+
+    /// Starts a command whose errors and logs go elsewhere: [`Self::stderr`] is empty.
+    ///
+    /// # Panics
+    /// If the command cannot be started.
+    pub fn spawn_logging_to(name: &str, command: &mut Command, stderr: impl Into<Stdio>) -> Self {
+        Self::start(name, command, Some(stderr.into()))
+    }
+
+    fn start(name: &str, command: &mut Command, stderr: Option<Stdio>) -> Self {
         let directory = scratch::directory();
         let file = |name| File::create(directory.path().join(name)).expect("a file for the output");
-        command.stdout(file("stdout")).stderr(file("stderr"));
+        command.stdout(file("stdout")).stderr(stderr.unwrap_or_else(|| file("stderr").into()));
         let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
         Self { name: name.to_owned(), child, ended: None, directory: Some(directory) }
     }

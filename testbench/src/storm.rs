@@ -17,7 +17,9 @@ const ETHERTYPE_AT: usize = 12;
 /// Pause between two bursts.
 const TICK: Duration = Duration::from_millis(1);
 /// Of the sender: that the addresses are forged does not show on the wire below.
-const SENDER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0x66];
+pub const SENDER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0x66];
+/// Addresses of hosts: neither this network's, nor this machine's, nor those of groups.
+const HOSTS: std::ops::Range<u32> = 0x0100_0000..0x7f00_0000;
 const MAX_GRADIENT_LEN: u32 = 4_000_000;
 
 /// An EtherType that nobody listens to, for local experiments (IEEE 802).
@@ -49,6 +51,11 @@ impl Storm {
         }
     }
 
+    /// Sends one frame.
+    pub fn send_frame(&mut self, frame: &[u8]) -> io::Result<()> {
+        self.sender.send_to(frame, None).ok_or(io::ErrorKind::WriteZero)?
+    }
+
     /// Sends `joins` frames, `rate` a second as far as the machine can.
     pub fn send(&mut self, kind: Kind, joins: u64, rate: u64) -> io::Result<()> {
         let begin = Instant::now();
@@ -60,7 +67,7 @@ impl Storm {
                 if kind == Kind::Decoy {
                     frame[ETHERTYPE_AT..][..DECOY_ETHERTYPE.len()].copy_from_slice(&DECOY_ETHERTYPE);
                 }
-                self.sender.send_to(&frame, None).ok_or(io::ErrorKind::WriteZero)??;
+                self.send_frame(&frame)?;
                 sent += 1;
             }
             sleep(TICK);
@@ -77,18 +84,21 @@ impl Storm {
         };
         let body = ControlBody::Join(join);
         let packet = ControlRepr { job: random.random(), request: random.random(), body };
-        let classifier = Classifier::default();
-        let addresses = FrameAddresses {
-            source_mac: SENDER_MAC,
-            destination_mac: SWITCH_MAC,
-            source: SocketAddrV4::new(Ipv4Addr::from(random.random::<u32>()), random.random()),
-            destination: SocketAddrV4::new(SWITCH_ADDRESS, classifier.udp_port),
-        };
-        let mut frame = classifier.emit_headers(Class::Control, &addresses, packet.buffer_len()).to_vec();
-        let headers = frame.len();
-        frame.resize(headers + packet.buffer_len(), 0);
-        packet.emit(&mut frame[headers..]);
-        complete_udp_checksum(&mut frame);
-        frame
+        let address = Ipv4Addr::from(random.random_range(HOSTS));
+        control_frame(SENDER_MAC, SocketAddrV4::new(address, random.random_range(1..=u16::MAX)), &packet)
     }
+}
+
+/// A frame with a control packet from a sender, of whom nothing need be true, to the switch of a
+/// [`Star`](crate::netns::Star).
+pub fn control_frame(source_mac: [u8; 6], source: SocketAddrV4, packet: &ControlRepr<'_>) -> Vec<u8> {
+    let classifier = Classifier::default();
+    let destination = SocketAddrV4::new(SWITCH_ADDRESS, classifier.udp_port);
+    let addresses = FrameAddresses { source_mac, destination_mac: SWITCH_MAC, source, destination };
+    let mut frame = classifier.emit_headers(Class::Control, &addresses, packet.buffer_len()).to_vec();
+    let headers = frame.len();
+    frame.resize(headers + packet.buffer_len(), 0);
+    packet.emit(&mut frame[headers..]);
+    complete_udp_checksum(&mut frame);
+    frame
 }

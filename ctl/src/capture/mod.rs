@@ -75,8 +75,25 @@ struct Tap {
     is_loopback: bool,
 }
 
-/// Captures until there is enough, or until interrupted.
+/// Captures until there is enough, until interrupted, or until the reader of standard output has enough.
 pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<ExitCode> {
+    match record(args) {
+        Err(error) if is_stdout(&args.write) && is_closed_pipe(&error) => {}
+        outcome => outcome?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let io_error = error.downcast_ref::<io::Error>();
+    io_error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+fn record(args: &CaptureArgs) -> anyhow::Result<()> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, stop.clone()).context("cannot handle signals")?;
@@ -94,7 +111,7 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<ExitCode> {
     let count = capture(args, &taps, &mut writer, &stop).with_context(failed)?;
     let drops = finish(&taps, &mut writer).with_context(failed)?;
     eprintln!("iswitchctl: {count} packets captured, {drops} lost");
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn open(name: &str, classifier: &Classifier) -> anyhow::Result<Tap> {
@@ -108,7 +125,7 @@ fn open(name: &str, classifier: &Classifier) -> anyhow::Result<Tap> {
 }
 
 fn create(path: &Path) -> anyhow::Result<Box<dyn Write>> {
-    if path == Path::new("-") {
+    if is_stdout(path) {
         return Ok(Box::new(BufWriter::new(io::stdout())));
     }
     let file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;

@@ -18,6 +18,7 @@ use anyhow::Context;
 use iswitch_socket::{Options, UdpSocket};
 
 use super::switch::nanos_since_1970;
+use crate::ask::print;
 
 /// UDP port where `doctor --answer` listens.
 pub(super) const ECHO_PORT: u16 = 7712;
@@ -92,7 +93,7 @@ impl Echo {
 pub(super) fn answer(address: SocketAddrV4) -> anyhow::Result<()> {
     let options = Options { offload: false, ..Options::default() };
     let socket = UdpSocket::bind(address, &options).with_context(|| format!("cannot listen at {address}"))?;
-    println!("answers iswitchctl doctor --peer at {}", socket.local_addr()?);
+    print(&format!("answers iswitchctl doctor --peer at {}\n", socket.local_addr()?));
     let mut buffer = vec![0; LEN_MAX_BYTES];
     loop {
         // What fails concerns one question: its sender asks again.

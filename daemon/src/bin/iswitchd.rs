@@ -1,11 +1,12 @@
 //! The switch daemon.
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use iswitch_daemon::config::Cli;
 use iswitch_daemon::sandbox::Account;
-use iswitch_daemon::{daemon, log, monitor, port};
+use iswitch_daemon::{daemon, log, memory, monitor, port};
 
 /// Exit status for a configuration that cannot be used, as for a wrong command line.
 const BAD_CONFIGURATION: u8 = 2;
@@ -28,17 +29,23 @@ fn main() -> ExitCode {
             return fail(&error, BAD_CONFIGURATION);
         }
     }
+    if let Err(error) = memory::check(&config.switch) {
+        return fail(&error, BAD_CONFIGURATION);
+    }
     if config.sandbox
         && let Err(error) = Account::choose(config.user.as_deref())
     {
         return fail(&error, BAD_CONFIGURATION);
     }
     if check {
-        println!("the configuration is valid");
+        // A closed standard output does not make the configuration any worse.
+        let _ = writeln!(io::stdout(), "the configuration is valid");
         return ExitCode::SUCCESS;
     }
     log::start(config.log_format, config.log_level);
-    match daemon::run(&config) {
+    let outcome = daemon::run(&config);
+    log::flush();
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&format!("{error:#}"), 1),
     }

@@ -22,13 +22,19 @@ const TRAFFIC: [(&str, &str); 9] = [
 ];
 
 /// What a port counts.
-const PORT: [(&str, &str); 11] = [
+const PORT: [(&str, &str); 14] = [
     ("received_datagrams", "Datagrams received."),
     ("received_bytes", "Bytes of UDP payload received."),
     ("receive_calls", "System calls that received something."),
     ("receive_buffer_drops", "Datagrams that the kernel dropped because the receive buffer was full."),
     ("receive_errors", "Receive calls that failed."),
     ("untagged", "Datagrams without our ToS."),
+    ("source_mac_not_unicast", "Datagrams from the MAC address of a group, dropped unanswered."),
+    (
+        "source_address_not_unicast",
+        "Datagrams from an IPv4 address that is not one host's, dropped unanswered.",
+    ),
+    ("source_port_zero", "Datagrams from UDP port zero, dropped unanswered."),
     ("sent_datagrams", "Datagrams sent."),
     ("sent_bytes", "Bytes of UDP payload sent."),
     ("send_calls", "System calls that sent something."),
@@ -36,14 +42,19 @@ const PORT: [(&str, &str); 11] = [
     ("send_errors", "Datagrams lost to any other error."),
 ];
 
-/// The whole page.
-pub fn render(snapshot: &Snapshot) -> String {
+/// The whole page; `log_dropped_lines` are the lines of the log that were dropped since the start.
+pub fn render(snapshot: &Snapshot, log_dropped_lines: u64) -> String {
     let mut page = Page::default();
     let version = [("version", env!("CARGO_PKG_VERSION"))];
     page.family("build_info", "Version of the daemon; the value is always 1.");
     page.sample("build_info", &version, 1);
     page.family("uptime_seconds", "Time since the start.");
     page.sample("uptime_seconds", &[], seconds(snapshot.uptime_ms));
+    page.family(
+        "log_dropped_lines_total",
+        "Lines of the log dropped because standard error was not read in time.",
+    );
+    page.sample("log_dropped_lines_total", &[], log_dropped_lines);
     traffic(&mut page, &snapshot.traffic);
     page.family("dropped_datagrams_total", "Datagrams that changed nothing, by reason.");
     for (reason, count) in snapshot.drops.iter() {
@@ -257,9 +268,10 @@ mod tests {
 
     #[test]
     fn values_are_those_of_the_snapshot() {
-        let page = render(&snapshot());
+        let page = render(&snapshot(), 3);
         for line in [
             "iswitch_uptime_seconds 61.5",
+            "iswitch_log_dropped_lines_total 3",
             "iswitch_results_total 5",
             "iswitch_dropped_datagrams_total{reason=\"unknown_member\"} 0",
             "iswitch_port_sent_bytes_total{port=\"odd \\\"name\\\"\\\\\"} 9",
@@ -289,7 +301,7 @@ mod tests {
     #[test]
     fn the_dashboard_shows_metrics_that_there_are() {
         let dashboard = include_str!("../../../packaging/grafana/iswitch.json");
-        let page = render(&snapshot());
+        let page = render(&snapshot(), 3);
         let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
         let mut shown = 0;
         for (at, _) in dashboard.match_indices("iswitch_") {
@@ -303,7 +315,7 @@ mod tests {
     /// What `promtool check metrics` finds fault with, where there is none to ask.
     #[test]
     fn families_are_whole_and_follow_the_conventions() {
-        let page = render(&snapshot());
+        let page = render(&snapshot(), 3);
         let mut seen = Vec::new();
         let mut family = ("", "");
         for line in page.lines() {

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use super::source::BadSource;
+
 /// Counters of a port since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortCounters {
@@ -17,6 +19,12 @@ pub struct PortCounters {
     pub receive_errors: u64,
     /// Datagrams without our ToS, dropped. A raw port leaves them to the kernel instead.
     pub untagged: u64,
+    /// Datagrams from the MAC address of a group, dropped unanswered.
+    pub source_mac_not_unicast: u64,
+    /// Datagrams from an IPv4 address that is not one host's, dropped unanswered.
+    pub source_address_not_unicast: u64,
+    /// Datagrams from UDP port zero, dropped unanswered.
+    pub source_port_zero: u64,
     /// Datagrams sent.
     pub sent_datagrams: u64,
     /// Bytes of UDP payload sent.
@@ -39,6 +47,9 @@ impl PortCounters {
             ("receive_buffer_drops", self.receive_buffer_drops),
             ("receive_errors", self.receive_errors),
             ("untagged", self.untagged),
+            ("source_mac_not_unicast", self.source_mac_not_unicast),
+            ("source_address_not_unicast", self.source_address_not_unicast),
+            ("source_port_zero", self.source_port_zero),
             ("sent_datagrams", self.sent_datagrams),
             ("sent_bytes", self.sent_bytes),
             ("send_calls", self.send_calls),
@@ -52,6 +63,15 @@ impl PortCounters {
         self.receive_calls += 1;
         self.received_datagrams += datagrams(len, stride);
         self.received_bytes += len as u64;
+    }
+
+    /// Counts datagrams whose sender cannot be answered.
+    pub(super) fn refused(&mut self, source: BadSource, datagrams: u64) {
+        *match source {
+            BadSource::Mac => &mut self.source_mac_not_unicast,
+            BadSource::Address => &mut self.source_address_not_unicast,
+            BadSource::UdpPort => &mut self.source_port_zero,
+        } += datagrams;
     }
 
     /// `calls` may be an estimate: only the ratio to the datagrams is of interest.

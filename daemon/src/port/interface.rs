@@ -10,6 +10,7 @@ use libc::c_int;
 
 use super::claim::InterfaceClaim;
 use super::ingress_rule::RuleError;
+use super::source::{self, BadSource};
 use crate::switch::{Endpoint, PortId};
 
 /// Why an interface cannot be a port.
@@ -112,6 +113,8 @@ pub(super) struct Interface {
     pub(super) mac: [u8; 6],
     pub(super) mtu_bytes: usize,
     pub(super) link: Link,
+    /// Whether senders are on this machine.
+    is_loopback: bool,
 }
 
 /// Whether an interface carries frames.
@@ -125,8 +128,14 @@ pub(super) enum Link {
 impl Interface {
     /// The Ethernet interface of that name. The socket may be any that interfaces can be asked about through.
     pub(super) fn find(name: &str, socket: BorrowedFd<'_>) -> Result<Self, PortError> {
-        let mut interface =
-            Self { name: name.to_owned(), index: 0, mac: [0; 6], mtu_bytes: 0, link: Link::Up };
+        let mut interface = Self {
+            name: name.to_owned(),
+            index: 0,
+            mac: [0; 6],
+            mtu_bytes: 0,
+            link: Link::Up,
+            is_loopback: false,
+        };
         if !interface.refresh(socket).map_err(system(name, "read its state"))? {
             return Err(PortError::NotEthernet(name.to_owned()));
         }
@@ -155,6 +164,7 @@ impl Interface {
         for (to, from) in self.mac.iter_mut().zip(hardware.sa_data) {
             *to = from as u8;
         }
+        self.is_loopback = hardware.sa_family == libc::ARPHRD_LOOPBACK;
         Ok(matches!(hardware.sa_family, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK))
     }
 
@@ -188,6 +198,11 @@ impl Interface {
             }
             self.link = link;
         }
+    }
+
+    /// Whether the sender of a frame that was received here can be answered.
+    pub(super) fn check_sender(&self, addresses: &FrameAddresses) -> Result<(), BadSource> {
+        source::check(addresses.source, Some(addresses.source_mac), self.is_loopback)
     }
 
     /// Who sent a frame that was received here, and to whom.

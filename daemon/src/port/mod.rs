@@ -15,6 +15,7 @@ mod ingress_rule;
 mod interface;
 #[cfg(feature = "daemon")]
 mod packet_ring;
+mod source;
 #[cfg(feature = "daemon")]
 mod spec;
 mod udp;

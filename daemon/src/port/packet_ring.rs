@@ -321,7 +321,10 @@ impl Port for PacketPort {
         let parsed = loop {
             let len = self.receive_frame()?;
             match self.parse(len) {
-                Some(Ok(parsed)) => break parsed,
+                Some(Ok(parsed)) => match self.interface.check_sender(&parsed.addresses) {
+                    Ok(()) => break parsed,
+                    Err(bad) => self.counters.refused(bad, datagrams(parsed.payload.len(), parsed.stride)),
+                },
                 Some(Err(error)) => return Some(Err(error)),
                 None => self.counters.untagged += 1,
             }

@@ -9,7 +9,7 @@ use iswitch_protocol::wire::{Class, Classifier};
 use iswitch_socket::{Options, UdpSocket};
 
 use super::counters::{Faults, PortCounters, datagrams};
-use super::{Arrival, Datagrams, Port};
+use super::{Arrival, Datagrams, Port, source};
 use crate::switch::{Endpoint, PortId};
 
 /// A UDP socket as a port.
@@ -101,6 +101,11 @@ impl Port for UdpPort {
                 self.counters.untagged += datagrams(received.len, received.stride);
                 continue;
             };
+            // The kernel drops what comes from a cable with the address of this machine.
+            if let Err(bad) = source::check(received.source, None, true) {
+                self.counters.refused(bad, datagrams(received.len, received.stride));
+                continue;
+            }
             self.counters.received(received.len, received.stride);
             return Some(Ok(Datagrams {
                 from: self.endpoint(received.source, received.destination),

@@ -10,7 +10,7 @@ use seccompiler::{
 };
 
 /// Without a look at their arguments.
-const ALLOWED: [c_long; 38] = [
+const ALLOWED: [c_long; 40] = [
     // the packet loop, and the waits of the other threads
     libc::SYS_ppoll,
     libc::SYS_recvmsg,
@@ -29,6 +29,9 @@ const ALLOWED: [c_long; 38] = [
     libc::SYS_setsockopt, // timeouts of a client
     libc::SYS_close,
     libc::SYS_shutdown,
+    // the flight recorder's files, which are open
+    libc::SYS_pread64,
+    libc::SYS_ftruncate,
     // memory
     libc::SYS_brk,
     libc::SYS_munmap,

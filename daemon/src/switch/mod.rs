@@ -117,6 +117,11 @@ impl Default for Config {
 /// Bytes of sums for which there is one slot. Jobs with much smaller segments run out of slots first.
 const BYTES_PER_SLOT: usize = 256;
 
+/// Bytes that a switch takes at its start for so much [memory for sums](Config::memory_bytes): these and their slots.
+pub const fn start_len_bytes(memory_bytes: usize) -> usize {
+    memory_bytes + memory_bytes / BYTES_PER_SLOT * size_of::<Slot>()
+}
+
 /// The switch.
 #[derive(Debug)]
 pub struct Switch {
@@ -316,6 +321,13 @@ impl Switch {
     /// The epoch of a job: it identifies this incarnation of it, and that of the topmost switch once the job is complete.
     pub fn epoch_of(&self, job: u32) -> Option<u64> {
         self.find_job(job).and_then(|at| self.job(at)).map(Job::boot)
+    }
+
+    /// The job of that number as it is; none if there is none. Allocates: for an operator's question.
+    pub fn job_status(&self, id: u32) -> Option<JobStatus> {
+        let at = self.find_job(id)?;
+        let job = self.job(at)?;
+        Some(JobStatus::of(job, self.slots.region(&job.slots), self.uplinks.get(at), self.now))
     }
 
     /// What happened last in each job that is or was, the oldest first. Allocates: for an operator's question.

@@ -5,6 +5,8 @@ mod common;
 
 mod asynchronous;
 mod authentication;
+#[cfg(feature = "daemon")]
+mod command_line;
 #[cfg(feature = "std")]
 mod embedded;
 mod hierarchy;

@@ -92,6 +92,8 @@ struct Outcome {
     /// Time of each round: from a worker's last gradient element to its last sum, so that waiting for slower
     /// workers is part of it.
     times: Vec<Duration>,
+    /// Time of all rounds together, with what the worker does between them.
+    elapsed: Duration,
     /// Rounds of which a segment holds fewer than all workers.
     partial_rounds: u32,
     /// Rounds of which some segments hold more workers than others.
@@ -222,6 +224,7 @@ fn check_rounds(
         }
         round += 1;
     }
+    outcome.elapsed = begin.elapsed();
     Ok(Ok(outcome))
 }
 
@@ -294,7 +297,7 @@ impl Outcome {
                 "missed_rounds": self.missed_rounds, "rejoins": self.rejoins,
                 "stalls": self.stalls, "orphaned_stalls": self.orphaned_stalls,
                 "us_p50": p50, "us_p99": p99, "us_max": max, "goodput_mbit_s": megabits,
-                "segments": segments, "retransmitted": retransmitted, "helps": helps,
+                "seconds": self.elapsed.as_secs_f64(), "segments": segments, "retransmitted": retransmitted, "helps": helps,
             });
             return result.to_string();
         }

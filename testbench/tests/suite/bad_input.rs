@@ -42,7 +42,7 @@ fn each_kind_has_its_own_counter_and_answer() {
     let _alone = alone();
     let star = Star::new(StarOptions { mtu_bytes: MTU_BYTES, ..StarOptions::default() });
     let mut daemon = Daemon::on_ports(&star, &[]);
-    let group = Group::in_star(&star, daemon.address(), "--rounds 1000000 --seconds 4");
+    let mut group = Group::in_star(&star, daemon.address(), "--rounds 100000000");
     let results_before = daemon.wait_for_results();
     let switch = daemon.address();
     star.workers[0].enter(|| {
@@ -56,6 +56,7 @@ fn each_kind_has_its_own_counter_and_answer() {
     });
     assert!(daemon.process.is_running());
     assert!(daemon.results() > results_before, "the job beside it has stood still");
+    group.end();
     let results = group.results(SOON);
     report(&format!("beside bad input: {}", times(&results)));
     let finished = daemon.stop();

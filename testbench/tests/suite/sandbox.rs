@@ -51,7 +51,7 @@ fn no_thread_keeps_a_privilege() {
     let star = Star::new(StarOptions { workers: 1, ..StarOptions::default() });
     let daemon = Daemon::on_ports(&star, &["--user", "nobody"]);
     let id = daemon.process.id();
-    assert_eq!(of_threads(id, "Name").len(), 4, "packets, control socket, signals, flight recorder");
+    assert_eq!(of_threads(id, "Name").len(), 5, "packets, log, control socket, signals, flight recorder");
     for (field, expected) in [
         ("Uid", "65534"),
         ("Gid", "65534"),

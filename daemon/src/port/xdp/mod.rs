@@ -156,7 +156,7 @@ impl XdpPort {
 
     /// Looks at what has arrived on the next queue that has something. `false`: nothing has.
     fn start_batch(&mut self) -> bool {
-        let Self { served, batch, classifier, interface, .. } = self;
+        let Self { served, batch, classifier, interface, counters, .. } = self;
         let count = served.queues.len();
         let next = (1..=count).map(|step| (batch.queue + step) % count);
         let Some(at) = next.into_iter().find(|at| served.queues[*at].received() > 0) else { return false };
@@ -164,9 +164,12 @@ impl XdpPort {
         batch.frames = served.queues[at].received().min(BATCH_FRAMES);
         for frame in 0..batch.frames {
             match parse(classifier, served, interface.mtu_bytes, frame, at) {
-                Some(Ok(datagram)) => batch.waiting.push(datagram),
+                Some(Ok(datagram)) => match interface.check_sender(&datagram.addresses) {
+                    Ok(()) => batch.waiting.push(datagram),
+                    Err(bad) => counters.refused(bad, 1),
+                },
                 Some(Err(error)) => batch.invalid.push(error),
-                None => self.counters.untagged += 1,
+                None => counters.untagged += 1,
             }
         }
         true

@@ -9,6 +9,7 @@ mod instructions;
 mod lockstep;
 mod models;
 mod mutants;
+mod neighbour;
 mod peers;
 mod replay;
 mod rtl_mutants;
@@ -57,6 +58,8 @@ enum Command {
     Actors(actors::Options),
     /// Kill actors, cells, shards and learners of a run, and measure how soon they are back
     Recovery(actors::RecoveryOptions),
+    /// Measure what a job gets while its neighbours on the switch misbehave; needs root
+    Neighbour(neighbour::Options),
     /// Measure how long actors take to write to replay, in shards, beside Reverb; needs root
     Replay(replay::Options),
     /// Put faults into the accelerator's RTL, and expect its checks to find each; needs Verilator and Icarus
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         Command::Models(options) => models::run(&options),
         Command::Actors(options) => actors::run(&options),
         Command::Recovery(options) => actors::recover(&options),
+        Command::Neighbour(options) => neighbour::run(&options),
         Command::Replay(options) => replay::run(&options),
         Command::RtlMutants(options) => rtl_mutants::run(&options),
     }

@@ -1,0 +1,75 @@
+//! `testbench neighbour`.
+
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use iswitch_testbench::cluster::PortKind;
+use iswitch_testbench::neighbour::{Attack, Load, Site, measure};
+use iswitch_testbench::requirements::root_and;
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Workers of the victim
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=32))]
+    workers: u8,
+    /// Floats in its vector
+    #[arg(long, default_value_t = 10_119, value_parser = clap::value_parser!(u32).range(100..=4_000_000))]
+    floats: u32,
+    /// How long it sums in each run, in seconds; members of the attacker are expelled after 10
+    #[arg(long, default_value_t = 1.5, value_parser = seconds)]
+    seconds: f64,
+    /// Times that the victim runs alone and under each attack
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    turns: u16,
+    /// Attacks to measure [default: all]
+    #[arg(long, value_delimiter = ',', value_parser = attack)]
+    only: Vec<Attack>,
+    /// What the daemon receives on
+    #[arg(long, value_enum, default_value = "raw")]
+    ports: Ports,
+    /// Print the measurements as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Ports {
+    /// The ports of a bridge
+    Raw,
+    /// A UDP socket
+    Udp,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.1..=8.0).contains(seconds));
+    seconds.ok_or_else(|| "expected 0.1 to 8".to_owned())
+}
+
+fn attack(text: &str) -> Result<Attack, String> {
+    let found = Attack::ALL.into_iter().find(|attack| attack.name() == text);
+    found.ok_or_else(|| format!("expected one of {}", Attack::ALL.map(Attack::name).join(", ")))
+}
+
+pub(crate) fn run(options: &Options) -> ExitCode {
+    if !root_and("testbench neighbour", &[]) {
+        return ExitCode::FAILURE;
+    }
+    let attacks = if options.only.is_empty() { &Attack::ALL[..] } else { &options.only };
+    let workers = usize::from(options.workers);
+    let kind = match options.ports {
+        Ports::Raw => PortKind::Raw,
+        Ports::Udp => PortKind::Udp,
+    };
+    let load = Load { workers, floats: options.floats, seconds: options.seconds };
+    let site = Site::new(workers, kind);
+    match measure(&site, attacks, load, options.turns.into(), &|text| eprintln!("{text}")) {
+        Ok(table) => {
+            println!("{}", if options.json { table.json().to_string() } else { table.text() });
+            ExitCode::from(u8::from(!table.is_exact()))
+        }
+        Err(error) => {
+            eprintln!("testbench neighbour: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! The attacks. Each goes on until it is told to stop, as fast as its rate says.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use iswitch_protocol::Round;
+use iswitch_protocol::limits::{MAX_MEMBERS, MAX_RANGE_SEGMENTS};
+use iswitch_protocol::wire::control::SegmentSetRepr;
+use iswitch_protocol::wire::{ControlBody, JoinRepr, Mode};
+
+use super::Target;
+use super::member::{ALL, Member, first};
+use crate::storm::{Kind, Storm};
+
+/// Job of the attacker.
+const JOB: u32 = 66;
+/// Segments of a job that takes nearly all memory of a daemon as it is by default, and the floats in each.
+const LARGE_SEGMENTS: u32 = 500_000;
+const LARGE_SEGMENT_FLOATS: u16 = 60;
+/// Floats in a segment whose data packet has 32 bytes.
+const SHORT_SEGMENT_FLOATS: u16 = 6;
+/// Most segments of an asynchronous job that is tried; then half as many, and so on. Others have still room.
+const ASYNC_SEGMENTS: u32 = 1_000_000;
+/// Segments of a job that asks for all of them at once, and the floats in each.
+const HELP_SEGMENTS: u32 = MAX_RANGE_SEGMENTS;
+const SEGMENT_FLOATS: u16 = 366;
+/// Forged frames that are sent between two looks at whether to stop.
+const FORGED_AT_ONCE: u64 = 1000;
+/// Packets between two times that answers are thrown away.
+const SENT_BETWEEN_DRAINS: u64 = 32;
+/// Time between two bursts.
+const TICK: Duration = Duration::from_millis(1);
+/// Connections to the daemon that are held open at the same time; the oldest gives way.
+const CONNECTIONS: usize = 49;
+/// How long a client of the daemon waits for a connection.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Something that a tenant, a stranger or a client does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attack {
+    /// Joins of ever new instances to a large job, each of which restarts the member.
+    Rejoins,
+    /// Short packets into a large asynchronous job, each of which begins another vector.
+    AsyncVectors,
+    /// Scrapes of the metrics beside a large job that waits for 63 members.
+    Scrapes,
+    /// Questions to the control socket beside such a job.
+    Questions,
+    /// Requests for 1,024 results that the member has got.
+    Helps,
+    /// Joins that are refused, while nobody reads the daemon's log.
+    Log,
+    /// Joins from many forged addresses, once the victim sums.
+    ForgedJoins,
+    /// The same before it has joined: it is a stranger itself then.
+    ForgedJoinsFirst,
+    /// A contribution to a large job and a Reset of it, in turn.
+    Resets,
+    /// FBcasts of 1,024 segments of a large job.
+    FBcasts,
+}
+
+impl Attack {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Rejoins,
+        Self::AsyncVectors,
+        Self::Scrapes,
+        Self::Questions,
+        Self::Helps,
+        Self::Log,
+        Self::ForgedJoins,
+        Self::ForgedJoinsFirst,
+        Self::Resets,
+        Self::FBcasts,
+    ];
+
+    /// Name for the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rejoins => "rejoins",
+            Self::AsyncVectors => "async-vectors",
+            Self::Scrapes => "scrapes",
+            Self::Questions => "questions",
+            Self::Helps => "helps",
+            Self::Log => "log",
+            Self::ForgedJoins => "forged-joins",
+            Self::ForgedJoinsFirst => "forged-joins-first",
+            Self::Resets => "resets",
+            Self::FBcasts => "fbcasts",
+        }
+    }
+
+    /// Packets or requests a second.
+    pub const fn rate(self) -> u64 {
+        match self {
+            Self::Rejoins => 500,
+            Self::AsyncVectors => 3000,
+            Self::Scrapes | Self::Questions => 49,
+            Self::Log => 300,
+            Self::ForgedJoins | Self::ForgedJoinsFirst => 20_000,
+            Self::Helps | Self::Resets | Self::FBcasts => 1000,
+        }
+    }
+
+    /// Whether the victim sums before the attack begins.
+    pub(super) const fn is_later(self) -> bool {
+        matches!(self, Self::ForgedJoins)
+    }
+
+    /// Attacks until `stop` is set; sends a word once all is prepared. Returns packets or requests a second.
+    pub(super) fn run(self, target: &Target, stop: &AtomicBool, begin: &Sender<()>) -> Result<f64, String> {
+        let mut act: Box<dyn FnMut(u64)> = match self {
+            Self::Rejoins => rejoins(target)?,
+            Self::AsyncVectors => async_vectors(target)?,
+            Self::Scrapes => scrapes(target)?,
+            Self::Questions => questions(target)?,
+            Self::Helps => helps(target)?,
+            Self::Log => refused_joins(target)?,
+            Self::Resets => resets(target)?,
+            Self::FBcasts => fbcasts(target)?,
+            Self::ForgedJoins | Self::ForgedJoinsFirst => return forge(self.rate(), stop, begin),
+        };
+        let _ = begin.send(());
+        Ok(pace(self.rate(), stop, &mut act))
+    }
+}
+
+impl fmt::Display for Attack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}/s", self.name(), self.rate())
+    }
+}
+
+/// Calls `act` with 0, 1, 2, ... as often as `rate` says, and returns how often a second it was called.
+fn pace(rate: u64, stop: &AtomicBool, act: &mut dyn FnMut(u64)) -> f64 {
+    let begin = Instant::now();
+    let mut done = 0;
+    while !stop.load(Ordering::Relaxed) {
+        if done < (begin.elapsed().as_secs_f64() * rate as f64) as u64 {
+            act(done);
+            done += 1;
+        } else {
+            std::thread::sleep(TICK);
+        }
+    }
+    done as f64 / begin.elapsed().as_secs_f64()
+}
+
+/// The Join of a process of a job that waits for nobody.
+fn large_join(instance: u32) -> JoinRepr {
+    let gradient_len = LARGE_SEGMENTS * u32::from(LARGE_SEGMENT_FLOATS);
+    JoinRepr { instance, ..JoinRepr::worker(gradient_len, LARGE_SEGMENT_FLOATS, 0) }
+}
+
+fn joined(target: &Target, join: JoinRepr) -> Result<(Member, Round), String> {
+    let mut member = Member::open(target.switch, JOB)?;
+    let round = member.join(join).map_err(|status| format!("the attacker's Join is refused: {status:?}"))?;
+    Ok((member, round))
+}
+
+/// Throws answers away from time to time: a receive buffer that is full costs the kernel more.
+fn drain_sometimes(member: &mut Member, number: u64) {
+    if number.is_multiple_of(SENT_BETWEEN_DRAINS) {
+        member.drain();
+    }
+}
+
+type Act = Box<dyn FnMut(u64)>;
+
+fn rejoins(target: &Target) -> Result<Act, String> {
+    let (mut member, _) = joined(target, large_join(1))?;
+    let (other, round) = joined(target, large_join(1))?;
+    other.contribute(round, 0, LARGE_SEGMENT_FLOATS);
+    Ok(Box::new(move |number| {
+        // The other one stays a member.
+        let _ = &other;
+        member.control(ControlBody::Join(large_join(2 + number as u32)));
+        drain_sometimes(&mut member, number);
+    }))
+}
+
+fn async_vectors(target: &Target) -> Result<Act, String> {
+    let mut segments = ASYNC_SEGMENTS;
+    let mut member = loop {
+        let gradient_len = segments * u32::from(SHORT_SEGMENT_FLOATS);
+        let join = JoinRepr::worker(gradient_len, SHORT_SEGMENT_FLOATS, 1);
+        match joined(target, JoinRepr { mode: Mode::Asynchronous, instance: 1, ..join }) {
+            Ok((member, _)) => break member,
+            Err(error) if segments == 1 => return Err(error),
+            // As large as the memory allows.
+            Err(_) => segments /= 2,
+        }
+    };
+    Ok(Box::new(move |number| {
+        member.contribute(Round::new(number as u32 + 1), 0, SHORT_SEGMENT_FLOATS);
+        drain_sometimes(&mut member, number);
+    }))
+}
+
+/// The members of a large job of which one has contributed.
+fn waiting_members(target: &Target) -> Result<Vec<Member>, String> {
+    let mut members = Vec::new();
+    let mut last = Round::default();
+    for instance in 1..=MAX_MEMBERS as u32 {
+        let (member, round) = joined(target, large_join(instance))?;
+        members.push(member);
+        last = round;
+    }
+    members[0].contribute(last, 0, LARGE_SEGMENT_FLOATS);
+    Ok(members)
+}
+
+fn scrapes(target: &Target) -> Result<Act, String> {
+    let (members, address) = (waiting_members(target)?, target.metrics);
+    let mut open = VecDeque::new();
+    Ok(Box::new(move |_| {
+        let _ = &members;
+        // One that fails has cost the daemon what it could.
+        hold(&mut open, scrape(address));
+    }))
+}
+
+fn scrape(address: SocketAddr) -> std::io::Result<TcpStream> {
+    let mut stream = TcpStream::connect_timeout(&address, CLIENT_TIMEOUT)?;
+    stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
+    Ok(stream)
+}
+
+/// Keeps a connection until there are too many: whoever asks the next question does not wait for this answer.
+fn hold<T>(open: &mut VecDeque<T>, connection: std::io::Result<T>) {
+    open.extend(connection);
+    if open.len() > CONNECTIONS {
+        open.pop_front();
+    }
+}
+
+fn questions(target: &Target) -> Result<Act, String> {
+    let (members, path) = (waiting_members(target)?, target.control.clone());
+    let mut open = VecDeque::new();
+    Ok(Box::new(move |_| {
+        let _ = &members;
+        hold(&mut open, ask(&path));
+    }))
+}
+
+fn ask(path: &Path) -> std::io::Result<UnixStream> {
+    let mut stream = UnixStream::connect(path)?;
+    stream.write_all(b"status\n")?;
+    Ok(stream)
+}
+
+fn helps(target: &Target) -> Result<Act, String> {
+    let gradient_len = HELP_SEGMENTS * u32::from(SEGMENT_FLOATS);
+    let join = JoinRepr { instance: 1, ..JoinRepr::worker(gradient_len, SEGMENT_FLOATS, 1) };
+    let (mut member, round) = joined(target, join)?;
+    for index in 0..HELP_SEGMENTS {
+        member.contribute(round, index, SEGMENT_FLOATS);
+        drain_sometimes(&mut member, index.into());
+    }
+    Ok(Box::new(move |number| {
+        let set = SegmentSetRepr::of(first(round, HELP_SEGMENTS), &ALL);
+        member.control(ControlBody::Help(set));
+        drain_sometimes(&mut member, number);
+    }))
+}
+
+fn refused_joins(target: &Target) -> Result<Act, String> {
+    let mut stranger = Member::open(target.switch, JOB)?;
+    Ok(Box::new(move |number| {
+        // No vector has segments without floats.
+        stranger.control(ControlBody::Join(JoinRepr::worker(4, 0, 1)));
+        drain_sometimes(&mut stranger, number);
+    }))
+}
+
+fn resets(target: &Target) -> Result<Act, String> {
+    let (mut member, mut round) = joined(target, large_join(1))?;
+    Ok(Box::new(move |number| {
+        if number.is_multiple_of(2) {
+            member.contribute(round, 0, LARGE_SEGMENT_FLOATS);
+        } else {
+            member.control(ControlBody::RESET);
+            // The job goes on two rounds later.
+            round = round.plus(2);
+        }
+        drain_sometimes(&mut member, number);
+    }))
+}
+
+fn fbcasts(target: &Target) -> Result<Act, String> {
+    let (mut member, round) = joined(target, large_join(1))?;
+    let (other, _) = joined(target, large_join(1))?;
+    for index in 0..MAX_RANGE_SEGMENTS {
+        member.contribute(round, index, LARGE_SEGMENT_FLOATS);
+    }
+    Ok(Box::new(move |number| {
+        let _ = &other;
+        member.control(ControlBody::FBcast(first(round, MAX_RANGE_SEGMENTS)));
+        drain_sometimes(&mut member, number);
+    }))
+}
+
+fn forge(rate: u64, stop: &AtomicBool, begin: &Sender<()>) -> Result<f64, String> {
+    let failed = |error: std::io::Error| format!("cannot send frames: {error}");
+    let mut storm = Storm::open(1).map_err(failed)?;
+    let _ = begin.send(());
+    let (start, mut sent) = (Instant::now(), 0);
+    while !stop.load(Ordering::Relaxed) {
+        storm.send(Kind::Join, FORGED_AT_ONCE, rate).map_err(failed)?;
+        sent += FORGED_AT_ONCE;
+    }
+    Ok(sent as f64 / start.elapsed().as_secs_f64())
+}

@@ -1,0 +1,105 @@
+//! A member that sends what it likes.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::time::{Duration, Instant};
+
+use iswitch_protocol::limits::{
+    DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, MAX_BITMAP_LEN_BYTES, MAX_SUPERFRAME_LEN_BYTES, SEG_LEN_BYTES,
+};
+use iswitch_protocol::wire::control::RangeRepr;
+use iswitch_protocol::wire::{ControlBody, ControlPacket, ControlRepr, JoinRepr, Status, emit_seg};
+use iswitch_protocol::{Round, Seg, SegmentIndex};
+use iswitch_socket::{Options, UdpSocket};
+
+/// How long an answer may take, on a busy machine.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time after which a request is repeated.
+const REPEAT_AFTER: Duration = Duration::from_millis(200);
+
+/// A socket and the job that it joins.
+#[derive(Debug)]
+pub(super) struct Member {
+    socket: UdpSocket,
+    switch: SocketAddrV4,
+    job: u32,
+    requests: u32,
+    buffer: Vec<u8>,
+}
+
+impl Member {
+    /// Opens a socket, of which the switch does not know yet.
+    pub(super) fn open(switch: SocketAddrV4, job: u32) -> Result<Self, String> {
+        let any = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
+        let open = || {
+            let socket = UdpSocket::bind(any, &Options::default())?;
+            socket.set_nonblocking(true)?;
+            Ok(socket)
+        };
+        let socket = open().map_err(|error: std::io::Error| error.to_string())?;
+        Ok(Self { socket, switch, job, requests: 0, buffer: vec![0; MAX_SUPERFRAME_LEN_BYTES] })
+    }
+
+    /// Joins, and returns the round to start from.
+    pub(super) fn join(&mut self, join: JoinRepr) -> Result<Round, Status> {
+        let begin = Instant::now();
+        while begin.elapsed() < ANSWER_TIMEOUT {
+            self.control(ControlBody::Join(join));
+            let asked = Instant::now();
+            while asked.elapsed() < REPEAT_AFTER {
+                match self.answer() {
+                    Some((Status::Success, round)) => return Ok(round),
+                    Some((status, _)) => return Err(status),
+                    None => {}
+                }
+            }
+        }
+        Err(Status::UnknownMember)
+    }
+
+    /// The next Ack to the latest request, if it comes soon.
+    fn answer(&mut self) -> Option<(Status, Round)> {
+        let _ = self.socket.wait_readable(Some(REPEAT_AFTER));
+        let received = self.socket.recv(&mut self.buffer).ok()?;
+        let packet = ControlPacket::new_checked(&self.buffer[..received.len]).ok()?;
+        let repr = ControlRepr::parse(&packet).ok()?;
+        match repr.body {
+            ControlBody::Ack(ack) if repr.request == self.requests => Some((ack.status, ack.round)),
+            _ => None,
+        }
+    }
+
+    /// Sends a request.
+    pub(super) fn control(&mut self, body: ControlBody<'_>) {
+        self.requests += 1;
+        let repr = ControlRepr { job: self.job, request: self.requests, body };
+        let mut packet = vec![0; repr.buffer_len()];
+        repr.emit(&mut packet);
+        self.send(DEFAULT_CONTROL_TOS, &packet);
+    }
+
+    /// Sends a contribution of zeros.
+    pub(super) fn contribute(&self, round: Round, index: u32, floats: u16) {
+        let mut packet = vec![0; SEG_LEN_BYTES + usize::from(floats) * size_of::<f32>()];
+        let index = SegmentIndex::new(index).expect("an index of 24 bits");
+        emit_seg(&mut packet, Seg { index, round, contributions: 1 });
+        self.send(DEFAULT_DATA_TOS, &packet);
+    }
+
+    fn send(&self, tos: u8, packet: &[u8]) {
+        // What the network does not take is lost, as on any wire.
+        let _ = self.socket.send(tos, Some(self.switch), None, packet, packet.len());
+    }
+
+    /// Forgets what has arrived.
+    pub(super) fn drain(&mut self) {
+        while self.socket.recv(&mut self.buffer).is_ok() {}
+    }
+}
+
+/// All segments of a range.
+pub(super) const ALL: [u8; MAX_BITMAP_LEN_BYTES] = [0xff; MAX_BITMAP_LEN_BYTES];
+
+/// The first segments of a round.
+pub(super) fn first(round: Round, count: u32) -> RangeRepr {
+    RangeRepr { round, first: 0, count }
+}

@@ -1,0 +1,198 @@
+//! What a job gets while a member of another job, or a client of the daemon, misbehaves: rounds a second alone and
+//! under each attack, in turns, through a real daemon between namespaces.
+
+mod attack;
+mod member;
+pub mod table;
+
+use std::io::{PipeReader, Write, pipe};
+use std::net::{SocketAddr, SocketAddrV4};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+pub use attack::Attack;
+pub use table::Table;
+
+use crate::cluster::{Daemon, Group, PortKind, SOON};
+use crate::netns::{SWITCH_ADDRESS, Star, StarOptions};
+use crate::process::Finished;
+
+/// TCP port of the daemon's metrics.
+const METRICS_PORT: u16 = 7790;
+/// Job of the victim.
+const VICTIM_JOB: u32 = 77;
+/// Exit status of `all_reduce` for a sum that is wrong.
+const WRONG_SUM: i32 = 1;
+/// How much longer than planned the victim may take before it counts as starved.
+const STARVED_AFTER: Duration = Duration::from_secs(20);
+/// Time between two looks at the victim.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// Of the room in a pipe what is taken before the daemon logs to it, so that it is soon full.
+const PREFILL_LEN_BYTES: usize = 56 << 10;
+
+/// The victim, and for how long it sums.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// Its workers.
+    pub workers: usize,
+    /// Floats in its vector.
+    pub floats: u32,
+    /// How long it sums, in seconds.
+    pub seconds: f64,
+}
+
+/// What the victim got in one run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Rounds a second; zero if a worker gave up, or did not come to its end.
+    pub rounds_per_s: f64,
+    /// Whether every sum that was delivered was exact.
+    pub is_exact: bool,
+    /// Packets or requests of the attacker a second.
+    pub attacks_per_s: f64,
+    /// Why the victim did not come to its end, if it did not.
+    pub failure: Option<String>,
+}
+
+/// Namespaces for a victim and an attacker around a switch.
+#[derive(Debug)]
+pub struct Site {
+    star: Star,
+    kind: PortKind,
+}
+
+/// Where an attacker finds the daemon.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Where workers reach it.
+    pub switch: SocketAddrV4,
+    /// Its metrics.
+    pub metrics: SocketAddr,
+    /// Its control socket.
+    pub control: std::path::PathBuf,
+}
+
+impl Site {
+    /// Makes the namespaces for so many workers of the victim.
+    ///
+    /// # Panics
+    /// If something fails: ask [`crate::requirements::root_and`] first.
+    pub fn new(workers: usize, kind: PortKind) -> Self {
+        Self { star: Star::new(StarOptions { workers: workers + 1, ..StarOptions::default() }), kind }
+    }
+
+    /// Runs the victim at a new daemon, under an attack if there is one.
+    ///
+    /// # Errors
+    /// If the attacker cannot do what it is to do.
+    ///
+    /// # Panics
+    /// If the daemon does not start, or does not end.
+    pub fn run(&self, attack: Option<Attack>, load: Load) -> Result<Run, String> {
+        let (daemon, log) = self.start_daemon(attack);
+        let target = Target {
+            switch: daemon.address(),
+            metrics: SocketAddr::from((SWITCH_ADDRESS, METRICS_PORT)),
+            control: daemon.control_socket(),
+        };
+        let outcome = match attack {
+            None => Ok(finish(self.start_victim(&daemon, load), load)),
+            Some(attack) => self.run_both(attack, &daemon, &target, load),
+        };
+        daemon.stop();
+        drop(log);
+        outcome
+    }
+
+    /// A daemon, and the end of its log that nobody reads, if its log is attacked.
+    fn start_daemon(&self, attack: Option<Attack>) -> (Daemon, Option<PipeReader>) {
+        let metrics = format!("{SWITCH_ADDRESS}:{METRICS_PORT}");
+        let arguments = ["--metrics", &metrics];
+        if attack != Some(Attack::Log) {
+            return (Daemon::in_star(&self.star, self.kind, &arguments), None);
+        }
+        let (log, mut pipe) = pipe().expect("a pipe");
+        pipe.write_all(&vec![b'\n'; PREFILL_LEN_BYTES]).expect("room in the pipe");
+        (Daemon::in_star_logging_to(&self.star, self.kind, pipe, &arguments), Some(log))
+    }
+
+    fn run_both(&self, attack: Attack, daemon: &Daemon, target: &Target, load: Load) -> Result<Run, String> {
+        let attacker = &self.star.workers[self.star.workers.len() - 1];
+        let (stop, (begin, begun)) = (&AtomicBool::new(false), channel());
+        let early = attack.is_later().then(|| self.start_victim(daemon, load));
+        if early.is_some() {
+            daemon.wait_for_results();
+        }
+        std::thread::scope(|scope| {
+            let attacking = scope.spawn(move || attacker.enter(|| attack.run(target, stop, &begin)));
+            // Closed without a word if the attack has failed.
+            let begun = begun.recv().ok();
+            let run = begun.map(|()| finish(early.unwrap_or_else(|| self.start_victim(daemon, load)), load));
+            stop.store(true, Ordering::Relaxed);
+            let attacks_per_s = attacking.join().expect("an attacker does not panic")?;
+            run.map(|run| Run { attacks_per_s, ..run }).ok_or_else(|| format!("{attack}: it did not begin"))
+        })
+    }
+
+    fn start_victim(&self, daemon: &Daemon, load: Load) -> Group {
+        let Load { workers, floats, seconds } = load;
+        let arguments =
+            format!("--job {VICTIM_JOB} --floats {floats} --rounds 100000000 --seconds {seconds}");
+        Group::of(&self.star.workers[..workers], daemon.address(), &arguments)
+    }
+}
+
+/// Waits for the victim, but not for ever.
+fn finish(mut victim: Group, load: Load) -> Run {
+    let begin = Instant::now();
+    let limit = Duration::from_secs_f64(load.seconds) + STARVED_AFTER;
+    while victim.is_any_running() {
+        if begin.elapsed() > limit {
+            let failure = Some(format!("no end within {STARVED_AFTER:?} after its time"));
+            return Run { rounds_per_s: 0.0, is_exact: true, attacks_per_s: 0.0, failure };
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+    of_workers(&victim.finish(SOON))
+}
+
+fn of_workers(workers: &[Finished]) -> Run {
+    let is_exact = workers.iter().all(|worker| worker.status.code() != Some(WRONG_SUM));
+    let failed = workers.iter().find(|worker| !worker.status.success());
+    let failure = failed.map(|worker| worker.stderr.trim().to_owned());
+    let first = workers.first().and_then(|worker| serde_json::from_str::<Value>(&worker.stdout).ok());
+    let number = |field| first.as_ref().and_then(|first| first[field].as_f64()).unwrap_or_default();
+    let seconds = number("seconds");
+    let rounds_per_s = if failure.is_none() && seconds > 0.0 { number("rounds") / seconds } else { 0.0 };
+    Run { rounds_per_s, is_exact, attacks_per_s: 0.0, failure }
+}
+
+/// Runs the victim alone and under each attack in turns, each first as often as the other.
+///
+/// # Errors
+/// If an attacker cannot do what it is to do.
+///
+/// # Panics
+/// As [`Site::run`].
+pub fn measure(
+    site: &Site,
+    attacks: &[Attack],
+    load: Load,
+    turns: usize,
+    progress: &dyn Fn(&str),
+) -> Result<Table, String> {
+    let mut rows: Vec<_> = attacks.iter().map(|attack| (*attack, Vec::new())).collect();
+    for turn in 0..turns {
+        for (attack, runs) in &mut rows {
+            progress(&format!("turn {} of {turns}: {attack}", turn + 1));
+            let under = || site.run(Some(*attack), load);
+            let early = if turn % 2 == 1 { Some(under()?) } else { None };
+            let alone = site.run(None, load)?;
+            runs.push((alone, early.map_or_else(under, Ok)?));
+        }
+    }
+    Ok(Table { load, rows })
+}

@@ -1,0 +1,107 @@
+//! Readers of the daemon's output that stall: no round waits for them.
+
+use std::io::{PipeReader, Read, Write, pipe};
+use std::net::SocketAddrV4;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use iswitch_protocol::limits::DEFAULT_CONTROL_TOS;
+use iswitch_protocol::wire::{ControlBody, ControlRepr, JoinRepr};
+use iswitch_socket::{Options, UdpSocket};
+use iswitch_testbench::cluster::{Daemon, Group, SOON};
+use iswitch_testbench::requirements::{alone, programs};
+
+/// Job of the Joins that are refused; the workers beside them have job 0.
+const JOB: u32 = 9;
+/// More Joins than the daemon logs refusals of.
+const JOINS_PER_TICK: u32 = 20;
+const TICK: Duration = Duration::from_millis(100);
+/// Of the room in a pipe what is taken before the daemon starts, so that it is soon full.
+const PREFILL_LEN_BYTES: usize = 48 << 10;
+
+/// Sends Joins that are refused, each of which is logged, until `stop` is set.
+fn provoke(switch: SocketAddrV4, stop: &AtomicBool) {
+    let socket = UdpSocket::bind("127.0.0.1:0".parse().expect("an address"), &Options::default());
+    let socket = socket.expect("a free port");
+    let join = JoinRepr { segment_floats: 0, ..JoinRepr::worker(4, 366, 1) };
+    let packet = ControlRepr { job: JOB, request: 1, body: ControlBody::Join(join) };
+    let mut bytes = vec![0; packet.buffer_len()];
+    packet.emit(&mut bytes);
+    while !stop.load(Ordering::Relaxed) {
+        for _ in 0..JOINS_PER_TICK {
+            socket.send(DEFAULT_CONTROL_TOS, Some(switch), None, &bytes, bytes.len()).expect("a route");
+        }
+        sleep(TICK);
+    }
+}
+
+fn dropped_lines(daemon: &Daemon) -> u64 {
+    daemon.counters()["log"]["dropped_lines"].as_u64().expect("a counter")
+}
+
+/// All that was written, once nobody writes any more.
+fn read_all(mut log: PipeReader) -> String {
+    let mut text = String::new();
+    log.read_to_string(&mut text).expect("a log in UTF-8");
+    text
+}
+
+#[test]
+fn a_log_that_nobody_reads_stops_no_round() {
+    let test = "a_log_that_nobody_reads_stops_no_round";
+    if !programs(test, &["setpriv"]) {
+        return;
+    }
+    let _alone = alone();
+    let (log, mut pipe) = pipe().expect("a pipe");
+    pipe.write_all(&vec![b'\n'; PREFILL_LEN_BYTES]).expect("room in the pipe");
+    let daemon = Daemon::logging_to(pipe, &[]);
+    let group = Group::here(2, daemon.address(), "--rounds 100000000 --seconds 60");
+    daemon.wait_for_results();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| provoke(daemon.address(), &stop));
+        let begin = Instant::now();
+        while dropped_lines(&daemon) == 0 {
+            assert!(begin.elapsed() < SOON, "no line of the log is dropped");
+        }
+        // Rounds go on while the pipe is full, and after.
+        let before = daemon.wait_for_results();
+        daemon.wait_for_more("results", before);
+        stop.store(true, Ordering::Relaxed);
+    });
+    let reader = std::thread::spawn(move || read_all(log));
+    let dropped = dropped_lines(&daemon);
+    drop(group);
+    daemon.stop();
+    let log = reader.join().expect("the reader ends");
+    let lost = log.lines().filter(|line| line.contains("log lines dropped")).filter_map(|line| {
+        let (_, count) = line.split_once("lines=")?;
+        count.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    assert!(lost.sum::<u64>() >= dropped, "the log does not say how many lines it lacks");
+}
+
+#[test]
+fn a_daemon_whose_log_nobody_reads_ends_on_request() {
+    let test = "a_daemon_whose_log_nobody_reads_ends_on_request";
+    if !programs(test, &["setpriv"]) {
+        return;
+    }
+    let _alone = alone();
+    let (log, mut pipe) = pipe().expect("a pipe");
+    pipe.write_all(&vec![b'\n'; PREFILL_LEN_BYTES]).expect("room in the pipe");
+    let daemon = Daemon::logging_to(pipe, &[]);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| provoke(daemon.address(), &stop));
+        let begin = Instant::now();
+        while dropped_lines(&daemon) == 0 {
+            assert!(begin.elapsed() < SOON, "no line of the log is dropped");
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    daemon.stop();
+    drop(log);
+}
