@@ -39,8 +39,8 @@ pub enum TlsError {
 }
 
 impl ServerTls {
-    /// Reads a chain of certificates and its key. With `client_ca`, serves only clients that have a certificate of one of
-    /// its authorities.
+    /// Reads a chain of certificates and its key. With `client_ca`, serves only clients that have a certificate of one
+    /// of its authorities.
     ///
     /// # Errors
     /// Names the file that cannot be used.
