@@ -33,6 +33,15 @@ pub struct ServeArgs {
     /// File with a token that every request must carry; without it any client is served
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
+    /// File with certificates in PEM: connections over TCP must use TLS
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// File with the private key of --tls-cert, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// File with certificates of authorities: clients must have a certificate of theirs
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_client_ca: Option<PathBuf>,
     /// Where journal and snapshots are; without it nothing survives the process
     #[arg(long, value_name = "PATH")]
     pub data_dir: Option<PathBuf>,
@@ -60,6 +69,9 @@ impl ServeArgs {
             item_max: self.item_max,
             connections_max: self.connections_max,
             token_file: self.token_file,
+            tls_cert: self.tls_cert,
+            tls_key: self.tls_key,
+            tls_client_ca: self.tls_client_ca,
             data_dir: self.data_dir,
             durability: self.durability,
             snapshot_every: self.snapshot_every,

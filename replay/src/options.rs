@@ -1,11 +1,13 @@
 //! A shard's options as text: a TOML file, and the same words on a command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
 use serde::Deserialize;
 
+#[cfg(feature = "tls")]
+use crate::server::ServerTls;
 use crate::server::{ShardConfig, Token, TokenError};
 use crate::store::Durability;
 use crate::table::{ErrorBuffer, LimiterError, RateLimiter, Selector, TableConfig, WhenFull};
@@ -24,6 +26,9 @@ pub enum OptionsError {
     /// The token.
     #[error(transparent)]
     Token(#[from] TokenError),
+    /// Certificates.
+    #[error("{0}")]
+    Tls(String),
     /// A table's rate limiter.
     #[error("table {table:?}: {source}")]
     Limiter {
@@ -51,6 +56,12 @@ pub struct ShardOptions {
     pub connections_max: Option<usize>,
     /// A file with one line: [`ShardConfig::token`].
     pub token_file: Option<PathBuf>,
+    /// Files with a chain of certificates and its private key: connections over TCP must use TLS.
+    pub tls_cert: Option<PathBuf>,
+    /// See [`Self::tls_cert`].
+    pub tls_key: Option<PathBuf>,
+    /// A file with certificates of authorities: clients must have a certificate of one of these.
+    pub tls_client_ca: Option<PathBuf>,
     /// See [`ShardConfig::data_dir`].
     pub data_dir: Option<PathBuf>,
     /// See [`ShardConfig::durability`].
@@ -182,6 +193,18 @@ impl TableOptions {
 }
 
 impl ShardOptions {
+    /// Certificate and key, if both are given.
+    fn tls_files(&self) -> Result<Option<[&Path; 2]>, OptionsError> {
+        let refuse = |text: &str| Err(OptionsError::Tls(text.to_owned()));
+        match (&self.tls_cert, &self.tls_key, &self.tls_client_ca) {
+            (Some(cert), Some(key), _) => Ok(Some([cert, key])),
+            (None, None, None) => Ok(None),
+            (None, None, Some(_)) => refuse("tls_client_ca is set, expected tls_cert and tls_key with it"),
+            (Some(_), None, _) => refuse("tls_cert is set, expected tls_key with it"),
+            (None, Some(_), _) => refuse("tls_key is set, expected tls_cert with it"),
+        }
+    }
+
     /// Reads the text of a file.
     ///
     /// # Errors
@@ -204,6 +227,9 @@ impl ShardOptions {
             item_max: self.item_max.or(other.item_max),
             connections_max: self.connections_max.or(other.connections_max),
             token_file: self.token_file.or(other.token_file),
+            tls_cert: self.tls_cert.or(other.tls_cert),
+            tls_key: self.tls_key.or(other.tls_key),
+            tls_client_ca: self.tls_client_ca.or(other.tls_client_ca),
             data_dir: self.data_dir.or(other.data_dir),
             durability: self.durability.or(other.durability),
             snapshot_every: self.snapshot_every.or(other.snapshot_every),
@@ -224,7 +250,19 @@ impl ShardOptions {
             let place = "snapshot_every".to_owned();
             OptionsError::Syntax { place, text: format!("{error}, expected a number of seconds above 0") }
         })?;
+        let tls = self.tls_files()?;
+        #[cfg(feature = "tls")]
+        let tls = tls
+            .map(|[cert, key]| ServerTls::read(cert, key, self.tls_client_ca.as_deref()))
+            .transpose()
+            .map_err(|error| OptionsError::Tls(error.to_string()))?;
+        #[cfg(not(feature = "tls"))]
+        if tls.is_some() {
+            return Err(OptionsError::Tls("tls_cert needs a build with the feature tls".to_owned()));
+        }
         Ok(ShardConfig {
+            #[cfg(feature = "tls")]
+            tls,
             tables: self.tables.into_iter().map(TableOptions::config).collect::<Result<_, _>>()?,
             memory_max_bytes: self.memory_max.map_or(usual.memory_max_bytes, |size| size.0),
             item_max_bytes: self.item_max.map_or(usual.item_max_bytes, |size| size.0),

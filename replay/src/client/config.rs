@@ -5,14 +5,46 @@ use std::time::Duration;
 use super::error::ClientError;
 use crate::server::Token;
 
+/// Certificates of a client, in PEM.
+#[cfg(feature = "tls")]
+#[derive(Clone, PartialEq)]
+pub struct ClientTls {
+    /// Certificates of the authorities that may vouch for shards.
+    pub ca: Vec<u8>,
+    /// The client's own certificate and its private key, for shards that want one.
+    pub identity: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+#[cfg(feature = "tls")]
+impl ClientTls {
+    pub(super) fn config(&self) -> tonic::transport::ClientTlsConfig {
+        use tonic::transport::{Certificate, ClientTlsConfig, Identity};
+        let config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(&self.ca));
+        match &self.identity {
+            Some((cert, key)) => config.identity(Identity::from_pem(cert, key)),
+            None => config,
+        }
+    }
+}
+
+#[cfg(feature = "tls")]
+impl std::fmt::Debug for ClientTls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ClientTls").field("has_identity", &self.identity.is_some()).finish_non_exhaustive()
+    }
+}
+
 /// How a client behaves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientConfig {
-    /// `http://HOST:PORT` or `unix:PATH` of each shard, or `reverb://HOST:PORT` of a Reverb server; all clients name
+    /// `http://HOST:PORT`, `https://HOST:PORT` or `unix:PATH` of each shard, or `reverb://HOST:PORT` of a Reverb server; all clients name
     /// them alike, in any order.
     pub shards: Vec<String>,
     /// The token of shards that were started with one. Not for Reverb servers, which have none.
     pub token: Option<Token>,
+    /// How `https` addresses are verified; needed where there are any.
+    #[cfg(feature = "tls")]
+    pub tls: Option<ClientTls>,
     /// How long a shard may hold a request back: what the rate limiter or a full table does to the caller.
     pub wait: Duration,
     /// How long shards that do not answer are tried, each and again, before the caller is told.
@@ -38,6 +70,8 @@ impl ClientConfig {
         Self {
             shards: shards.into_iter().map(Into::into).collect(),
             token: None,
+            #[cfg(feature = "tls")]
+            tls: None,
             wait: Duration::from_secs(60),
             patience: Duration::from_secs(60),
             failover_after: Duration::from_secs(5),

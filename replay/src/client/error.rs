@@ -26,10 +26,20 @@ pub enum ClientError {
         text: String,
     },
     /// An address that is none.
-    #[error("shard is {address:?}, expected http://HOST:PORT, unix:PATH or reverb://HOST:PORT")]
+    #[error(
+        "shard is {address:?}, expected http://HOST:PORT, https://HOST:PORT, unix:PATH or reverb://HOST:PORT"
+    )]
     Address {
         /// As it was given.
         address: String,
+    },
+    /// An address that needs TLS, and certificates that do not fit.
+    #[error("shard {address} cannot be reached with TLS, expected certificates in PEM: {reason}")]
+    Tls {
+        /// Address of the shard.
+        address: String,
+        /// Why not.
+        reason: String,
     },
     /// A client needs a shard.
     #[error("shards is empty, expected at least one address")]

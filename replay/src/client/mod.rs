@@ -26,6 +26,8 @@ use rand_chacha::ChaCha8Rng;
 use tonic::Status;
 
 pub use self::config::ClientConfig;
+#[cfg(feature = "tls")]
+pub use self::config::ClientTls;
 pub use self::error::ClientError;
 pub use self::sample::Drawn;
 pub use self::writer::{Ticket, Writer};
@@ -78,11 +80,8 @@ impl ReplayClient {
     /// Options out of their ranges.
     pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
         config.check()?;
-        let shards = config
-            .shards
-            .iter()
-            .map(|address| Shard::new(address, config.token.as_ref()))
-            .collect::<Result<_, _>>()?;
+        let shards =
+            config.shards.iter().map(|address| Shard::new(address, &config)).collect::<Result<_, _>>()?;
         let rng = Mutex::new(ChaCha8Rng::seed_from_u64(config.seed));
         let counters = || AtomicU64::new(0);
         let inner = Inner {

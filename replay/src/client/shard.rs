@@ -7,6 +7,7 @@ use tonic::transport::Endpoint;
 use tonic::{Response, Status, Streaming};
 
 use super::bearer::Bearer;
+use super::config::ClientConfig;
 use super::error::ClientError;
 use super::{affinity, grpc, insert_request, reverb};
 use crate::lock;
@@ -16,14 +17,38 @@ use crate::proto::{
     ResetRequest, ResetResponse, SampleRequest, SampleResponse, SnapshotRequest, SnapshotResponse,
     UpdatePrioritiesRequest, UpdatePrioritiesResponse,
 };
-use crate::server::Token;
 
 const INSERT_PATH: &str = "/iswitch.replay.v1.Replay/Insert";
+const HTTPS: &str = "https://";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// A connection on which nothing comes back for so long is given up.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
+
+/// The endpoint with what an `https` address needs.
+#[cfg(feature = "tls")]
+fn encrypted(endpoint: Endpoint, address: &str, config: &ClientConfig) -> Result<Endpoint, ClientError> {
+    if !address.starts_with(HTTPS) {
+        return Ok(endpoint);
+    }
+    let refused = |reason: String| ClientError::Tls { address: address.to_owned(), reason };
+    let tls = config.tls.as_ref().ok_or_else(|| refused("ClientConfig::tls is not set".to_owned()))?;
+    endpoint.tls_config(tls.config()).map_err(|error| {
+        let reason = std::error::Error::source(&error).map_or(error.to_string(), ToString::to_string);
+        refused(reason)
+    })
+}
+
+/// Refuses an `https` address.
+#[cfg(not(feature = "tls"))]
+fn encrypted(endpoint: Endpoint, address: &str, _: &ClientConfig) -> Result<Endpoint, ClientError> {
+    if address.starts_with(HTTPS) {
+        let reason = "this build has not the feature tls".to_owned();
+        return Err(ClientError::Tls { address: address.to_owned(), reason });
+    }
+    Ok(endpoint)
+}
 
 /// A connection that is made when it is needed and again when it has broken, and what is known of its other end.
 pub(super) struct Shard {
@@ -69,10 +94,10 @@ struct State {
 }
 
 impl Shard {
-    pub(super) fn new(address: &str, token: Option<&Token>) -> Result<Self, ClientError> {
+    pub(super) fn new(address: &str, config: &ClientConfig) -> Result<Self, ClientError> {
         let refused = || ClientError::Address { address: address.to_owned() };
         let at_reverb = address.strip_prefix(reverb::SCHEME).map(|rest| format!("http://{rest}"));
-        let is_own = address.starts_with("http://") || address.starts_with("unix:");
+        let is_own = ["http://", HTTPS, "unix:"].iter().any(|scheme| address.starts_with(scheme));
         if !is_own && at_reverb.is_none() {
             return Err(refused());
         }
@@ -90,7 +115,8 @@ impl Shard {
             Link::Reverb(reverb::Server::new(channel))
         } else {
             let channel = channel.http2_keep_alive_interval(KEEP_ALIVE).keep_alive_timeout(KEEP_ALIVE);
-            let channel = Bearer::new(channel.connect_lazy(), token);
+            let channel =
+                Bearer::new(encrypted(channel, address, config)?.connect_lazy(), config.token.as_ref());
             let stub = Stub::new(channel.clone())
                 .max_decoding_message_size(usize::MAX)
                 .max_encoding_message_size(usize::MAX);

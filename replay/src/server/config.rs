@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+#[cfg(feature = "tls")]
+use super::tls::ServerTls;
 use super::token::Token;
 use crate::limits::{
     BACKLOG_BYTES, CONNECTIONS_MAX, ITEM_BYTES_MAX, ITEM_OVERHEAD_BYTES, REQUEST_SLACK_BYTES,
@@ -27,6 +29,9 @@ pub struct ShardConfig {
     pub connections_max: usize,
     /// Requests without this token are refused.
     pub token: Option<Token>,
+    /// Connections over TCP must use TLS.
+    #[cfg(feature = "tls")]
+    pub tls: Option<ServerTls>,
     /// Where journal and snapshots are.
     pub data_dir: Option<PathBuf>,
     /// What acknowledged inserts survive.
@@ -79,6 +84,8 @@ impl Default for ShardConfig {
             item_max_bytes: 16 << 20,
             connections_max: CONNECTIONS_DEFAULT,
             token: None,
+            #[cfg(feature = "tls")]
+            tls: None,
             data_dir: None,
             durability: Durability::None,
             snapshot_every: None,

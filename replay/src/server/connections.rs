@@ -10,6 +10,7 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 use tonic::Status;
@@ -37,6 +38,8 @@ pub(super) struct Connections {
     places_max: usize,
     closing: watch::Sender<bool>,
     requests: Requests,
+    #[cfg(feature = "tls")]
+    tls: Option<tokio_rustls::TlsAcceptor>,
 }
 
 /// How requests are answered.
@@ -89,7 +92,14 @@ impl Connections {
         };
         let places_max = shard.config.connections_max;
         let places = Arc::new(Semaphore::new(places_max));
-        Self { places, places_max, closing: watch::channel(false).0, requests }
+        Self {
+            places,
+            places_max,
+            closing: watch::channel(false).0,
+            requests,
+            #[cfg(feature = "tls")]
+            tls: shard.config.tls.as_ref().map(super::tls::ServerTls::acceptor),
+        }
     }
 
     /// Room for one more; waits for it. Connections that find none wait in the kernel's queue.
@@ -102,6 +112,31 @@ impl Connections {
         self.closing.send_replace(true);
         // The semaphore is never closed.
         let _ = self.places.acquire_many(self.places_max as u32).await;
+    }
+
+    /// Serves a connection from the network, which begins with a handshake where TLS is on.
+    #[cfg(feature = "tls")]
+    pub(super) fn start_tcp(self: &Arc<Self>, stream: TcpStream, place: OwnedSemaphorePermit) {
+        let Some(acceptor) = &self.tls else { return self.start(stream, place) };
+        let (handshake, connections) = (acceptor.accept(stream), Arc::clone(self));
+        let mut closing = self.closing.subscribe();
+        tokio::spawn(async move {
+            let wait = Duration::from_millis(FIRST_REQUEST_MS);
+            tokio::select! {
+                done = tokio::time::timeout(wait, handshake) => match done {
+                    Ok(Ok(stream)) => connections.start(stream, place),
+                    Ok(Err(error)) => tracing::debug!("a TLS handshake failed: {error}"),
+                    Err(_) => tracing::debug!("a TLS handshake took longer than {wait:?}"),
+                },
+                _ = closing.wait_for(|closing| *closing) => {}
+            }
+        });
+    }
+
+    /// Serves a connection from the network.
+    #[cfg(not(feature = "tls"))]
+    pub(super) fn start_tcp(self: &Arc<Self>, stream: TcpStream, place: OwnedSemaphorePermit) {
+        self.start(stream, place);
     }
 
     pub(super) fn start(

@@ -18,6 +18,8 @@ mod sample;
 mod serve;
 mod service;
 mod shard;
+#[cfg(feature = "tls")]
+mod tls;
 mod token;
 mod unary;
 
@@ -28,6 +30,8 @@ pub use self::insert::{Batch, Inserted};
 pub use self::sample::Part;
 pub use self::serve::serve;
 pub use self::shard::{Shard, StartError};
+#[cfg(feature = "tls")]
+pub use self::tls::{ServerTls, TlsError};
 pub use self::token::{Token, TokenError};
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ async fn accept(listener: Listener, connections: Arc<Connections>) {
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!("no TCP_NODELAY: {error}");
                 }
-                connections.start(stream, place);
+                connections.start_tcp(stream, place);
             }),
             Listener::Unix(listener, _) => {
                 listener.accept().await.map(|(stream, _)| connections.start(stream, place))

@@ -5,4 +5,5 @@ mod limits;
 mod memory;
 mod round_trip;
 mod support;
+mod tls;
 mod union;

@@ -53,6 +53,26 @@ async fn a_connection_without_requests_is_closed_after_a_while() {
     drop(connections.place().await);
 }
 
+#[cfg(feature = "tls")]
+#[tokio::test(start_paused = true)]
+async fn silent_connections_without_a_tls_handshake_give_their_places_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let [cert, key] = ["cert", "key"].map(|name| folder.path().join(name));
+    std::fs::write(&cert, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let tls = Some(crate::server::ServerTls::read(&cert, &key, None).unwrap());
+    let tables = vec![TableConfig::uniform("t", 5, u64::MAX)];
+    let config = ShardConfig { tables, connections_max: 1, tls, ..ShardConfig::default() };
+    let connections = Arc::new(Connections::new(&Arc::new(Shard::open(config).unwrap())));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let (server, _) = listener.accept().await.unwrap();
+    connections.start_tcp(server, connections.place().await.unwrap());
+    drop(connections.place().await.unwrap());
+    assert_eq!(client.read_to_end(&mut Vec::new()).await.unwrap(), 0);
+}
+
 #[tokio::test(start_paused = true)]
 async fn closing_waits_for_no_silent_connection() {
     let connections = connections(3);

@@ -1,0 +1,106 @@
+//! TLS 1.3 for connections over TCP.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject as _};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{self, RootCertStore, ServerConfig, version::TLS13};
+
+/// What clients and servers agree on: gRPC is HTTP/2.
+const ALPN: &[u8] = b"h2";
+
+/// Certificate and key of a shard, and whose clients it serves.
+#[derive(Clone)]
+pub struct ServerTls(Arc<ServerConfig>);
+
+/// Files that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file that is not what it should be.
+    #[error("{field} is {}, expected a readable file with {expected} in PEM: {reason}", path.display())]
+    File {
+        /// Name of the option.
+        field: &'static str,
+        /// Its value.
+        path: PathBuf,
+        /// What the file should have.
+        expected: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A certificate and a key that do not fit, for instance.
+    #[error("tls_cert and tls_key cannot be used together: {0}")]
+    Config(String),
+}
+
+impl ServerTls {
+    /// Reads a chain of certificates and its key. With `client_ca`, serves only clients that have a certificate of one
+    /// of its authorities.
+    ///
+    /// # Errors
+    /// Names the file that cannot be used.
+    pub fn read(cert: &Path, key: &Path, client_ca: Option<&Path>) -> Result<Self, TlsError> {
+        let chain = certificates("tls_cert", cert)?;
+        let private = PrivateKeyDer::from_pem_file(key)
+            .map_err(|error| refused("tls_key", key, "a private key", &error.to_string()))?;
+        let provider = Arc::new(default_provider());
+        let config = |error: rustls::Error| TlsError::Config(error.to_string());
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(&[&TLS13])
+            .map_err(config)?;
+        let builder = match client_ca {
+            None => builder.with_no_client_auth(),
+            Some(path) => {
+                let refuse =
+                    |error: String| refused("tls_client_ca", path, "certificates of authorities", &error);
+                let mut roots = RootCertStore::empty();
+                for certificate in certificates("tls_client_ca", path)? {
+                    roots.add(certificate).map_err(|error| refuse(error.to_string()))?;
+                }
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+                    .build()
+                    .map_err(|error| refuse(error.to_string()))?;
+                builder.with_client_cert_verifier(verifier)
+            }
+        };
+        let mut server = builder.with_single_cert(chain, private).map_err(config)?;
+        server.alpn_protocols = vec![ALPN.to_vec()];
+        Ok(Self(Arc::new(server)))
+    }
+
+    pub(super) fn acceptor(&self) -> TlsAcceptor {
+        TlsAcceptor::from(Arc::clone(&self.0))
+    }
+}
+
+fn certificates(field: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, pem::Error>>);
+    match read {
+        Ok(certificates) if certificates.is_empty() => {
+            Err(refused(field, path, "certificates", "it has none"))
+        }
+        Ok(certificates) => Ok(certificates),
+        Err(error) => Err(refused(field, path, "certificates", &error.to_string())),
+    }
+}
+
+fn refused(field: &'static str, path: &Path, expected: &'static str, reason: &str) -> TlsError {
+    TlsError::File { field, path: path.to_owned(), expected, reason: reason.to_owned() }
+}
+
+impl PartialEq for ServerTls {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl fmt::Debug for ServerTls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ServerTls")
+    }
+}
