@@ -21,6 +21,8 @@ pub(crate) struct Counters {
     pub(crate) pointer_failures: AtomicU64,
     pub(crate) stale_pointers_served: AtomicU64,
     pub(crate) names: AtomicU64,
+    pub(crate) names_unknown: AtomicU64,
+    pub(crate) names_displaced: AtomicU64,
     pub(crate) kept_bytes: AtomicU64,
 }
 
@@ -53,6 +55,10 @@ pub struct Stats {
     pub stale_pointers_served: u64,
     /// Models that are known.
     pub names: u64,
+    /// Names that a cell's readers ask for and its upstream does not have, or not yet.
+    pub names_unknown: u64,
+    /// Times that such a name was displaced by another one.
+    pub names_displaced: u64,
     /// Bytes of models that are kept.
     pub kept_bytes: u64,
 }
@@ -78,6 +84,8 @@ impl Counters {
             pointer_failures: of(&self.pointer_failures),
             stale_pointers_served: of(&self.stale_pointers_served),
             names: of(&self.names),
+            names_unknown: of(&self.names_unknown),
+            names_displaced: of(&self.names_displaced),
             kept_bytes: of(&self.kept_bytes),
         }
     }
@@ -101,6 +109,8 @@ impl Stats {
             ("pointer_failures_total", "counter", self.pointer_failures),
             ("stale_pointers_served_total", "counter", self.stale_pointers_served),
             ("names", "gauge", self.names),
+            ("names_unknown", "gauge", self.names_unknown),
+            ("names_displaced_total", "counter", self.names_displaced),
             ("kept_bytes", "gauge", self.kept_bytes),
         ] {
             let name = format!("iswitch_models_{name}");

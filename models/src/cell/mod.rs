@@ -3,6 +3,7 @@
 //! However many actors ask for a version, it comes from upstream once, and goes on to all of them while it arrives. The
 //! pointer to the latest version is served at once and asked for again beside that, up to a bound on its age.
 
+mod names;
 mod objects;
 mod pointers;
 
@@ -24,7 +25,8 @@ use crate::http::pointer::{self, Freshness};
 use crate::http::refusal::Refusal;
 use crate::http::route::{Route, check_method};
 use crate::limits::{
-    CELL_CAPACITY_BYTES, MODEL_AGE_MAX, NAMES_MAX, OBJECT_LEN_MAX_BYTES, POINTER_FRESH, WATCH_IDLE,
+    CELL_CAPACITY_BYTES, MODEL_AGE_MAX, NAMES_MAX, OBJECT_LEN_MAX_BYTES, POINTER_FRESH, UNKNOWN_NAMES_MAX,
+    WATCH_IDLE,
 };
 use crate::server::{Handler, Listen, Origin, Server, ServerOptions, metrics};
 use objects::Objects;
@@ -45,8 +47,10 @@ pub struct CellOptions {
     pub pointer_fresh: Duration,
     /// A pointer is served while upstream is asked, or cannot be, for so long. Then it is an error.
     pub model_age_max: Duration,
-    /// Models, each with a name of its own.
+    /// Models of upstream's, each with a name of its own.
     pub names_max: usize,
+    /// Names that readers ask for and upstream does not have, or not yet; one more displaces the oldest.
+    pub unknown_names_max: usize,
     /// A model that nobody asks for is watched for so long.
     pub watch_idle: Duration,
 }
@@ -61,6 +65,7 @@ impl Default for CellOptions {
             pointer_fresh: POINTER_FRESH,
             model_age_max: MODEL_AGE_MAX,
             names_max: NAMES_MAX,
+            unknown_names_max: UNKNOWN_NAMES_MAX,
             watch_idle: WATCH_IDLE,
         }
     }
@@ -122,7 +127,9 @@ impl Handler for Cell {
 
 impl Cell {
     fn metrics(&self) -> Response<Body> {
-        self.counters.names.store(self.pointers.len() as u64, Ordering::Relaxed);
+        let (known, unknown) = self.pointers.lens();
+        self.counters.names.store(known as u64, Ordering::Relaxed);
+        self.counters.names_unknown.store(unknown as u64, Ordering::Relaxed);
         self.counters.kept_bytes.store(self.objects.kept_bytes(), Ordering::Relaxed);
         metrics(&self.counters)
     }
