@@ -1,12 +1,13 @@
 //! Commands of `iswitch-models`, for other commands to embed.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
+use iswitch_manual::{output, print_line};
+use iswitch_storage::RealDisk;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cell::CellOptions;
@@ -165,7 +166,7 @@ impl PublishArgs {
         let bytes = std::fs::read(&self.file).with_context(|| self.file.display().to_string())?;
         let publishing = publish(&self.learner, &self.name, self.version, bytes.into(), Times::default());
         let manifest = runtime()?.block_on(publishing)?;
-        println!("{}", serde_json::to_string(&manifest)?);
+        print_line!("{}", serde_json::to_string(&manifest)?)?;
         Ok(())
     }
 }
@@ -179,7 +180,7 @@ pub struct FetchArgs {
     /// The model
     #[arg(long)]
     name: ModelName,
-    /// Writes each version to this file, by a rename
+    /// Replaces this file whole with each version, flushed to the disk
     #[arg(long)]
     output: Option<PathBuf>,
     /// Goes on with each newer version until it is ended
@@ -194,17 +195,15 @@ impl FetchArgs {
             match if self.follow { client.wait_newer(WAIT_MAX) } else { client.poll() } {
                 Ok(Some(model)) => {
                     if let Some(output) = &self.output {
-                        let new = output.with_extension("new");
-                        let written = std::fs::write(&new, &model.bytes);
-                        written
-                            .and_then(|()| std::fs::rename(&new, output))
-                            .with_context(|| new.display().to_string())?;
+                        let written = iswitch_storage::replace(&RealDisk, output, &model.bytes);
+                        written.with_context(|| format!("writing {}", output.display()))?;
                     }
                     let latency_ms = model.latency.as_secs_f64() * 1e3;
                     let mut line = serde_json::to_value(&model.manifest)?;
                     line["latency_ms"] = latency_ms.into();
-                    println!("{line}");
-                    std::io::stdout().flush()?;
+                    if !print_line!("{line}")? && self.output.is_none() {
+                        return Ok(());
+                    }
                 }
                 Ok(None) => {}
                 Err(error) if self.follow => {
@@ -243,7 +242,8 @@ pub struct NginxArgs {
 impl NginxArgs {
     fn run(&self) -> anyhow::Result<()> {
         let Self { listen, upstream, directory, capacity_bytes, workers } = self.clone();
-        print!("{}", NginxCell { listen, upstream, directory, capacity_bytes, workers }.render()?);
+        let text = NginxCell { listen, upstream, directory, capacity_bytes, workers }.render()?;
+        output::print(format_args!("{text}"))?;
         Ok(())
     }
 }
@@ -254,10 +254,9 @@ fn run_server(starting: impl Future<Output = std::io::Result<Server>>) -> anyhow
         let mut ends = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?];
         let server = starting.await?;
         for listen in server.listens() {
-            println!("listening at {listen}");
+            print_line!("listening at {listen}")?;
         }
-        println!("ready");
-        std::io::stdout().flush()?;
+        print_line!("ready")?;
         let [interrupt, terminate] = &mut ends;
         tokio::select! {
             _ = interrupt.recv() => {}
