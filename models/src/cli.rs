@@ -18,9 +18,10 @@ use crate::limits::{
 };
 use crate::manifest::millis;
 use crate::nginx::NginxCell;
+use crate::tls::{Identity, TlsClient, TlsServer};
 use crate::{
-    BlockingModelClient, ClientOptions, Endpoint, Listen, ModelName, ModelStore, Patience, Server,
-    ServerOptions, StoreOptions, Times, cell, learner, publish,
+    Access, BlockingModelClient, ClientOptions, Credentials, Endpoint, Listen, ModelName, ModelStore,
+    Patience, Server, ServerOptions, StoreOptions, Times, Token, cell, learner, publish,
 };
 
 /// What can be done with models.
@@ -69,14 +70,74 @@ pub struct ServerArgs {
     /// So is one that takes its answer more slowly than this
     #[arg(long, default_value_t = READER_BYTES_PER_S_MIN, value_parser = clap::value_parser!(u64).range(1..))]
     reader_bytes_per_s_min: u64,
+    /// Token that readers show: a file of one line [default: everyone reads]
+    #[arg(long, value_name = "FILE")]
+    read_token_file: Option<PathBuf>,
+    /// Certificates for TLS at all TCP addresses, in PEM, the own one first [default: no TLS]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Key of the first certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Serve only clients with a certificate of this authority: its certificates in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    client_ca: Option<PathBuf>,
 }
 
 impl ServerArgs {
-    fn options(&self) -> ServerOptions {
+    fn options(&self) -> anyhow::Result<ServerOptions> {
         let stall = Duration::from_millis(self.stall_ms);
         let patience = Patience { stall, bytes_per_s_min: self.reader_bytes_per_s_min };
-        ServerOptions { connections_max: self.connections_max, patience, ..ServerOptions::default() }
+        let identity = identity(self.tls_cert.as_ref(), self.tls_key.as_ref());
+        let tls =
+            identity.map(|identity| TlsServer::new(&identity, self.client_ca.as_deref())).transpose()?;
+        let access = Access { read: token(self.read_token_file.as_ref())?, publish: None, tls };
+        let connections_max = self.connections_max;
+        Ok(ServerOptions { connections_max, patience, access, ..ServerOptions::default() })
     }
+
+    /// Warns of tokens that would cross a network in the clear.
+    fn warn(&self, access: &Access) {
+        let has_token = access.read.is_some() || access.publish.is_some();
+        let is_exposed = |listen: &Listen| matches!(listen, Listen::Tcp(at) if !at.ip().is_loopback());
+        if has_token && access.tls.is_none() && self.listen.iter().any(is_exposed) {
+            eprintln!("iswitch-models: tokens are readable on the network without --tls-cert and --tls-key");
+        }
+    }
+}
+
+/// What a client shows to servers, and which servers it believes.
+#[derive(Clone, Debug, Args)]
+pub struct CredentialArgs {
+    /// Token to show to the learner or to cells: a file of one line
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Certificates of the authority of https:// endpoints, in PEM
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// Own certificates for https:// endpoints that ask for one, in PEM
+    #[arg(long, value_name = "FILE", requires_all = ["key", "ca"])]
+    cert: Option<PathBuf>,
+    /// Key of the first own certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+}
+
+impl CredentialArgs {
+    fn read(&self) -> anyhow::Result<Credentials> {
+        let identity = identity(self.cert.as_ref(), self.key.as_ref());
+        let tls = self.ca.as_ref().map(|ca| TlsClient::new(ca, identity.as_ref())).transpose()?;
+        Ok(Credentials { token: token(self.token_file.as_ref())?, tls })
+    }
+}
+
+fn token(file: Option<&PathBuf>) -> anyhow::Result<Option<Token>> {
+    file.map(|path| Token::read(path).with_context(|| path.display().to_string())).transpose()
+}
+
+fn identity(certificates: Option<&PathBuf>, key: Option<&PathBuf>) -> Option<Identity> {
+    let (certificates, key) = (certificates?.clone(), key?.clone());
+    Some(Identity { certificates, key })
 }
 
 /// Arguments of `serve`.
@@ -87,6 +148,9 @@ pub struct ServeArgs {
     /// Who may publish: nobody, unix (who can open a Unix socket of the server) or everywhere
     #[arg(long, default_value = "unix")]
     publish_from: PublishFrom,
+    /// Token that who publishes shows as well: a file of one line
+    #[arg(long, value_name = "FILE")]
+    publish_token_file: Option<PathBuf>,
     /// Versions of each model that are kept
     #[arg(long, default_value_t = VERSIONS_KEPT as u64, value_parser = clap::value_parser!(u64).range(2..))]
     versions_kept: u64,
@@ -102,7 +166,14 @@ impl ServeArgs {
             object_len_max_bytes: self.object_bytes_max,
             ..StoreOptions::default()
         }));
-        let (server, publish_from) = (self.server.options(), self.publish_from);
+        let (mut server, publish_from) = (self.server.options()?, self.publish_from);
+        server.access.publish = token(self.publish_token_file.as_ref())?;
+        self.server.warn(&server.access);
+        if publish_from == PublishFrom::Everywhere && server.access.publish.is_none() {
+            eprintln!(
+                "iswitch-models: everyone who reaches the server may publish without --publish-token-file"
+            );
+        }
         let options = LearnerOptions { server, publish_from, ..LearnerOptions::default() };
         run_server(learner::serve(store, &self.server.listen, options))
     }
@@ -128,13 +199,18 @@ pub struct CellArgs {
     /// Upstream may send nothing for so many milliseconds
     #[arg(long, default_value_t = millis(Times::default().stall), value_parser = clap::value_parser!(u64).range(1..))]
     upstream_stall_ms: u64,
+    #[command(flatten)]
+    credentials: CredentialArgs,
 }
 
 impl CellArgs {
     fn run(&self) -> anyhow::Result<()> {
         let stall = Duration::from_millis(self.upstream_stall_ms);
+        let server = self.server.options()?;
+        self.server.warn(&server.access);
         let options = CellOptions {
-            server: self.server.options(),
+            server,
+            credentials: self.credentials.read()?,
             times: Times { stall, ..Times::default() },
             capacity_bytes: self.capacity_bytes,
             object_len_max_bytes: self.object_bytes_max,
@@ -159,12 +235,15 @@ pub struct PublishArgs {
     version: u64,
     /// The model
     file: PathBuf,
+    #[command(flatten)]
+    credentials: CredentialArgs,
 }
 
 impl PublishArgs {
     fn run(&self) -> anyhow::Result<()> {
         let bytes = std::fs::read(&self.file).with_context(|| self.file.display().to_string())?;
-        let publishing = publish(&self.learner, &self.name, self.version, bytes.into(), Times::default());
+        let options = ClientOptions { credentials: self.credentials.read()?, ..ClientOptions::default() };
+        let publishing = publish(&self.learner, &self.name, self.version, bytes.into(), &options);
         let manifest = runtime()?.block_on(publishing)?;
         print_line!("{}", serde_json::to_string(&manifest)?)?;
         Ok(())
@@ -186,11 +265,14 @@ pub struct FetchArgs {
     /// Goes on with each newer version until it is ended
     #[arg(long)]
     follow: bool,
+    #[command(flatten)]
+    credentials: CredentialArgs,
 }
 
 impl FetchArgs {
     fn run(&self) -> anyhow::Result<()> {
-        let mut client = BlockingModelClient::new(self.name.clone(), &self.from, ClientOptions::default())?;
+        let options = ClientOptions { credentials: self.credentials.read()?, ..ClientOptions::default() };
+        let mut client = BlockingModelClient::new(self.name.clone(), &self.from, options)?;
         loop {
             match if self.follow { client.wait_newer(WAIT_MAX) } else { client.poll() } {
                 Ok(Some(model)) => {

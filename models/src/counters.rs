@@ -14,6 +14,7 @@ pub(crate) struct Counters {
     pub(crate) connections: AtomicU64,
     pub(crate) connections_refused: AtomicU64,
     pub(crate) slow_readers_cut: AtomicU64,
+    pub(crate) handshakes_failed: AtomicU64,
     pub(crate) fetches: AtomicU64,
     pub(crate) fetched_bytes: AtomicU64,
     pub(crate) fetches_failed: AtomicU64,
@@ -41,6 +42,8 @@ pub struct Stats {
     pub connections_refused: u64,
     /// Readers that took their answer too slowly and were cut off.
     pub slow_readers_cut: u64,
+    /// TLS handshakes that failed or took too long.
+    pub handshakes_failed: u64,
     /// Objects that a cell has begun to fetch from upstream.
     pub fetches: u64,
     /// Bytes of objects that a cell has received.
@@ -77,6 +80,7 @@ impl Counters {
             connections: of(&self.connections),
             connections_refused: of(&self.connections_refused),
             slow_readers_cut: of(&self.slow_readers_cut),
+            handshakes_failed: of(&self.handshakes_failed),
             fetches: of(&self.fetches),
             fetched_bytes: of(&self.fetched_bytes),
             fetches_failed: of(&self.fetches_failed),
@@ -102,6 +106,7 @@ impl Stats {
             ("connections", "gauge", self.connections),
             ("connections_refused_total", "counter", self.connections_refused),
             ("slow_readers_cut_total", "counter", self.slow_readers_cut),
+            ("handshakes_failed_total", "counter", self.handshakes_failed),
             ("fetches_total", "counter", self.fetches),
             ("fetched_bytes_total", "counter", self.fetched_bytes),
             ("fetches_failed_total", "counter", self.fetches_failed),

@@ -51,7 +51,7 @@ async fn readers_who_wait_share_an_answer_that_is_older_than_they() {
     let (store, learner) = learner(LearnerOptions::default()).await;
     // Nobody asks anew in the time of the test.
     let options = CellOptions { pointer_fresh: Duration::from_secs(600), ..CellOptions::default() };
-    let first = cell(&[endpoint(&learner)], options).await;
+    let first = cell(&[endpoint(&learner)], options.clone()).await;
     let second = cell(&[endpoint(&first)], options).await;
     store.publish(&name(), 1, model(1, 1000)).unwrap();
     let latest = "GET /models/ppo/latest";
@@ -295,7 +295,8 @@ async fn a_cell_keeps_no_more_than_it_may() {
 async fn a_reader_that_takes_nothing_is_cut_off_and_others_are_served() {
     let patience = Patience { stall: Duration::from_millis(200), bytes_per_s_min: 1 << 20 };
     let server = ServerOptions { patience, ..ServerOptions::default() };
-    let (store, learner) = learner(LearnerOptions { server, ..LearnerOptions::default() }).await;
+    let (store, learner) =
+        learner(LearnerOptions { server: server.clone(), ..LearnerOptions::default() }).await;
     // More than the buffers of a connection hold.
     let len = 64 << 20;
     store.publish(&name(), 1, model(1, len)).unwrap();

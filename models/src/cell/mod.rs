@@ -17,7 +17,7 @@ use hyper::{Request, Response};
 use tokio::time::Instant;
 
 use crate::client::sources::Sources;
-use crate::client::{Endpoint, Times};
+use crate::client::{Credentials, Endpoint, Times};
 use crate::counters::Counters;
 use crate::http::body::Body;
 use crate::http::object::{self, Content};
@@ -33,12 +33,14 @@ use objects::Objects;
 use pointers::{Known, Pointers};
 
 /// What a cell does.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct CellOptions {
     /// Connections of actors.
     pub server: ServerOptions,
     /// How long upstream is waited for.
     pub times: Times,
+    /// What upstream is shown.
+    pub credentials: Credentials,
     /// Bytes of models that are kept; the least recently read go first.
     pub capacity_bytes: u64,
     /// Bytes of the largest model that is taken from upstream.
@@ -60,6 +62,7 @@ impl Default for CellOptions {
         Self {
             server: ServerOptions::default(),
             times: Times::default(),
+            credentials: Credentials::default(),
             capacity_bytes: CELL_CAPACITY_BYTES,
             object_len_max_bytes: OBJECT_LEN_MAX_BYTES,
             pointer_fresh: POINTER_FRESH,
@@ -76,12 +79,13 @@ impl Default for CellOptions {
 /// # Errors
 /// If an address cannot be listened at, which the error names, or there is no upstream.
 pub async fn serve(upstream: &[Endpoint], listen: &[Listen], options: CellOptions) -> io::Result<Server> {
-    let sources = Arc::new(Sources::new(upstream, options.times).map_err(io::Error::other)?);
+    let sources =
+        Arc::new(Sources::new(upstream, options.times, &options.credentials).map_err(io::Error::other)?);
     let counters = Arc::<Counters>::default();
     let cell = Cell {
         objects: Objects::new(Arc::clone(&sources), &options, Arc::clone(&counters)),
-        pointers: Pointers::new(sources, options, Arc::clone(&counters)),
         freshness: Freshness { fresh: options.pointer_fresh, stale: options.model_age_max },
+        pointers: Pointers::new(sources, options.clone(), Arc::clone(&counters)),
         counters,
     };
     Server::start(Arc::new(cell), listen, options.server).await

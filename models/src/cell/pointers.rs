@@ -195,7 +195,7 @@ impl Pointers {
 
     fn asker(&self) -> Asker {
         let (sources, counters) = (Arc::clone(&self.sources), Arc::clone(&self.counters));
-        Asker { sources, counters, names: Arc::clone(&self.names), options: self.options }
+        Asker { sources, counters, names: Arc::clone(&self.names), options: self.options.clone() }
     }
 
     fn refresh_beside(&self, pointer: &Arc<Pointer>) {
