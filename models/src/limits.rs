@@ -6,8 +6,8 @@ use std::time::Duration;
 pub const NAME_LEN_MAX_BYTES: usize = 64;
 /// Names that a store or a cell knows at once.
 pub const NAMES_MAX: usize = 64;
-/// Names at a cell that upstream does not have, or not yet. While readers wait for one, the cell asks upstream for it four
-/// times a second.
+/// Names at a cell that upstream does not have, or not yet. While readers wait for one, the cell asks upstream for it
+/// four times a second.
 pub const UNKNOWN_NAMES_MAX: usize = 16;
 /// Versions of a model that a store keeps: as many as a reader may be behind while it reads.
 pub const VERSIONS_KEPT: usize = 4;

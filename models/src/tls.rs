@@ -63,8 +63,8 @@ pub struct TlsServer(Arc<ServerConfig>);
 pub struct TlsClient(Arc<ClientConfig>);
 
 impl TlsServer {
-    /// Shows this identity. With `client_authority` (certificates in PEM) only clients that show a certificate of it are
-    /// served.
+    /// Shows this identity. With `client_authority` (certificates in PEM) only clients that show a certificate of it
+    /// are served.
     ///
     /// # Errors
     /// If a file cannot be read, or does not hold what it should.

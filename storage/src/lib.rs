@@ -3,8 +3,8 @@
 //! [`replace`] writes a new file beside the old one, flushes it to the disk, renames it, and flushes the directory. A
 //! crash, or an error of any of these steps, leaves the old content or the new one under the name, never a part.
 //!
-//! What touches the disk goes through [`Disk`]: [`RealDisk`] is the operating system's, and the feature `simulated` adds
-//! one that fails, tears and loses by seed.
+//! What touches the disk goes through [`Disk`]: [`RealDisk`] is the operating system's, and the feature `simulated`
+//! adds one that fails, tears and loses by seed.
 
 #[cfg(feature = "simulated")]
 pub mod simulated;
@@ -82,8 +82,8 @@ pub trait NewFile: Debug {
     fn rename(self: Box<Self>, path: &Path) -> io::Result<()>;
 }
 
-/// Replaces a file, or makes it: after a success the new content outlasts a crash, after an error the file is whole, old
-/// or new. Removes what earlier attempts for the same path have left behind, so only one process may write a path.
+/// Replaces a file, or makes it: after a success the new content outlasts a crash, after an error the file is whole,
+/// old or new. Removes what earlier attempts for the same path have left behind, so only one process may write a path.
 ///
 /// # Errors
 /// Those of the disk.

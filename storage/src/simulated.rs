@@ -1,7 +1,7 @@
 //! A disk in memory that fails, tears and loses by seed.
 //!
-//! It keeps what processes see apart from what outlasts a crash: the content of a file lasts once it was flushed, a name
-//! once its directory was. [`SimulatedDisk::crash`] decides by seed what becomes of the rest: names that were not
+//! It keeps what processes see apart from what outlasts a crash: the content of a file lasts once it was flushed, a
+//! name once its directory was. [`SimulatedDisk::crash`] decides by seed what becomes of the rest: names that were not
 //! flushed are there or not, each for itself, and blocks of content that was not flushed are new, zero or noise.
 
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! Accepts TCP connections and admits those that greet in time.
 //!
-//! A listening port is open to port scans and to anybody who holds connections open. A connection that is silent, closes,
-//! or sends anything but the expected greeting is closed, counted and logged; it occupies neither a thread nor the place
-//! of a member.
+//! A listening port is open to port scans and to anybody who holds connections open. A connection that is silent,
+//! closes, or sends anything but the expected greeting is closed, counted and logged; it occupies neither a thread nor
+//! the place of a member.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -176,8 +176,8 @@ fn a_slow_worker_gets_the_last_sum_of_one_that_has_left() {
     assert_eq!(serving.join().unwrap().unwrap(), 1);
 }
 
-/// What a port scanner does to a port: connect and close, connect and be silent, connect and send something else, or the
-/// beginning of the right thing. The connections that stay open are returned.
+/// What a port scanner does to a port: it connects and closes, connects and is silent, connects and sends something
+/// else, or the beginning of the right thing. The connections that stay open are returned.
 fn scan(address: SocketAddrV4) -> Vec<TcpStream> {
     drop(TcpStream::connect(address).unwrap());
     ["", "GET / HTTP/1.0\r\n\r\n", "iSW", "iSW1\x09\x00"]

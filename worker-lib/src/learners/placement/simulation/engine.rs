@@ -344,7 +344,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
         let left = self.events_left.checked_sub(1).ok_or_else(|| {
             let field = format!("events of the simulation until {} s", self.state.time);
             let expected = format!(
-                "at most {EVENTS_MAX}: let jobs arrive closer to each other, GPUs fail less often, or the run end earlier"
+                "at most {EVENTS_MAX}: let jobs arrive closer together, GPUs fail less often, or the run end earlier"
             );
             PlacementError::field(field, format!("more than {EVENTS_MAX}"), expected)
         })?;
