@@ -133,9 +133,8 @@ impl<'a> Reader<'a> {
         let metadata = header.metadata().clone().unwrap_or_default();
         match metadata.get("format").map(String::as_str) {
             Some(FORMAT) => {
-                let written = metadata.get(CHECKSUM).and_then(|digits| u32::from_str_radix(digits, 16).ok());
-                let place = checksum_place(bytes);
-                if place.is_none_or(|place| written != Some(checksum(bytes, &place))) {
+                let computed = checksum_place(bytes).map(|place| format!("{:08x}", checksum(bytes, &place)));
+                if computed.is_none() || metadata.get(CHECKSUM) != computed.as_ref() {
                     return Err(refuse("it is damaged: its checksum is that of other bytes".to_owned()));
                 }
                 Ok(Self { path, tensors, metadata, len_bytes: bytes.len() })
