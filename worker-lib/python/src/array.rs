@@ -226,7 +226,9 @@ impl Tensor {
                 return Err(not_contiguous());
             }
             len = len.checked_mul(*size).filter(|len| *len <= MAX_FLOATS).ok_or_else(|| {
-                PyValueError::new_err(format!("array has shape {shape:?}, expected at most {MAX_FLOATS} elements"))
+                PyValueError::new_err(format!(
+                    "array has shape {shape:?}, expected at most {MAX_FLOATS} elements"
+                ))
             })?;
         }
         Ok(len as usize)
@@ -253,8 +255,7 @@ impl Tensor {
         // follow each other.
         unsafe {
             let shape = std::slice::from_raw_parts(self.shape, count);
-            let strides =
-                (!self.strides.is_null()).then(|| std::slice::from_raw_parts(self.strides, count));
+            let strides = (!self.strides.is_null()).then(|| std::slice::from_raw_parts(self.strides, count));
             Ok((shape, strides))
         }
     }
@@ -265,7 +266,8 @@ impl Tensor {
             // Refused later if there should be any.
             return Ok(std::ptr::null_mut());
         }
-        let begin = usize::try_from(self.byte_offset).ok().and_then(|offset| self.data.addr().checked_add(offset));
+        let begin =
+            usize::try_from(self.byte_offset).ok().and_then(|offset| self.data.addr().checked_add(offset));
         let end = begin.and_then(|begin| begin.checked_add(len * size_of::<f32>()));
         if end.is_none() {
             return Err(PyValueError::new_err(format!(
