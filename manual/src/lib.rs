@@ -1,6 +1,9 @@
-//! Man pages and completions, written by each command from its own arguments: they cannot tell of others.
+//! What the commands share. Man pages and completions, written by each command from its own arguments, and
+//! [`output`].
 //!
 //! Packagers call `COMMAND --write-manual DIRECTORY`; nobody else needs to know.
+
+pub mod output;
 
 use std::ffi::OsStr;
 use std::fs;

@@ -1,12 +1,13 @@
 //! Commands of `iswitch-models`, for other commands to embed.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
+use iswitch_manual::{output, print_line};
+use iswitch_storage::RealDisk;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cell::CellOptions;
@@ -17,9 +18,10 @@ use crate::limits::{
 };
 use crate::manifest::millis;
 use crate::nginx::NginxCell;
+use crate::tls::{Identity, TlsClient, TlsServer};
 use crate::{
-    BlockingModelClient, ClientOptions, Endpoint, Listen, ModelName, ModelStore, Patience, Server,
-    ServerOptions, StoreOptions, Times, cell, learner, publish,
+    Access, BlockingModelClient, ClientOptions, Credentials, Endpoint, Listen, ModelName, ModelStore,
+    Patience, Server, ServerOptions, StoreOptions, Times, Token, cell, learner, publish,
 };
 
 /// What can be done with models.
@@ -68,14 +70,74 @@ pub struct ServerArgs {
     /// So is one that takes its answer more slowly than this
     #[arg(long, default_value_t = READER_BYTES_PER_S_MIN, value_parser = clap::value_parser!(u64).range(1..))]
     reader_bytes_per_s_min: u64,
+    /// Token that readers show: a file of one line [default: everyone reads]
+    #[arg(long, value_name = "FILE")]
+    read_token_file: Option<PathBuf>,
+    /// Certificates for TLS at all TCP addresses, in PEM, the own one first [default: no TLS]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Key of the first certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Serve only clients with a certificate of this authority: its certificates in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    client_ca: Option<PathBuf>,
 }
 
 impl ServerArgs {
-    fn options(&self) -> ServerOptions {
+    fn options(&self) -> anyhow::Result<ServerOptions> {
         let stall = Duration::from_millis(self.stall_ms);
         let patience = Patience { stall, bytes_per_s_min: self.reader_bytes_per_s_min };
-        ServerOptions { connections_max: self.connections_max, patience, ..ServerOptions::default() }
+        let identity = identity(self.tls_cert.as_ref(), self.tls_key.as_ref());
+        let tls =
+            identity.map(|identity| TlsServer::new(&identity, self.client_ca.as_deref())).transpose()?;
+        let access = Access { read: token(self.read_token_file.as_ref())?, publish: None, tls };
+        let connections_max = self.connections_max;
+        Ok(ServerOptions { connections_max, patience, access, ..ServerOptions::default() })
     }
+
+    /// Warns of tokens that would cross a network in the clear.
+    fn warn(&self, access: &Access) {
+        let has_token = access.read.is_some() || access.publish.is_some();
+        let is_exposed = |listen: &Listen| matches!(listen, Listen::Tcp(at) if !at.ip().is_loopback());
+        if has_token && access.tls.is_none() && self.listen.iter().any(is_exposed) {
+            eprintln!("iswitch-models: tokens are readable on the network without --tls-cert and --tls-key");
+        }
+    }
+}
+
+/// What a client shows to servers, and which servers it believes.
+#[derive(Clone, Debug, Args)]
+pub struct CredentialArgs {
+    /// Token to show to the learner or to cells: a file of one line
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Certificates of the authority of https:// endpoints, in PEM
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// Own certificates for https:// endpoints that ask for one, in PEM
+    #[arg(long, value_name = "FILE", requires_all = ["key", "ca"])]
+    cert: Option<PathBuf>,
+    /// Key of the first own certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+}
+
+impl CredentialArgs {
+    fn read(&self) -> anyhow::Result<Credentials> {
+        let identity = identity(self.cert.as_ref(), self.key.as_ref());
+        let tls = self.ca.as_ref().map(|ca| TlsClient::new(ca, identity.as_ref())).transpose()?;
+        Ok(Credentials { token: token(self.token_file.as_ref())?, tls })
+    }
+}
+
+fn token(file: Option<&PathBuf>) -> anyhow::Result<Option<Token>> {
+    file.map(|path| Token::read(path).with_context(|| path.display().to_string())).transpose()
+}
+
+fn identity(certificates: Option<&PathBuf>, key: Option<&PathBuf>) -> Option<Identity> {
+    let (certificates, key) = (certificates?.clone(), key?.clone());
+    Some(Identity { certificates, key })
 }
 
 /// Arguments of `serve`.
@@ -86,6 +148,9 @@ pub struct ServeArgs {
     /// Who may publish: nobody, unix (who can open a Unix socket of the server) or everywhere
     #[arg(long, default_value = "unix")]
     publish_from: PublishFrom,
+    /// Token that who publishes shows as well: a file of one line
+    #[arg(long, value_name = "FILE")]
+    publish_token_file: Option<PathBuf>,
     /// Versions of each model that are kept
     #[arg(long, default_value_t = VERSIONS_KEPT as u64, value_parser = clap::value_parser!(u64).range(2..))]
     versions_kept: u64,
@@ -101,7 +166,14 @@ impl ServeArgs {
             object_len_max_bytes: self.object_bytes_max,
             ..StoreOptions::default()
         }));
-        let (server, publish_from) = (self.server.options(), self.publish_from);
+        let (mut server, publish_from) = (self.server.options()?, self.publish_from);
+        server.access.publish = token(self.publish_token_file.as_ref())?;
+        self.server.warn(&server.access);
+        if publish_from == PublishFrom::Everywhere && server.access.publish.is_none() {
+            eprintln!(
+                "iswitch-models: everyone who reaches the server may publish without --publish-token-file"
+            );
+        }
         let options = LearnerOptions { server, publish_from, ..LearnerOptions::default() };
         run_server(learner::serve(store, &self.server.listen, options))
     }
@@ -127,13 +199,18 @@ pub struct CellArgs {
     /// Upstream may send nothing for so many milliseconds
     #[arg(long, default_value_t = millis(Times::default().stall), value_parser = clap::value_parser!(u64).range(1..))]
     upstream_stall_ms: u64,
+    #[command(flatten)]
+    credentials: CredentialArgs,
 }
 
 impl CellArgs {
     fn run(&self) -> anyhow::Result<()> {
         let stall = Duration::from_millis(self.upstream_stall_ms);
+        let server = self.server.options()?;
+        self.server.warn(&server.access);
         let options = CellOptions {
-            server: self.server.options(),
+            server,
+            credentials: self.credentials.read()?,
             times: Times { stall, ..Times::default() },
             capacity_bytes: self.capacity_bytes,
             object_len_max_bytes: self.object_bytes_max,
@@ -158,14 +235,17 @@ pub struct PublishArgs {
     version: u64,
     /// The model
     file: PathBuf,
+    #[command(flatten)]
+    credentials: CredentialArgs,
 }
 
 impl PublishArgs {
     fn run(&self) -> anyhow::Result<()> {
         let bytes = std::fs::read(&self.file).with_context(|| self.file.display().to_string())?;
-        let publishing = publish(&self.learner, &self.name, self.version, bytes.into(), Times::default());
+        let options = ClientOptions { credentials: self.credentials.read()?, ..ClientOptions::default() };
+        let publishing = publish(&self.learner, &self.name, self.version, bytes.into(), &options);
         let manifest = runtime()?.block_on(publishing)?;
-        println!("{}", serde_json::to_string(&manifest)?);
+        print_line!("{}", serde_json::to_string(&manifest)?)?;
         Ok(())
     }
 }
@@ -179,32 +259,33 @@ pub struct FetchArgs {
     /// The model
     #[arg(long)]
     name: ModelName,
-    /// Writes each version to this file, by a rename
+    /// Replaces this file whole with each version, flushed to the disk
     #[arg(long)]
     output: Option<PathBuf>,
     /// Goes on with each newer version until it is ended
     #[arg(long)]
     follow: bool,
+    #[command(flatten)]
+    credentials: CredentialArgs,
 }
 
 impl FetchArgs {
     fn run(&self) -> anyhow::Result<()> {
-        let mut client = BlockingModelClient::new(self.name.clone(), &self.from, ClientOptions::default())?;
+        let options = ClientOptions { credentials: self.credentials.read()?, ..ClientOptions::default() };
+        let mut client = BlockingModelClient::new(self.name.clone(), &self.from, options)?;
         loop {
             match if self.follow { client.wait_newer(WAIT_MAX) } else { client.poll() } {
                 Ok(Some(model)) => {
                     if let Some(output) = &self.output {
-                        let new = output.with_extension("new");
-                        let written = std::fs::write(&new, &model.bytes);
-                        written
-                            .and_then(|()| std::fs::rename(&new, output))
-                            .with_context(|| new.display().to_string())?;
+                        let written = iswitch_storage::replace(&RealDisk, output, &model.bytes);
+                        written.with_context(|| format!("writing {}", output.display()))?;
                     }
                     let latency_ms = model.latency.as_secs_f64() * 1e3;
                     let mut line = serde_json::to_value(&model.manifest)?;
                     line["latency_ms"] = latency_ms.into();
-                    println!("{line}");
-                    std::io::stdout().flush()?;
+                    if !print_line!("{line}")? && self.output.is_none() {
+                        return Ok(());
+                    }
                 }
                 Ok(None) => {}
                 Err(error) if self.follow => {
@@ -243,7 +324,8 @@ pub struct NginxArgs {
 impl NginxArgs {
     fn run(&self) -> anyhow::Result<()> {
         let Self { listen, upstream, directory, capacity_bytes, workers } = self.clone();
-        print!("{}", NginxCell { listen, upstream, directory, capacity_bytes, workers }.render()?);
+        let text = NginxCell { listen, upstream, directory, capacity_bytes, workers }.render()?;
+        output::print(format_args!("{text}"))?;
         Ok(())
     }
 }
@@ -254,10 +336,9 @@ fn run_server(starting: impl Future<Output = std::io::Result<Server>>) -> anyhow
         let mut ends = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?];
         let server = starting.await?;
         for listen in server.listens() {
-            println!("listening at {listen}");
+            print_line!("listening at {listen}")?;
         }
-        println!("ready");
-        std::io::stdout().flush()?;
+        print_line!("ready")?;
         let [interrupt, terminate] = &mut ends;
         tokio::select! {
             _ = interrupt.recv() => {}

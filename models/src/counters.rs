@@ -14,6 +14,7 @@ pub(crate) struct Counters {
     pub(crate) connections: AtomicU64,
     pub(crate) connections_refused: AtomicU64,
     pub(crate) slow_readers_cut: AtomicU64,
+    pub(crate) handshakes_failed: AtomicU64,
     pub(crate) fetches: AtomicU64,
     pub(crate) fetched_bytes: AtomicU64,
     pub(crate) fetches_failed: AtomicU64,
@@ -21,6 +22,8 @@ pub(crate) struct Counters {
     pub(crate) pointer_failures: AtomicU64,
     pub(crate) stale_pointers_served: AtomicU64,
     pub(crate) names: AtomicU64,
+    pub(crate) names_unknown: AtomicU64,
+    pub(crate) names_displaced: AtomicU64,
     pub(crate) kept_bytes: AtomicU64,
 }
 
@@ -39,6 +42,8 @@ pub struct Stats {
     pub connections_refused: u64,
     /// Readers that took their answer too slowly and were cut off.
     pub slow_readers_cut: u64,
+    /// TLS handshakes that failed or took too long.
+    pub handshakes_failed: u64,
     /// Objects that a cell has begun to fetch from upstream.
     pub fetches: u64,
     /// Bytes of objects that a cell has received.
@@ -53,6 +58,10 @@ pub struct Stats {
     pub stale_pointers_served: u64,
     /// Models that are known.
     pub names: u64,
+    /// Names that a cell's readers ask for and its upstream does not have, or not yet.
+    pub names_unknown: u64,
+    /// Times that such a name was displaced by another one.
+    pub names_displaced: u64,
     /// Bytes of models that are kept.
     pub kept_bytes: u64,
 }
@@ -71,6 +80,7 @@ impl Counters {
             connections: of(&self.connections),
             connections_refused: of(&self.connections_refused),
             slow_readers_cut: of(&self.slow_readers_cut),
+            handshakes_failed: of(&self.handshakes_failed),
             fetches: of(&self.fetches),
             fetched_bytes: of(&self.fetched_bytes),
             fetches_failed: of(&self.fetches_failed),
@@ -78,6 +88,8 @@ impl Counters {
             pointer_failures: of(&self.pointer_failures),
             stale_pointers_served: of(&self.stale_pointers_served),
             names: of(&self.names),
+            names_unknown: of(&self.names_unknown),
+            names_displaced: of(&self.names_displaced),
             kept_bytes: of(&self.kept_bytes),
         }
     }
@@ -94,6 +106,7 @@ impl Stats {
             ("connections", "gauge", self.connections),
             ("connections_refused_total", "counter", self.connections_refused),
             ("slow_readers_cut_total", "counter", self.slow_readers_cut),
+            ("handshakes_failed_total", "counter", self.handshakes_failed),
             ("fetches_total", "counter", self.fetches),
             ("fetched_bytes_total", "counter", self.fetched_bytes),
             ("fetches_failed_total", "counter", self.fetches_failed),
@@ -101,6 +114,8 @@ impl Stats {
             ("pointer_failures_total", "counter", self.pointer_failures),
             ("stale_pointers_served_total", "counter", self.stale_pointers_served),
             ("names", "gauge", self.names),
+            ("names_unknown", "gauge", self.names_unknown),
+            ("names_displaced_total", "counter", self.names_displaced),
             ("kept_bytes", "gauge", self.kept_bytes),
         ] {
             let name = format!("iswitch_models_{name}");

@@ -44,6 +44,9 @@ pub mod nginx;
 pub mod runtime;
 mod server;
 mod store;
+#[cfg(feature = "tls")]
+pub mod tls;
+mod token;
 
 /// The learner's server.
 pub mod learner {
@@ -53,10 +56,12 @@ pub mod learner {
 pub use bytes::Bytes;
 pub use client::blocking::BlockingModelClient;
 pub use client::{
-    ClientOptions, ClientStats, Endpoint, Model, ModelClient, ModelError, Pointer, Sink, Times, publish,
+    ClientOptions, ClientStats, Credentials, Endpoint, Model, ModelClient, ModelError, Pointer, Sink, Times,
+    publish,
 };
 pub use counters::Stats;
 pub use manifest::{BadDigest, Manifest, Sha256Digest, Verification, Verifier};
 pub use name::{BadName, ModelName};
-pub use server::{Listen, Patience, Server, ServerOptions};
+pub use server::{Access, Listen, Patience, Server, ServerOptions};
 pub use store::{Found, ModelStore, Object, PublishError, StoreOptions};
+pub use token::{Token, TokenError};

@@ -6,6 +6,9 @@ use std::time::Duration;
 pub const NAME_LEN_MAX_BYTES: usize = 64;
 /// Names that a store or a cell knows at once.
 pub const NAMES_MAX: usize = 64;
+/// Names at a cell that upstream does not have, or not yet. While readers wait for one, the cell asks upstream for it
+/// four times a second.
+pub const UNKNOWN_NAMES_MAX: usize = 16;
 /// Versions of a model that a store keeps: as many as a reader may be behind while it reads.
 pub const VERSIONS_KEPT: usize = 4;
 /// Bytes of the largest object.
@@ -25,6 +28,12 @@ pub const CONNECTIONS_MAX: usize = 4096;
 pub const REFUSALS_MAX: usize = 64;
 /// What a reader that was refused is told to wait.
 pub const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// Bytes of the shortest bearer token: 64 bits, if they are hexadecimal digits.
+pub const TOKEN_LEN_MIN_BYTES: usize = 16;
+/// Bytes of the longest bearer token.
+pub const TOKEN_LEN_MAX_BYTES: usize = 512;
+/// A TLS handshake has to be complete within this.
+pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Uploads at a time: each holds a whole object.
 pub const UPLOADS_MAX: usize = 1;
 

@@ -44,7 +44,7 @@ impl NginxCell {
         let mut servers = String::new();
         for (at, endpoint) in self.upstream.iter().enumerate() {
             let text = endpoint.to_string();
-            check("upstream", &text, true)?;
+            check("upstream", &text, !matches!(endpoint, Endpoint::Tls(_)))?;
             let role = if at == 0 { "" } else { " backup" };
             let _ = write!(
                 servers,
@@ -72,7 +72,7 @@ fn check(field: &'static str, value: &str, holds: bool) -> Result<(), BadConfigu
     if holds && value.chars().all(is_plain) {
         return Ok(());
     }
-    let expected = "letters, digits and ./:-_[]; of a directory the whole path";
+    let expected = "letters, digits and ./:-_[]; of a directory the whole path; of upstream no TLS";
     Err(BadConfiguration { field, value: value.to_owned(), expected })
 }
 
@@ -113,6 +113,7 @@ mod tests {
         assert!(cell("80", "relative", &["a:1"]).render().is_err());
         assert!(cell("80", "/x}", &["a:1"]).render().is_err());
         assert!(cell("80", "/x", &["unix:/a b"]).render().is_err());
+        assert!(cell("80", "/x", &["https://a:1"]).render().is_err());
         assert!(cell("80", "/x", &[]).render().is_err());
     }
 }

@@ -51,7 +51,7 @@ async fn readers_who_wait_share_an_answer_that_is_older_than_they() {
     let (store, learner) = learner(LearnerOptions::default()).await;
     // Nobody asks anew in the time of the test.
     let options = CellOptions { pointer_fresh: Duration::from_secs(600), ..CellOptions::default() };
-    let first = cell(&[endpoint(&learner)], options).await;
+    let first = cell(&[endpoint(&learner)], options.clone()).await;
     let second = cell(&[endpoint(&first)], options).await;
     store.publish(&name(), 1, model(1, 1000)).unwrap();
     let latest = "GET /models/ppo/latest";
@@ -295,7 +295,8 @@ async fn a_cell_keeps_no_more_than_it_may() {
 async fn a_reader_that_takes_nothing_is_cut_off_and_others_are_served() {
     let patience = Patience { stall: Duration::from_millis(200), bytes_per_s_min: 1 << 20 };
     let server = ServerOptions { patience, ..ServerOptions::default() };
-    let (store, learner) = learner(LearnerOptions { server, ..LearnerOptions::default() }).await;
+    let (store, learner) =
+        learner(LearnerOptions { server: server.clone(), ..LearnerOptions::default() }).await;
     // More than the buffers of a connection hold.
     let len = 64 << 20;
     store.publish(&name(), 1, model(1, len)).unwrap();
@@ -311,4 +312,60 @@ async fn a_reader_that_takes_nothing_is_cut_off_and_others_are_served() {
     }
     let good = ask(&endpoint(&cell), "GET /models/ppo/1", &[("Range", "bytes=0-9")]).await;
     assert_eq!(good.body, model(1, 10));
+}
+
+#[tokio::test]
+async fn names_that_upstream_does_not_have_take_no_place() {
+    let (store, learner) = learner(LearnerOptions::default()).await;
+    let options = CellOptions { names_max: 2, unknown_names_max: 3, ..CellOptions::default() };
+    let cell = cell(&[endpoint(&learner)], options).await;
+    let at = endpoint(&cell);
+    let bogus = async |from: u32| {
+        for number in from..from + 10 {
+            let answer = ask(&at, &format!("GET /models/bogus{number}/latest"), &[]).await;
+            assert_eq!((answer.status, answer.error()), (404, "unknown_model".to_owned()));
+        }
+    };
+    bogus(0).await;
+    // One that readers wait for before it is published, as actors do that start before their learner.
+    let waiting = {
+        let at = at.clone();
+        tokio::spawn(async move { ask(&at, "GET /models/ppo/latest?wait=60000", &[]).await })
+    };
+    support::until(async || cell.stats().pointer_requests > 10).await;
+    // Names that nobody waits for are displaced first.
+    bogus(10).await;
+    store.publish(&name(), 1, model(1, 1000)).unwrap();
+    assert_eq!(waiting.await.unwrap().json()["version"], 1);
+    bogus(20).await;
+    assert_eq!(ask(&at, "GET /models/ppo/latest", &[]).await.json()["version"], 1);
+    ask(&at, "GET /metrics", &[]).await;
+    let stats = cell.stats();
+    assert_eq!((stats.names, stats.names_unknown), (1, 3), "{stats:?}");
+    assert!(stats.names_displaced >= 27, "{stats:?}");
+    // More models than there are places are served as well, from one that may be displaced.
+    for version in [1, 2] {
+        for other in ["dqn", "a2c", "ddpg"] {
+            store.publish(&other.parse().unwrap(), version, model(version, 10)).unwrap();
+            let answer = ask(&at, &format!("GET /models/{other}/latest"), &[]).await;
+            assert_eq!(answer.status, 200, "{other}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_reader_whose_name_is_displaced_is_told_to_come_again() {
+    let (_store, learner) = learner(LearnerOptions::default()).await;
+    let options = CellOptions { unknown_names_max: 1, ..CellOptions::default() };
+    let cell = cell(&[endpoint(&learner)], options).await;
+    let at = endpoint(&cell);
+    let waiting = {
+        let at = at.clone();
+        tokio::spawn(async move { ask(&at, "GET /models/ppo/latest?wait=60000", &[]).await })
+    };
+    support::until(async || cell.stats().pointer_requests > 0).await;
+    ask(&at, "GET /models/other/latest", &[]).await;
+    let answer = waiting.await.unwrap();
+    assert_eq!((answer.status, answer.error()), (503, "busy".to_owned()));
+    assert!(answer.headers.contains_key("retry-after"));
 }

@@ -4,7 +4,7 @@ mod support;
 
 use bytes::Bytes;
 use iswitch_models::learner::{LearnerOptions, PublishFrom};
-use iswitch_models::{Endpoint, ServerOptions, Times, publish};
+use iswitch_models::{ClientOptions, Endpoint, ServerOptions, publish};
 use support::{ask, cell, endpoint, learner, model, name, send};
 
 const LEN: usize = 700_001;
@@ -172,6 +172,6 @@ async fn models_are_put_by_those_who_may() {
 }
 
 async fn publish_to(at: &Endpoint, version: u64, len: usize) -> Result<iswitch_models::Manifest, String> {
-    let published = publish(at, &name(), version, model(version, len), Times::default()).await;
+    let published = publish(at, &name(), version, model(version, len), &ClientOptions::default()).await;
     published.map_err(|error| error.to_string())
 }

@@ -8,6 +8,7 @@
 
 pub mod aggregate;
 pub mod pipeline;
+mod reception;
 pub mod worker;
 
 #[cfg(feature = "capi")]
@@ -24,5 +25,6 @@ pub mod nn;
 
 pub use aggregate::{AggregateError, AggregatorStats, GradientAggregator, Loopback, Round};
 pub use iswitch_protocol::{Key, key_file};
+pub use reception::{Refusal, Refusals};
 pub use worker::asynchronous::AsyncWorker;
 pub use worker::{AnyLengthWorker, JoinError, JoinOptions, ShardedWorker, Worker};

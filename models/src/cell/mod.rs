@@ -3,6 +3,7 @@
 //! However many actors ask for a version, it comes from upstream once, and goes on to all of them while it arrives. The
 //! pointer to the latest version is served at once and asked for again beside that, up to a bound on its age.
 
+mod names;
 mod objects;
 mod pointers;
 
@@ -16,7 +17,7 @@ use hyper::{Request, Response};
 use tokio::time::Instant;
 
 use crate::client::sources::Sources;
-use crate::client::{Endpoint, Times};
+use crate::client::{Credentials, Endpoint, Times};
 use crate::counters::Counters;
 use crate::http::body::Body;
 use crate::http::object::{self, Content};
@@ -24,19 +25,22 @@ use crate::http::pointer::{self, Freshness};
 use crate::http::refusal::Refusal;
 use crate::http::route::{Route, check_method};
 use crate::limits::{
-    CELL_CAPACITY_BYTES, MODEL_AGE_MAX, NAMES_MAX, OBJECT_LEN_MAX_BYTES, POINTER_FRESH, WATCH_IDLE,
+    CELL_CAPACITY_BYTES, MODEL_AGE_MAX, NAMES_MAX, OBJECT_LEN_MAX_BYTES, POINTER_FRESH, UNKNOWN_NAMES_MAX,
+    WATCH_IDLE,
 };
 use crate::server::{Handler, Listen, Origin, Server, ServerOptions, metrics};
 use objects::Objects;
 use pointers::{Known, Pointers};
 
 /// What a cell does.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct CellOptions {
     /// Connections of actors.
     pub server: ServerOptions,
     /// How long upstream is waited for.
     pub times: Times,
+    /// What upstream is shown.
+    pub credentials: Credentials,
     /// Bytes of models that are kept; the least recently read go first.
     pub capacity_bytes: u64,
     /// Bytes of the largest model that is taken from upstream.
@@ -45,8 +49,10 @@ pub struct CellOptions {
     pub pointer_fresh: Duration,
     /// A pointer is served while upstream is asked, or cannot be, for so long. Then it is an error.
     pub model_age_max: Duration,
-    /// Models, each with a name of its own.
+    /// Models of upstream's, each with a name of its own.
     pub names_max: usize,
+    /// Names that readers ask for and upstream does not have, or not yet; one more displaces the oldest.
+    pub unknown_names_max: usize,
     /// A model that nobody asks for is watched for so long.
     pub watch_idle: Duration,
 }
@@ -56,11 +62,13 @@ impl Default for CellOptions {
         Self {
             server: ServerOptions::default(),
             times: Times::default(),
+            credentials: Credentials::default(),
             capacity_bytes: CELL_CAPACITY_BYTES,
             object_len_max_bytes: OBJECT_LEN_MAX_BYTES,
             pointer_fresh: POINTER_FRESH,
             model_age_max: MODEL_AGE_MAX,
             names_max: NAMES_MAX,
+            unknown_names_max: UNKNOWN_NAMES_MAX,
             watch_idle: WATCH_IDLE,
         }
     }
@@ -71,12 +79,13 @@ impl Default for CellOptions {
 /// # Errors
 /// If an address cannot be listened at, which the error names, or there is no upstream.
 pub async fn serve(upstream: &[Endpoint], listen: &[Listen], options: CellOptions) -> io::Result<Server> {
-    let sources = Arc::new(Sources::new(upstream, options.times).map_err(io::Error::other)?);
+    let sources =
+        Arc::new(Sources::new(upstream, options.times, &options.credentials).map_err(io::Error::other)?);
     let counters = Arc::<Counters>::default();
     let cell = Cell {
         objects: Objects::new(Arc::clone(&sources), &options, Arc::clone(&counters)),
-        pointers: Pointers::new(sources, options, Arc::clone(&counters)),
         freshness: Freshness { fresh: options.pointer_fresh, stale: options.model_age_max },
+        pointers: Pointers::new(sources, options.clone(), Arc::clone(&counters)),
         counters,
     };
     Server::start(Arc::new(cell), listen, options.server).await
@@ -122,7 +131,9 @@ impl Handler for Cell {
 
 impl Cell {
     fn metrics(&self) -> Response<Body> {
-        self.counters.names.store(self.pointers.len() as u64, Ordering::Relaxed);
+        let (known, unknown) = self.pointers.lens();
+        self.counters.names.store(known as u64, Ordering::Relaxed);
+        self.counters.names_unknown.store(unknown as u64, Ordering::Relaxed);
         self.counters.kept_bytes.store(self.objects.kept_bytes(), Ordering::Relaxed);
         metrics(&self.counters)
     }

@@ -1,6 +1,5 @@
 //! The pointers of a cell: stale ones are served while upstream is asked, up to a bound.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::names::Names;
 use super::{CellOptions, refusal_of};
 use crate::client::sources::Sources;
 use crate::client::{ModelError, Wanted};
@@ -34,11 +34,12 @@ pub(super) struct Pointers {
     sources: Arc<Sources>,
     options: CellOptions,
     counters: Arc<Counters>,
-    all: Mutex<HashMap<ModelName, Arc<Pointer>>>,
+    names: Arc<Mutex<Names>>,
 }
 
+/// What is known of one model.
 #[derive(Debug)]
-struct Pointer {
+pub(super) struct Pointer {
     name: ModelName,
     state: watch::Sender<State>,
     /// Held by the one who asks upstream.
@@ -54,6 +55,37 @@ struct State {
     answered_at: Option<Instant>,
     failure: Option<ModelError>,
     wanted_at: Option<Instant>,
+    /// Its place was needed for another name.
+    is_displaced: bool,
+}
+
+impl Pointer {
+    fn new(name: &ModelName) -> Self {
+        Self {
+            name: name.clone(),
+            state: watch::Sender::default(),
+            asking: tokio::sync::Mutex::default(),
+            is_watched: AtomicBool::default(),
+        }
+    }
+
+    pub(super) fn name(&self) -> &ModelName {
+        &self.name
+    }
+
+    /// Whether somebody waits for a newer version.
+    pub(super) fn has_readers(&self) -> bool {
+        self.state.receiver_count() > 0
+    }
+
+    pub(super) fn wanted_at(&self) -> Option<Instant> {
+        self.state.borrow().wanted_at
+    }
+
+    /// Whether somebody waits, or has asked within `idle`.
+    pub(super) fn is_wanted(&self, idle: Duration) -> bool {
+        self.has_readers() || self.wanted_at().is_some_and(|at| at.elapsed() < idle)
+    }
 }
 
 impl State {
@@ -66,17 +98,19 @@ impl State {
 
 impl Pointers {
     pub(super) fn new(sources: Arc<Sources>, options: CellOptions, counters: Arc<Counters>) -> Self {
-        Self { sources, options, counters, all: Mutex::default() }
+        Self { sources, options, counters, names: Arc::default() }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.lock().len()
+    /// Names of models that upstream has, and others.
+    pub(super) fn lens(&self) -> (usize, usize) {
+        let names = lock(&self.names);
+        (names.known_len(), names.unknown_len())
     }
 
     /// The latest version: at once if it is fresh, or stale within the bound; otherwise as soon as upstream
     /// has answered.
     pub(super) async fn latest(&self, name: &ModelName) -> Result<Known, Refusal> {
-        let pointer = self.pointer(name)?;
+        let pointer = self.pointer(name);
         let known = pointer.state.borrow().within(self.options.model_age_max);
         if let Some((manifest, age)) = known {
             if age > self.options.pointer_fresh {
@@ -97,7 +131,7 @@ impl Pointers {
         wait: Duration,
     ) -> Result<Known, Refusal> {
         let end = Instant::now() + wait;
-        let pointer = self.pointer(name)?;
+        let pointer = self.pointer(name);
         let mut state = pointer.state.subscribe();
         self.watch(&pointer);
         loop {
@@ -105,6 +139,10 @@ impl Pointers {
             let is_newer = |manifest: &Manifest| after.is_none_or(|after| manifest.version > after);
             if let Some((manifest, age)) = known.filter(|(manifest, _)| is_newer(manifest)) {
                 return Ok(Known { manifest: Some(manifest), age });
+            }
+            if state.borrow().is_displaced {
+                let limit = self.options.unknown_names_max;
+                return Err(Refusal::Busy { what: "names that upstream does not have", limit });
             }
             if timeout_at(end, state.changed()).await.is_err() {
                 // Nothing newer is good news only from a pointer that is known well enough.
@@ -130,35 +168,34 @@ impl Pointers {
         }
     }
 
-    /// The entry of a model. If there are too many, one that nobody has asked for lately gives way.
-    fn pointer(&self, name: &ModelName) -> Result<Arc<Pointer>, Refusal> {
-        let now = Instant::now();
-        let mut all = self.lock();
-        if !all.contains_key(name) && all.len() >= self.options.names_max {
-            let idle = self.options.watch_idle;
-            all.retain(|_, it| it.state.borrow().wanted_at.is_some_and(|at| at.elapsed() < idle));
-            if all.len() >= self.options.names_max {
-                return Err(Refusal::Busy { what: "names of models", limit: self.options.names_max });
-            }
-        }
-        let entry = all.entry(name.clone()).or_insert_with(|| {
-            Arc::new(Pointer {
-                name: name.clone(),
-                state: watch::Sender::default(),
-                asking: tokio::sync::Mutex::default(),
-                is_watched: AtomicBool::default(),
-            })
-        });
-        entry.state.send_if_modified(|state| {
-            state.wanted_at = Some(now);
+    /// The entry of a model.
+    fn pointer(&self, name: &ModelName) -> Arc<Pointer> {
+        let mut names = lock(&self.names);
+        let known = names.get(name).map(Arc::clone);
+        let (pointer, displaced) = known.map_or_else(
+            || {
+                let pointer = Arc::new(Pointer::new(name));
+                let displaced = names.add(&pointer, self.options.unknown_names_max);
+                (pointer, displaced)
+            },
+            |pointer| (pointer, None),
+        );
+        pointer.state.send_if_modified(|state| {
+            state.wanted_at = Some(Instant::now());
             false
         });
-        Ok(Arc::clone(entry))
+        drop(names);
+        if let Some(displaced) = displaced {
+            Counters::add(&self.counters.names_displaced, 1);
+            // Ends its watch, and tells its readers.
+            displaced.state.send_modify(|state| state.is_displaced = true);
+        }
+        pointer
     }
 
     fn asker(&self) -> Asker {
         let (sources, counters) = (Arc::clone(&self.sources), Arc::clone(&self.counters));
-        Asker { sources, counters, options: self.options }
+        Asker { sources, counters, names: Arc::clone(&self.names), options: self.options.clone() }
     }
 
     fn refresh_beside(&self, pointer: &Arc<Pointer>) {
@@ -177,22 +214,23 @@ impl Pointers {
             tokio::spawn(self.asker().watch(Arc::clone(pointer)));
         }
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<ModelName, Arc<Pointer>>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock(names: &Mutex<Names>) -> MutexGuard<'_, Names> {
+    names.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Asks upstream, in tasks of its own.
 struct Asker {
     sources: Arc<Sources>,
     counters: Arc<Counters>,
+    names: Arc<Mutex<Names>>,
     options: CellOptions,
 }
 
 impl Asker {
     /// Asks once; who comes while another one asks takes what that one gets.
-    async fn refresh(&self, pointer: &Pointer) {
+    async fn refresh(&self, pointer: &Arc<Pointer>) {
         let came = Instant::now();
         let _asking = pointer.asking.lock().await;
         if pointer.state.borrow().answered_at.is_some_and(|at| at >= came) {
@@ -203,11 +241,7 @@ impl Asker {
 
     /// Waits for new versions, again and again, until nobody wants them any more.
     async fn watch(self, pointer: Arc<Pointer>) {
-        let is_wanted = || {
-            let wanted_at = pointer.state.borrow().wanted_at;
-            pointer.state.receiver_count() > 0
-                || wanted_at.is_some_and(|at| at.elapsed() < self.options.watch_idle)
-        };
+        let is_wanted = || pointer.is_wanted(self.options.watch_idle) && !pointer.state.borrow().is_displaced;
         // Each answer renews the pointer: the bound on its age must not pass meanwhile.
         let wait = WATCH_WAIT_MAX.min(self.options.model_age_max / 3);
         // Who came while this ended has seen it watched: looked at once more after that.
@@ -220,7 +254,7 @@ impl Asker {
     }
 
     /// Asks once, and waits for a newer version if there is one that is known well enough.
-    async fn ask_in_turn(&self, pointer: &Pointer, wait: Duration) {
+    async fn ask_in_turn(&self, pointer: &Arc<Pointer>, wait: Duration) {
         let after = pointer.state.borrow().manifest.as_ref().map(|manifest| manifest.version);
         // What is not known yet, or has been too long ago, is asked for without waiting.
         let is_known = pointer.state.borrow().within(self.options.pointer_fresh + wait).is_some();
@@ -230,10 +264,13 @@ impl Asker {
     }
 
     /// Asks, and notes what upstream says. Whether it says anything of use.
-    async fn ask(&self, pointer: &Pointer, wanted: Wanted) -> bool {
+    async fn ask(&self, pointer: &Arc<Pointer>, wanted: Wanted) -> bool {
         Counters::add(&self.counters.pointer_requests, 1);
         let answer = self.sources.latest(&pointer.name, wanted).await;
         let is_answer = answer.is_ok();
+        if is_answer {
+            lock(&self.names).promote(pointer, self.options.names_max, self.options.watch_idle);
+        }
         pointer.state.send_modify(|state| {
             state.answered_at = Some(Instant::now());
             match answer {
@@ -241,6 +278,7 @@ impl Asker {
                     state.manifest = pointer.manifest.or_else(|| state.manifest.take());
                     state.as_of = Some(pointer.as_of);
                     state.failure = None;
+                    state.is_displaced = false;
                 }
                 Err(error) => {
                     Counters::add(&self.counters.pointer_failures, 1);

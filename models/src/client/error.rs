@@ -12,6 +12,12 @@ pub enum ModelError {
     /// A client needs somewhere to ask.
     #[error("no sources: expected at least one cell or learner")]
     NoSources,
+    /// An endpoint that needs TLS, and nothing to verify its certificate with.
+    #[error("{source_name} needs TLS: expected the certificates of an authority (--ca FILE)")]
+    NoTls {
+        /// The cell or the learner.
+        source_name: String,
+    },
     /// Nobody answers there.
     #[error("{source_name}: {reason}")]
     Unreachable {
@@ -98,7 +104,7 @@ impl ModelError {
             | Self::WrongBytes { .. }
             | Self::Interrupted { .. } => true,
             Self::Refused { status, .. } => status.is_server_error(),
-            Self::NoSources | Self::NotFound { .. } | Self::TooLarge { .. } => false,
+            Self::NoSources | Self::NoTls { .. } | Self::NotFound { .. } | Self::TooLarge { .. } => false,
         }
     }
 }

@@ -19,7 +19,7 @@ pub use pointer::Pointer;
 pub use source::Endpoint;
 
 use crate::limits::{CONNECT_TIMEOUT, OBJECT_LEN_MAX_BYTES, SOURCE_STALL_TIMEOUT, WAIT_MAX};
-use crate::{Manifest, ModelName, Verification};
+use crate::{Manifest, ModelName, Token, Verification};
 use download::Download;
 pub(crate) use pointer::Wanted;
 use sources::Sources;
@@ -42,11 +42,23 @@ impl Default for Times {
     }
 }
 
+/// What a client shows, and whom it believes. By default it shows nothing, and cannot use TLS.
+#[derive(Clone, Debug, Default)]
+pub struct Credentials {
+    /// Shown with each request.
+    pub token: Option<Token>,
+    /// For endpoints that begin with `https://`.
+    #[cfg(feature = "tls")]
+    pub tls: Option<crate::tls::TlsClient>,
+}
+
 /// What a client wants.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
     /// How long sources are waited for.
     pub times: Times,
+    /// What sources are shown.
+    pub credentials: Credentials,
     /// What of the bytes is compared.
     pub verification: Verification,
     /// Bytes of the largest model that is taken.
@@ -55,8 +67,12 @@ pub struct ClientOptions {
 
 impl Default for ClientOptions {
     fn default() -> Self {
-        let (times, verification) = (Times::default(), Verification::default());
-        Self { times, verification, len_max_bytes: OBJECT_LEN_MAX_BYTES }
+        Self {
+            times: Times::default(),
+            credentials: Credentials::default(),
+            verification: Verification::default(),
+            len_max_bytes: OBJECT_LEN_MAX_BYTES,
+        }
     }
 }
 
@@ -109,9 +125,9 @@ impl ModelClient {
     /// A client that has no version yet; the preferred endpoints come first, the learner last.
     ///
     /// # Errors
-    /// Without endpoints.
+    /// Without endpoints, or if one is `https://` and there is no [`Credentials::tls`].
     pub fn new(name: ModelName, endpoints: &[Endpoint], options: ClientOptions) -> Result<Self, ModelError> {
-        let sources = Arc::new(Sources::new(endpoints, options.times)?);
+        let sources = Arc::new(Sources::new(endpoints, options.times, &options.credentials)?);
         Ok(Self { name, sources, options, current: None, as_of: None, stats: ClientStats::default() })
     }
 
@@ -239,9 +255,9 @@ pub async fn publish(
     name: &ModelName,
     version: u64,
     bytes: Bytes,
-    times: Times,
+    options: &ClientOptions,
 ) -> Result<Manifest, ModelError> {
-    let sources = Sources::new(std::slice::from_ref(learner), times)?;
+    let sources = Sources::new(std::slice::from_ref(learner), options.times, &options.credentials)?;
     let answer = sources.put(0, &format!("/models/{name}/{version}"), bytes).await?;
     serde_json::from_slice(&answer).map_err(|error| ModelError::BadAnswer {
         source_name: learner.to_string(),

@@ -17,14 +17,16 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, timeout};
 
-use super::ModelError;
+use super::{Credentials, ModelError};
 use crate::limits::{IDLE_CONNECTIONS_MAX, PENALTY, PENALTY_MAX};
 
-/// A cell or a learner: `HOST:PORT` or `unix:PATH`, with `http://` before the first if you like.
+/// A cell or a learner: `HOST:PORT` or `unix:PATH`, with `http://` before the first if you like; or `https://HOST:PORT`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Endpoint {
     /// A name or an address, and a port.
     Tcp(String),
+    /// The same, over TLS.
+    Tls(String),
     /// A socket in the file system.
     Unix(PathBuf),
 }
@@ -33,18 +35,21 @@ impl FromStr for Endpoint {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || format!("{text:?}: expected HOST:PORT, http://HOST:PORT or unix:PATH");
+        let bad = || format!("{text:?}: expected HOST:PORT, https://HOST:PORT or unix:PATH");
         if let Some(path) = text.strip_prefix("unix:") {
             return if path.is_empty() { Err(bad()) } else { Ok(Self::Unix(path.into())) };
         }
-        let bare = text.strip_prefix("http://").unwrap_or(text);
+        let (is_tls, bare) = match text.strip_prefix("https://") {
+            Some(bare) => (true, bare),
+            None => (false, text.strip_prefix("http://").unwrap_or(text)),
+        };
         let bare = bare.strip_suffix('/').unwrap_or(bare);
         let is_good = |(host, port): (&str, &str)| {
             let is_host = |c: char| c.is_ascii_alphanumeric() || ".-_:[]".contains(c);
             !host.is_empty() && host.chars().all(is_host) && port.parse::<u16>().is_ok()
         };
         bare.rsplit_once(':').filter(|parts| is_good(*parts)).ok_or_else(bad)?;
-        Ok(Self::Tcp(bare.to_owned()))
+        Ok(if is_tls { Self::Tls(bare.to_owned()) } else { Self::Tcp(bare.to_owned()) })
     }
 }
 
@@ -52,6 +57,7 @@ impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp(address) => f.write_str(address),
+            Self::Tls(address) => write!(f, "https://{address}"),
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
@@ -64,6 +70,8 @@ pub(crate) type Connection = SendRequest<Full<Bytes>>;
 #[derive(Debug)]
 pub(crate) struct Source {
     endpoint: Endpoint,
+    #[cfg(feature = "tls")]
+    tls: Option<crate::tls::TlsClient>,
     state: Mutex<State>,
 }
 
@@ -76,8 +84,22 @@ struct State {
 }
 
 impl Source {
-    pub(crate) fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, state: Mutex::default() }
+    /// # Errors
+    /// If the endpoint needs TLS and there is none.
+    pub(crate) fn new(endpoint: Endpoint, credentials: &Credentials) -> Result<Self, ModelError> {
+        #[cfg(feature = "tls")]
+        let has_tls = credentials.tls.is_some();
+        #[cfg(not(feature = "tls"))]
+        let (has_tls, _) = (false, credentials);
+        if matches!(endpoint, Endpoint::Tls(_)) && !has_tls {
+            return Err(ModelError::NoTls { source_name: endpoint.to_string() });
+        }
+        Ok(Self {
+            endpoint,
+            #[cfg(feature = "tls")]
+            tls: credentials.tls.clone(),
+            state: Mutex::default(),
+        })
     }
 
     pub(crate) fn name(&self) -> String {
@@ -87,7 +109,7 @@ impl Source {
     /// For the field Host.
     pub(crate) fn host(&self) -> &str {
         match &self.endpoint {
-            Endpoint::Tcp(address) => address,
+            Endpoint::Tcp(address) | Endpoint::Tls(address) => address,
             Endpoint::Unix(_) => "localhost",
         }
     }
@@ -151,6 +173,7 @@ impl Source {
                     stream.set_nodelay(true)?;
                     shake_hands(stream).await
                 }
+                Endpoint::Tls(address) => self.connect_tls(address).await,
                 Endpoint::Unix(path) => shake_hands(UnixStream::connect(path).await?).await,
             }
         };
@@ -158,6 +181,21 @@ impl Source {
         let connected =
             connected.map_err(|_| self.unreachable(&format!("no connection in {connect_timeout:?}")))?;
         connected.map_err(|error| self.unreachable(&error.to_string()))
+    }
+
+    #[cfg(feature = "tls")]
+    async fn connect_tls(&self, address: &str) -> io::Result<Connection> {
+        let Some(tls) = &self.tls else { return Err(io::ErrorKind::Unsupported.into()) };
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+        shake_hands(tls.connect(host, stream).await?).await
+    }
+
+    #[cfg(not(feature = "tls"))]
+    #[expect(clippy::unused_async, reason = "the same call as with TLS")]
+    async fn connect_tls(&self, _: &str) -> io::Result<Connection> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     fn unreachable(&self, reason: &str) -> ModelError {
@@ -187,18 +225,18 @@ mod tests {
 
     #[test]
     fn endpoints_are_read() {
-        for text in ["cell-1:7720", "10.0.0.1:80", "[::1]:80", "unix:/run/x"] {
+        for text in ["cell-1:7720", "10.0.0.1:80", "[::1]:80", "unix:/run/x", "https://a:1"] {
             assert_eq!(text.parse::<Endpoint>().unwrap().to_string(), text);
         }
         assert_eq!("http://a:1/".parse(), Ok(Endpoint::Tcp("a:1".to_owned())));
-        for bad in ["", "a", "a:", ":1", "a:65536", "unix:", "https://a:1", "a b:1", "http://a:1/models"] {
+        for bad in ["", "a", "a:", ":1", "a:65536", "unix:", "https://a", "a b:1", "http://a:1/models"] {
             assert!(bad.parse::<Endpoint>().is_err(), "{bad:?}");
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn penalties_grow_and_end() {
-        let source = Source::new(Endpoint::Tcp("a:1".to_owned()));
+        let source = Source::new(Endpoint::Tcp("a:1".to_owned()), &Credentials::default()).unwrap();
         let mut total = Duration::ZERO;
         for _ in 0..10 {
             source.punish();

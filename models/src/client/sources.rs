@@ -5,12 +5,13 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
-use hyper::header::{HOST, HeaderName, HeaderValue};
+use hyper::header::{AUTHORIZATION, HOST, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use tokio::time::timeout;
 
 use super::source::{Connection, Endpoint, Source};
-use super::{ModelError, Times};
+use super::{Credentials, ModelError, Times};
+use crate::Token;
 use crate::http::refusal::ErrorAnswer;
 use crate::limits::SMALL_ANSWER_LEN_MAX_BYTES;
 
@@ -19,6 +20,8 @@ use crate::limits::SMALL_ANSWER_LEN_MAX_BYTES;
 pub(crate) struct Sources {
     all: Vec<Source>,
     times: Times,
+    /// Shown with each request.
+    authorization: Option<HeaderValue>,
 }
 
 /// An answer whose body is still to be read.
@@ -33,11 +36,17 @@ pub(crate) struct Answer {
 }
 
 impl Sources {
-    pub(crate) fn new(endpoints: &[Endpoint], times: Times) -> Result<Self, ModelError> {
+    pub(crate) fn new(
+        endpoints: &[Endpoint],
+        times: Times,
+        credentials: &Credentials,
+    ) -> Result<Self, ModelError> {
         if endpoints.is_empty() {
             return Err(ModelError::NoSources);
         }
-        Ok(Self { all: endpoints.iter().cloned().map(Source::new).collect(), times })
+        let all = endpoints.iter().map(|endpoint| Source::new(endpoint.clone(), credentials));
+        let authorization = credentials.token.as_ref().map(Token::header);
+        Ok(Self { all: all.collect::<Result<_, _>>()?, times, authorization })
     }
 
     pub(crate) fn name(&self, at: usize) -> String {
@@ -113,11 +122,11 @@ impl Sources {
         path: &str,
         bytes: Bytes,
     ) -> Result<Request<Full<Bytes>>, ModelError> {
-        let built = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(HOST, self.all[at].host())
-            .body(Full::new(bytes));
+        let mut built = Request::builder().method(method).uri(path).header(HOST, self.all[at].host());
+        if let Some(authorization) = &self.authorization {
+            built = built.header(AUTHORIZATION, authorization);
+        }
+        let built = built.body(Full::new(bytes));
         built.map_err(|error| ModelError::BadAnswer { source_name: self.name(at), what: error.to_string() })
     }
 

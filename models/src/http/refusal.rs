@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_RANGE, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_RANGE, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use hyper::{Response, StatusCode};
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +29,8 @@ pub(crate) enum Refusal {
     MethodNotAllowed { method: String, allowed: &'static str },
     #[error("this listener takes no models")]
     PublishForbidden,
+    #[error("{what} needs a token that the request does not show: expected Authorization: Bearer TOKEN")]
+    Unauthorized { what: &'static str },
     #[error("{0}")]
     NotPublished(#[from] PublishError),
     #[error("the body came too slowly, or stopped for {0:?}")]
@@ -71,6 +75,7 @@ impl Refusal {
             Self::BadRequest { .. } => "bad_request",
             Self::MethodNotAllowed { .. } => "method_not_allowed",
             Self::PublishForbidden => "publish_forbidden",
+            Self::Unauthorized { .. } => "unauthorized",
             Self::NotPublished(PublishError::NotNewer { .. }) => "not_newer",
             Self::NotPublished(PublishError::TooLarge { .. }) => "too_large",
             Self::NotPublished(PublishError::Empty) => "empty",
@@ -94,6 +99,7 @@ impl Refusal {
             }
             Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::PublishForbidden => StatusCode::FORBIDDEN,
+            Self::Unauthorized { .. } => StatusCode::UNAUTHORIZED,
             Self::NotPublished(PublishError::NotNewer { .. }) => StatusCode::CONFLICT,
             Self::NotPublished(PublishError::TooLarge { .. }) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NotPublished(PublishError::TooManyNames { .. }) => StatusCode::INSUFFICIENT_STORAGE,
@@ -123,6 +129,9 @@ impl Refusal {
             Self::RangeNotSatisfiable { len_bytes } => {
                 let range = format!("bytes */{len_bytes}");
                 headers.insert(CONTENT_RANGE, HeaderValue::from_str(&range).expect("digits are a header"));
+            }
+            Self::Unauthorized { .. } => {
+                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"iswitch-models\""));
             }
             Self::Busy { .. } => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(limits::RETRY_AFTER.as_secs()));

@@ -51,7 +51,7 @@ impl FromStr for PublishFrom {
 }
 
 /// What the learner's server does.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct LearnerOptions {
     /// Connections.
     pub server: ServerOptions,

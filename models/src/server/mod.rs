@@ -15,18 +15,24 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
+use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinHandle, JoinSet};
+#[cfg(feature = "tls")]
+use tokio::time::timeout;
 
 pub use listen::Listen;
 pub use paced::Patience;
 
+use crate::Token;
 use crate::counters::{Counters, Stats};
 use crate::http::body::Body;
 use crate::http::refusal::Refusal;
+#[cfg(feature = "tls")]
+use crate::limits::HANDSHAKE_TIMEOUT;
 use crate::limits::{CONNECTION_BUFFER_LEN_BYTES, CONNECTIONS_MAX, HEADER_TIMEOUT, REFUSALS_MAX};
 use listen::Listener;
 use paced::{Pace, Paced};
@@ -34,8 +40,33 @@ use paced::{Pace, Paced};
 /// After an accept that failed, as for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// Who may use a server. By default nothing is asked for, and connections are plain.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    /// Who publishes shows this token, wherever publishing is allowed.
+    pub publish: Option<Token>,
+    /// Who reads models or counters shows this token.
+    pub read: Option<Token>,
+    /// TCP connections are TLS. Unix sockets stay plain.
+    #[cfg(feature = "tls")]
+    pub tls: Option<crate::tls::TlsServer>,
+}
+
+impl Access {
+    fn check(&self, request: &Request<Incoming>) -> Result<(), Refusal> {
+        let (token, what) = match *request.method() {
+            Method::PUT => (&self.publish, "publishing"),
+            _ => (&self.read, "reading"),
+        };
+        match token {
+            Some(token) if !token.is_shown(request.headers()) => Err(Refusal::Unauthorized { what }),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// What a server allows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ServerOptions {
     /// Connections that are served at once; one more is answered with 503.
     pub connections_max: usize,
@@ -43,12 +74,15 @@ pub struct ServerOptions {
     pub header_timeout: Duration,
     /// What slow readers are allowed.
     pub patience: Patience,
+    /// Who may use it.
+    pub access: Access,
 }
 
 impl Default for ServerOptions {
     fn default() -> Self {
         let patience = Patience::default();
-        Self { connections_max: CONNECTIONS_MAX, header_timeout: HEADER_TIMEOUT, patience }
+        let (connections_max, header_timeout) = (CONNECTIONS_MAX, HEADER_TIMEOUT);
+        Self { connections_max, header_timeout, patience, access: Access::default() }
     }
 }
 
@@ -88,8 +122,8 @@ impl Server {
         let counters = Arc::clone(handler.counters());
         let shared = Arc::new(Shared {
             handler,
-            options,
             connections: Arc::new(Semaphore::new(options.connections_max)),
+            options,
             refusals: Arc::new(Semaphore::new(REFUSALS_MAX)),
         });
         let mut listeners = Vec::new();
@@ -134,12 +168,13 @@ async fn accept<H: Handler>(listener: Listener, shared: Arc<Shared<H>>) {
             Listener::Tcp(listener) => listener.accept().await.map(|(stream, _)| {
                 // What is small is urgent here.
                 let _ = stream.set_nodelay(true);
-                spawn(&mut connections, stream, Origin::Tcp, &shared);
+                spawn(&mut connections, &shared, |seat| serve_tcp(stream, Arc::clone(&shared), seat));
             }),
-            Listener::Unix(listener, _) => listener
-                .accept()
-                .await
-                .map(|(stream, _)| spawn(&mut connections, stream, Origin::Unix, &shared)),
+            Listener::Unix(listener, _) => listener.accept().await.map(|(stream, _)| {
+                spawn(&mut connections, &shared, |seat| {
+                    serve(stream, Origin::Unix, Arc::clone(&shared), seat)
+                });
+            }),
         };
         if let Err(error) = accepted {
             tracing::warn!(%error, "accepting a connection");
@@ -148,21 +183,35 @@ async fn accept<H: Handler>(listener: Listener, shared: Arc<Shared<H>>) {
     }
 }
 
-fn spawn<H: Handler, S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+/// Begins to serve a connection, if there is a place for it.
+fn spawn<H: Handler, F: Future<Output = ()> + Send + 'static>(
     connections: &mut JoinSet<()>,
-    stream: S,
-    origin: Origin,
     shared: &Arc<Shared<H>>,
+    serve: impl FnOnce(Seat) -> F,
 ) {
-    let shared = Arc::clone(shared);
     if let Ok(permit) = Arc::clone(&shared.connections).try_acquire_owned() {
-        connections.spawn(serve(stream, origin, shared, Seat::Served(permit)));
+        connections.spawn(serve(Seat::Served(permit)));
         return;
     }
     Counters::add(&shared.handler.counters().connections_refused, 1);
     if let Ok(permit) = Arc::clone(&shared.refusals).try_acquire_owned() {
-        connections.spawn(serve(stream, origin, shared, Seat::Refused(permit)));
+        connections.spawn(serve(Seat::Refused(permit)));
     }
+}
+
+/// Serves a TCP connection, after a handshake if it is to be TLS.
+async fn serve_tcp<H: Handler>(stream: TcpStream, shared: Arc<Shared<H>>, seat: Seat) {
+    #[cfg(feature = "tls")]
+    if let Some(tls) = &shared.options.access.tls {
+        match timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
+            Ok(Ok(stream)) => return serve(stream, Origin::Tcp, shared, seat).await,
+            Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
+            Err(_) => tracing::debug!("a TLS handshake took too long"),
+        }
+        Counters::add(&shared.handler.counters().handshakes_failed, 1);
+        return;
+    }
+    serve(stream, Origin::Tcp, shared, seat).await;
 }
 
 /// What a connection holds while it is open.
@@ -220,7 +269,10 @@ async fn answer<H: Handler>(
 ) -> Response<Body> {
     let counters = shared.handler.counters();
     Counters::add(&counters.requests, 1);
-    let answered = shared.handler.answer(request, origin).await;
+    let answered = match shared.options.access.check(&request) {
+        Ok(()) => shared.handler.answer(request, origin).await,
+        Err(refusal) => Err(refusal),
+    };
     answered.unwrap_or_else(|refusal| {
         Counters::add(&counters.refusals, 1);
         refusal.answer()

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use iswitch_models::{Endpoint, ModelName, Times, publish};
+use iswitch_models::{ClientOptions, Endpoint, ModelName, Times, publish};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -105,9 +105,10 @@ impl Site {
         let learner: Endpoint = self.control().parse().expect("a path without spaces");
         let name: ModelName = NAME.parse().expect("a name of letters");
         let times = Times { stall: SOON, ..Times::default() };
+        let options = ClientOptions { times, ..ClientOptions::default() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("room for a runtime");
-        let published = runtime.block_on(publish(&learner, &name, self.version, bytes.into(), times));
+        let published = runtime.block_on(publish(&learner, &name, self.version, bytes.into(), &options));
         published.expect("the learner takes models at its Unix socket");
     }
 

@@ -40,5 +40,6 @@ mod throughput;
 mod tidy;
 mod training;
 mod udp;
+mod units;
 mod uplinks;
 mod xdp;

@@ -82,6 +82,12 @@ impl<'py> Floats<'py> {
         if !buffer.is_c_contiguous() {
             return Err(not_contiguous());
         }
+        if buffer.item_size() != size_of::<f32>() {
+            return Err(PyTypeError::new_err(format!(
+                "array has elements of {} bytes, expected 4 (float32)",
+                buffer.item_size()
+            )));
+        }
         let (pointer, len) = (buffer.buf_ptr(), buffer.item_count());
         Self::checked(pointer.cast(), len, Owner::Buffer { _buffer: buffer })
     }
@@ -97,30 +103,9 @@ impl<'py> Floats<'py> {
         let capsule = lent
             .cast_into::<PyCapsule>()
             .map_err(|_| PyTypeError::new_err("__dlpack__ returned no capsule, expected one"))?;
-        // SAFETY: capsules of these names point to these structs, which live as long as the capsules.
-        let tensor = unsafe {
-            if capsule.is_valid_checked(Some(c"dltensor_versioned")) {
-                let pointer = capsule.pointer_checked(Some(c"dltensor_versioned"))?;
-                let managed = pointer.cast::<VersionedTensor>().as_ref();
-                if managed.version[0] != 1 {
-                    let version = managed.version;
-                    return Err(PyTypeError::new_err(format!(
-                        "DLPack has version {version:?}, expected 1.x"
-                    )));
-                }
-                if managed.flags & READ_ONLY != 0 {
-                    return Err(PyValueError::new_err(
-                        "array is read-only, expected one to be overwritten by the sum",
-                    ));
-                }
-                &managed.tensor
-            } else {
-                capsule.pointer_checked(Some(c"dltensor"))?.cast::<Tensor>().as_ref()
-            }
-        };
+        let tensor = tensor_of(&capsule)?;
         let len = tensor.check()?;
-        let pointer = tensor.data.wrapping_byte_add(tensor.byte_offset as usize);
-        Self::checked(pointer.cast(), len, Owner::DlPack { _capsule: capsule })
+        Self::checked(tensor.first_element(len)?, len, Owner::DlPack { _capsule: capsule })
     }
 
     fn checked(pointer: *mut f32, len: usize, owner: Owner<'py>) -> PyResult<Self> {
@@ -141,6 +126,33 @@ impl<'py> Floats<'py> {
     pub(crate) fn detached(&mut self) -> DetachedFloats<'_> {
         DetachedFloats { pointer: self.pointer, len: self.len, lifetime: PhantomData }
     }
+}
+
+/// The tensor in a capsule of DLPack.
+fn tensor_of<'a>(capsule: &'a Bound<'_, PyCapsule>) -> PyResult<&'a Tensor> {
+    let misplaced = || PyValueError::new_err("DLPack's capsule points to no tensor");
+    if !capsule.is_valid_checked(Some(c"dltensor_versioned")) {
+        let pointer = capsule.pointer_checked(Some(c"dltensor"))?.cast::<Tensor>();
+        if !pointer.is_aligned() {
+            return Err(misplaced());
+        }
+        // SAFETY: capsules of this name point to this struct, which lives as long as the capsule.
+        return Ok(unsafe { pointer.as_ref() });
+    }
+    let pointer = capsule.pointer_checked(Some(c"dltensor_versioned"))?.cast::<VersionedTensor>();
+    if !pointer.is_aligned() {
+        return Err(misplaced());
+    }
+    // SAFETY: as above. All versions begin with their number, and only 1.x is read further.
+    let managed = unsafe { pointer.as_ref() };
+    if managed.version[0] != 1 {
+        let version = managed.version;
+        return Err(PyTypeError::new_err(format!("DLPack has version {version:?}, expected 1.x")));
+    }
+    if managed.flags & READ_ONLY != 0 {
+        return Err(PyValueError::new_err("array is read-only, expected one to be overwritten by the sum"));
+    }
+    Ok(&managed.tensor)
 }
 
 fn not_contiguous() -> PyErr {
@@ -178,6 +190,10 @@ const READ_ONLY: u64 = 1;
 const CPU: i32 = 1;
 /// Type code of floats.
 const FLOAT: u8 = 2;
+/// More dimensions than NumPy and PyTorch have (64): a greater number is not one of dimensions.
+const MAX_DIMENSIONS: i32 = 64;
+/// Floats of the longest slice.
+const MAX_FLOATS: i64 = isize::MAX as i64 / size_of::<f32>() as i64;
 
 impl Tensor {
     /// Elements of a contiguous float32 tensor on the CPU.
@@ -194,26 +210,71 @@ impl Tensor {
                 "array has elements of DLPack's type {element:?}, expected float32 (2, 32, 1)"
             )));
         }
-        // SAFETY: both point to as many numbers as there are dimensions; strides may be null.
-        let (shape, strides) = unsafe {
-            let slice = |pointer: *const i64| match self.dimensions {
-                1.. if !pointer.is_null() => {
-                    Some(std::slice::from_raw_parts(pointer, self.dimensions as usize))
-                }
-                _ => None,
-            };
-            (slice(self.shape).unwrap_or_default(), slice(self.strides))
-        };
+        let (shape, strides) = self.shape_and_strides()?;
+        if let Some(axis) = shape.iter().position(|size| *size < 0) {
+            return Err(PyValueError::new_err(format!(
+                "array has size {} in dimension {axis}, expected at least 0",
+                shape[axis]
+            )));
+        }
         if shape.contains(&0) {
             return Ok(0);
         }
-        let mut len = 1;
+        let mut len: i64 = 1;
         for (axis, size) in shape.iter().enumerate().rev() {
             if *size > 1 && strides.is_some_and(|strides| strides[axis] != len) {
                 return Err(not_contiguous());
             }
-            len *= size;
+            len = len.checked_mul(*size).filter(|len| *len <= MAX_FLOATS).ok_or_else(|| {
+                PyValueError::new_err(format!(
+                    "array has shape {shape:?}, expected at most {MAX_FLOATS} elements"
+                ))
+            })?;
         }
-        usize::try_from(len).map_err(|_| PyValueError::new_err("array has a negative size"))
+        Ok(len as usize)
+    }
+
+    fn shape_and_strides(&self) -> PyResult<(&[i64], Option<&[i64]>)> {
+        if !(0..=MAX_DIMENSIONS).contains(&self.dimensions) {
+            return Err(PyValueError::new_err(format!(
+                "array has {} dimensions, expected 0 to {MAX_DIMENSIONS}",
+                self.dimensions
+            )));
+        }
+        let count = self.dimensions as usize;
+        if count == 0 {
+            return Ok((&[], None));
+        }
+        if self.shape.is_null() {
+            return Err(PyValueError::new_err(format!("array has {count} dimensions, but no shape")));
+        }
+        if !self.shape.is_aligned() || !self.strides.is_aligned() {
+            return Err(PyValueError::new_err("shape or strides do not begin at a multiple of 8 bytes"));
+        }
+        // SAFETY: not null, aligned, and by the protocol as many numbers as there are dimensions; without strides rows
+        // follow each other.
+        unsafe {
+            let shape = std::slice::from_raw_parts(self.shape, count);
+            let strides = (!self.strides.is_null()).then(|| std::slice::from_raw_parts(self.strides, count));
+            Ok((shape, strides))
+        }
+    }
+
+    /// Where the first of `len` elements is.
+    fn first_element(&self, len: usize) -> PyResult<*mut f32> {
+        if len == 0 || self.data.is_null() {
+            // Refused later if there should be any.
+            return Ok(std::ptr::null_mut());
+        }
+        let begin =
+            usize::try_from(self.byte_offset).ok().and_then(|offset| self.data.addr().checked_add(offset));
+        let end = begin.and_then(|begin| begin.checked_add(len * size_of::<f32>()));
+        if end.is_none() {
+            return Err(PyValueError::new_err(format!(
+                "array begins {} bytes behind its data, beyond the end of memory",
+                self.byte_offset
+            )));
+        }
+        Ok(self.data.wrapping_byte_add(self.byte_offset as usize).cast())
     }
 }

@@ -1,6 +1,7 @@
 """iswitch.Worker: arrays, settings, errors."""
 
 import array
+import ctypes
 import signal
 import subprocess
 import sys
@@ -103,6 +104,71 @@ def test_dlpack_of_both_versions(switch, knows_versions):
         return own
 
     assert all((own == 3).all() for own in on_each(2, run))
+
+
+class Tensor(ctypes.Structure):
+    """DLTensor of dlpack.h: a CPU's float32, unless the arguments say otherwise."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("dimensions", ctypes.c_int32),
+        ("type_code", ctypes.c_uint8),
+        ("type_bits", ctypes.c_uint8),
+        ("type_lanes", ctypes.c_uint16),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class ForgedDLPack:
+    """Gives a capsule with any description of its memory, right or wrong."""
+
+    def __init__(self, sizes, steps=None, dimensions=None, **fields):
+        self.memory = (ctypes.c_float * 64)()
+        self.shape = (ctypes.c_int64 * len(sizes))(*sizes)
+        self.strides = steps and (ctypes.c_int64 * len(steps))(*steps)
+        fields.setdefault("shape", ctypes.addressof(self.shape))
+        fields.setdefault("strides", self.strides and ctypes.addressof(self.strides))
+        fields.setdefault("data", ctypes.addressof(self.memory))
+        count = len(sizes) if dimensions is None else dimensions
+        self.tensor = Tensor(device_type=1, dimensions=count, type_code=2, type_bits=32, type_lanes=1, **fields)
+
+    def __dlpack__(self, **options):
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self.tensor), b"dltensor", None)
+
+
+def test_dlpack_with_absurd_shapes_is_refused(alone):
+    assert alone.all_reduce_(ForgedDLPack([4, 16])) == 1
+    assert alone.all_reduce_(ForgedDLPack([4, 16], steps=[16, 1])) == 1
+    assert alone.all_reduce_(ForgedDLPack([])) == 1
+    assert alone.all_reduce_(ForgedDLPack([1, 4], steps=[-9, 1])) == 1
+    cases = [
+        (ForgedDLPack([1 << 32, 1 << 32]), "expected at most"),
+        (ForgedDLPack([1 << 62, 4]), "expected at most"),
+        (ForgedDLPack([1 << 31, 1 << 31, 1 << 31]), "expected at most"),
+        (ForgedDLPack([-1, -1]), "size -1 in dimension 0"),
+        (ForgedDLPack([4, -4]), "size -4 in dimension 1"),
+        (ForgedDLPack([0, -4]), "size -4 in dimension 1"),
+        (ForgedDLPack([4], dimensions=-1), "-1 dimensions"),
+        (ForgedDLPack([4], dimensions=1 << 30), "1073741824 dimensions"),
+        (ForgedDLPack([4], shape=None), "no shape"),
+        (ForgedDLPack([4], shape=12345), "multiple of 8 bytes"),
+        (ForgedDLPack([4], data=None), "no data"),
+        (ForgedDLPack([4], data=None, byte_offset=64), "no data"),
+        (ForgedDLPack([4], byte_offset=1), "multiple of 4 bytes"),
+        (ForgedDLPack([4], byte_offset=(1 << 64) - 4), "beyond the end of memory"),
+        (ForgedDLPack([4, 4], steps=[1, 4]), "not contiguous"),
+        (ForgedDLPack([4], steps=[-1]), "not contiguous"),
+        (ForgedDLPack([2, 4], steps=[(1 << 63) - 1, 1]), "not contiguous"),
+    ]
+    for bad, words in cases:
+        with pytest.raises(ValueError, match=words):
+            alone.all_reduce_(bad)
 
 
 def test_arrays_that_cannot_be_summed_are_named(alone):

@@ -3,6 +3,7 @@
 //! Bytes on them are the floats of vectors, little-endian, without any framing: both ends know how long a vector is.
 //! The kernel cuts them up into super-frames by itself.
 
+use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,15 +11,15 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use iswitch_protocol::limits::FLOAT_LEN_BYTES;
-use iswitch_socket::PollSet;
 
 use super::AggregateError;
+use crate::reception::{GREETING_TIMEOUT, Guest, Reception, Refusal};
 
-const MAGIC: u32 = 0x3157_5369;
+const MAGIC: [u8; 4] = *b"iSW1";
 const HELLO_LEN_BYTES: usize = 16;
 const CONNECT_RETRY: Duration = Duration::from_millis(20);
-/// Time for a peer that has connected to say who it is.
-const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
+/// Missing ranks that an error names.
+const NAMED_RANKS: usize = 16;
 /// Bytes that are taken from a socket at once: what a connection holds in flight, and less than a core's cache.
 pub(super) const READ_LEN_BYTES: usize = 256 << 10;
 
@@ -58,6 +59,26 @@ pub enum ConnectError {
         /// How long.
         waited: Duration,
     },
+    /// Members did not connect in time.
+    #[error("no connection at {address} from {} within {waited:?}{refused}", Ranks(.missing))]
+    Incomplete {
+        /// Where this end listens.
+        address: SocketAddr,
+        /// Ranks of the members that are missing.
+        missing: Vec<u16>,
+        /// Time since the last member connected.
+        waited: Duration,
+        /// Connections that were refused meanwhile.
+        refused: RefusedMeanwhile,
+    },
+    /// The next member of a ring closed the connection before the ring was complete.
+    #[error("{address} closed the connection while the ring was forming; its log may say why{refused}")]
+    Left {
+        /// The next member.
+        address: SocketAddr,
+        /// Connections that were refused here meanwhile.
+        refused: RefusedMeanwhile,
+    },
     /// Somebody else speaks another language at that address.
     #[error("{address} is no member of a ring and no parameter server")]
     Foreign {
@@ -88,6 +109,41 @@ pub enum ConnectError {
     },
 }
 
+/// Ranks for an error: all of them, or the first few.
+struct Ranks<'a>(&'a [u16]);
+
+impl fmt::Display for Ranks<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.len() == 1 { "rank " } else { "ranks " })?;
+        for (at, rank) in self.0.iter().take(NAMED_RANKS).enumerate() {
+            write!(f, "{}{rank}", if at == 0 { "" } else { ", " })?;
+        }
+        let more = self.0.len().saturating_sub(NAMED_RANKS);
+        if more > 0 { write!(f, " and {more} more") } else { Ok(()) }
+    }
+}
+
+/// Connections that were refused while a group formed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RefusedMeanwhile {
+    /// How many.
+    pub count: u64,
+    /// The last one that greeted as a member, and what was wrong with it.
+    pub last: Option<String>,
+}
+
+impl fmt::Display for RefusedMeanwhile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.last, self.count) {
+            (_, 0) => Ok(()),
+            (None, count) => write!(f, "; refused meanwhile: {count} connections of strangers"),
+            (Some(last), count) => {
+                write!(f, "; refused meanwhile: {count} connections, the last one: {last}")
+            }
+        }
+    }
+}
+
 /// What each end of a connection says first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hello {
@@ -100,7 +156,7 @@ pub(super) struct Hello {
 impl Hello {
     fn to_bytes(self) -> [u8; HELLO_LEN_BYTES] {
         let mut bytes = [0; HELLO_LEN_BYTES];
-        bytes[0..4].copy_from_slice(&MAGIC.to_le_bytes());
+        bytes[0..4].copy_from_slice(&MAGIC);
         bytes[4..6].copy_from_slice(&self.rank.to_le_bytes());
         bytes[6..8].copy_from_slice(&self.workers.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.gradient_len.to_le_bytes());
@@ -110,7 +166,7 @@ impl Hello {
     fn from_bytes(bytes: [u8; HELLO_LEN_BYTES]) -> Option<Self> {
         let [a, b, c, d, rank @ .., _, _, _, _] = bytes;
         let [r0, r1, w0, w1, g0, g1, g2, g3] = rank;
-        (u32::from_le_bytes([a, b, c, d]) == MAGIC).then_some(Self {
+        ([a, b, c, d] == MAGIC).then_some(Self {
             rank: u16::from_le_bytes([r0, r1]),
             workers: u16::from_le_bytes([w0, w1]),
             gradient_len: u32::from_le_bytes([g0, g1, g2, g3]),
@@ -143,7 +199,8 @@ impl Connection {
     pub(super) fn connect(to: SocketAddrV4, hello: Hello, timeout: Duration) -> Result<Self, ConnectError> {
         let (begin, address) = (Instant::now(), SocketAddr::V4(to));
         loop {
-            match TcpStream::connect_timeout(&address, timeout.max(CONNECT_RETRY)) {
+            let left = timeout.saturating_sub(begin.elapsed());
+            match TcpStream::connect_timeout(&address, left.max(CONNECT_RETRY)) {
                 Ok(stream) => return Self::introduce(stream, address, hello),
                 Err(error) if is_not_there_yet(&error) && begin.elapsed() < timeout => sleep(CONNECT_RETRY),
                 Err(error) if is_not_there_yet(&error) => {
@@ -160,42 +217,13 @@ impl Connection {
         Ok(Self { stream, peer: address })
     }
 
-    /// Waits for somebody to connect and say who it is.
-    pub(super) fn accept(listener: &TcpListener, timeout: Duration) -> Result<(Self, Hello), ConnectError> {
-        let address = listener.local_addr().unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)));
-        let failed = |what| move |error| ConnectError::Io { what, address, error };
-        let begin = Instant::now();
-        listener.set_nonblocking(true).map_err(failed("listener at"))?;
-        loop {
-            match listener.accept() {
-                Ok((stream, peer)) => {
-                    let mut connection = Self { stream, peer };
-                    connection.stream.set_nonblocking(false).map_err(failed("listener at"))?;
-                    connection.stream.set_nodelay(true).map_err(failed("listener at"))?;
-                    let hello = connection.read_hello()?;
-                    return Ok((connection, hello));
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let mut waiting = PollSet::new();
-                    waiting.push(listener.as_fd());
-                    let left = timeout.saturating_sub(begin.elapsed());
-                    waiting.wait(Some(left)).map_err(failed("listener at"))?;
-                    if begin.elapsed() >= timeout {
-                        return Err(ConnectError::Timeout { what: "at", address, waited: timeout });
-                    }
-                }
-                Err(error) => return Err(failed("listener at")(error)),
-            }
-        }
-    }
-
     /// What the other end says of itself.
     pub(super) fn read_hello(&mut self) -> Result<Hello, ConnectError> {
         let address = self.peer;
         let mut bytes = [0; HELLO_LEN_BYTES];
         let read = self
             .stream
-            .set_read_timeout(Some(HELLO_TIMEOUT))
+            .set_read_timeout(Some(GREETING_TIMEOUT))
             .and_then(|()| self.stream.read_exact(&mut bytes));
         match read {
             Ok(()) => Hello::from_bytes(bytes).ok_or(ConnectError::Foreign { address }),
@@ -215,6 +243,19 @@ impl Connection {
         let address = self.peer;
         let set = self.stream.set_nonblocking(true);
         set.map_err(|error| ConnectError::Io { what: "connection to", address, error })
+    }
+
+    /// Whether the other end has closed the connection. Needs [`Self::begin`]; bytes that wait are not looked past.
+    pub(super) fn is_closed(&self) -> bool {
+        match self.stream.peek(&mut [0]) {
+            Ok(len) => len == 0,
+            Err(error) => !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted),
+        }
+    }
+
+    /// Whether bytes wait to be read. Needs [`Self::begin`].
+    pub(super) fn has_bytes(&self) -> bool {
+        self.stream.peek(&mut [0]).is_ok_and(|len| len > 0)
     }
 
     pub(super) fn peer(&self) -> SocketAddr {
@@ -252,6 +293,67 @@ impl Connection {
 
     fn lost(&self) -> AggregateError {
         AggregateError::PeerLost { peer: self.peer, silent: Duration::ZERO }
+    }
+}
+
+/// When a timeout that begins now is over. One too long for the clock, a century or more, ends in a year.
+pub(super) fn deadline(timeout: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+    let now = Instant::now();
+    now.checked_add(timeout).unwrap_or_else(|| now + YEAR)
+}
+
+/// The side of a forming group that waits for others. Strangers neither end nor delay it.
+#[derive(Debug)]
+pub(super) struct Forming {
+    reception: Reception<HELLO_LEN_BYTES>,
+    address: SocketAddr,
+    last_refusal: Option<String>,
+}
+
+impl Forming {
+    pub(super) fn new(listener: &TcpListener) -> Result<Self, ConnectError> {
+        let address = listener.local_addr().unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)));
+        let reception = listener.try_clone().and_then(|listener| Reception::new(listener, &MAGIC));
+        let reception =
+            reception.map_err(|error| ConnectError::Io { what: "listener at", address, error })?;
+        Ok(Self { reception, address, last_refusal: None })
+    }
+
+    /// Waits for a connection that greets as a member of some group; `None` at `until`, or once something can be read
+    /// from `watched`.
+    pub(super) fn next(
+        &mut self,
+        until: Instant,
+        watched: Option<&Connection>,
+    ) -> Result<Option<(Connection, Hello)>, ConnectError> {
+        let address = self.address;
+        let failed = |error| ConnectError::Io { what: "listener at", address, error };
+        let watched: Vec<_> = watched.iter().map(|connection| connection.as_fd()).collect();
+        let Some(guest) = self.reception.next(Some(until), &watched).map_err(failed)? else {
+            return Ok(None);
+        };
+        let Guest { stream, peer, greeting } = guest;
+        let Some(hello) = Hello::from_bytes(greeting) else { return Ok(None) };
+        // It may be closed already, which the first use shows.
+        let _ = stream.set_nodelay(true);
+        Ok(Some((Connection { stream, peer }, hello)))
+    }
+
+    /// Logs why a member of another group, or one too many, is not admitted; the caller drops its connection.
+    pub(super) fn refuse(&mut self, peer: SocketAddr, error: &ConnectError) {
+        self.reception.refuse(Refusal::OtherGroup, peer, error);
+        self.last_refusal = Some(error.to_string());
+    }
+
+    /// What an error says of the connections that were refused.
+    pub(super) fn refused(self) -> RefusedMeanwhile {
+        RefusedMeanwhile { count: self.reception.refusals().read().total(), last: self.last_refusal }
+    }
+
+    /// The error that names the missing members.
+    pub(super) fn incomplete(self, missing: Vec<u16>, waited: Duration) -> ConnectError {
+        ConnectError::Incomplete { address: self.address, missing, waited, refused: self.refused() }
     }
 }
 

@@ -11,7 +11,7 @@ mod ring;
 
 use std::time::Duration;
 
-pub use connection::{ConnectError, Style};
+pub use connection::{ConnectError, RefusedMeanwhile, Style};
 pub use loopback::Loopback;
 pub use parameter_server::{ParameterServer, ParameterServerClient, ParameterServerOptions, ServeError};
 pub use ring::{Ring, RingOptions};

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use iswitch_protocol::limits::FLOAT_LEN_BYTES;
 use iswitch_socket::{PollSet, Spin};
 
-use super::connection::{Connection, Hello, READ_LEN_BYTES, check_group, floats, listen};
+use super::connection::{Connection, Forming, Hello, READ_LEN_BYTES, check_group, deadline, floats, listen};
 use super::{
     AggregateError, AggregatorStats, ConnectError, GradientAggregator, Round, Style, check_vector,
     count_round,
@@ -87,11 +87,15 @@ impl ParameterServer {
     }
 
     /// Waits for all workers and serves them until the first of them has gone and the others have the sums that it has
-    /// contributed to, or until it is told to stop.
+    /// contributed to, or until `stop` is set.
     ///
-    /// Returns the rounds that were finished.
+    /// Returns the rounds that were finished. Connections that do not greet as a worker of this group are closed and
+    /// logged.
+    ///
+    /// # Errors
+    /// If no further worker connects within the timeout: the missing ranks are named. If a worker fails in mid-round.
     pub fn run(self, stop: &AtomicBool) -> Result<u64, ServeError> {
-        let clients = self.gather()?;
+        let Some(clients) = self.gather(stop)? else { return Ok(0) };
         let len = self.options.gradient_len as usize;
         let sums = [0, 1].map(|round| Sum { round, floats: vec![0.0; len], begun: 0 });
         let mut service = Service { style: self.options.style, len, clients, sums };
@@ -99,26 +103,68 @@ impl ParameterServer {
         Ok(service.rounds())
     }
 
-    fn gather(&self) -> Result<Vec<Client>, ConnectError> {
+    /// Waits until every rank is present; `None` once `stop` is set.
+    fn gather(&self, stop: &AtomicBool) -> Result<Option<Vec<Client>>, ConnectError> {
         let workers = usize::from(self.options.workers);
         let mut places: Vec<Option<Client>> = (0..workers).map(|_| None).collect();
-        while places.iter().any(Option::is_none) {
-            let (mut connection, hello) = Connection::accept(&self.listener, self.options.timeout)?;
-            let peer = connection.peer();
-            // Told before it is judged, so that the worker can name the difference as well.
-            connection.reply(self.options.hello(hello.rank))?;
-            hello.expect(self.options.hello(hello.rank), peer)?;
-            let place = places.get_mut(usize::from(hello.rank)).filter(|place| place.is_none());
-            let place = place.ok_or(ConnectError::BadOption {
-                field: "rank",
-                value: usize::from(hello.rank),
-                expected: "less than the number of workers, and another one for each",
-            })?;
-            connection.begin()?;
-            let staging = vec![0; READ_LEN_BYTES];
-            *place = Some(Client { connection, staging, begun: 0, summed: 0, sent: 0, has_left: false });
+        let mut forming = Forming::new(&self.listener)?;
+        let (mut most, mut until) = (0, deadline(self.options.timeout));
+        while !stop.load(Ordering::Relaxed) {
+            let greeted = forming.next(until.min(Instant::now() + STOP_INTERVAL), None)?;
+            free_places_of_the_gone(&mut places);
+            if let Some((connection, hello)) = greeted {
+                let peer = connection.peer();
+                if let Err(error) = self.seat(&mut places, connection, hello) {
+                    forming.refuse(peer, &error);
+                }
+            }
+            let present = places.iter().flatten().count();
+            if present == workers {
+                return Ok(Some(places.into_iter().flatten().collect()));
+            }
+            // Only progress extends the time: a member that comes and goes does not.
+            if present > most {
+                (most, until) = (present, deadline(self.options.timeout));
+            }
+            if Instant::now() >= until {
+                let is_missing = |rank: &u16| places[usize::from(*rank)].is_none();
+                let missing = (0..self.options.workers).filter(is_missing).collect();
+                return Err(forming.incomplete(missing, self.options.timeout));
+            }
         }
-        Ok(places.into_iter().flatten().collect())
+        Ok(None)
+    }
+
+    /// Gives a worker its place, or says why not.
+    fn seat(
+        &self,
+        places: &mut [Option<Client>],
+        mut connection: Connection,
+        hello: Hello,
+    ) -> Result<(), ConnectError> {
+        // Sent before it is judged, so that the worker can name the difference as well.
+        connection.reply(self.options.hello(hello.rank))?;
+        hello.expect(self.options.hello(hello.rank), connection.peer())?;
+        let place = places.get_mut(usize::from(hello.rank)).filter(|place| place.is_none());
+        let place = place.ok_or(ConnectError::BadOption {
+            field: "rank",
+            value: usize::from(hello.rank),
+            expected: "less than the number of workers, and another one for each",
+        })?;
+        connection.begin()?;
+        let staging = vec![0; READ_LEN_BYTES];
+        *place = Some(Client { connection, staging, begun: 0, summed: 0, sent: 0, has_left: false });
+        Ok(())
+    }
+}
+
+/// Frees the places of workers that have closed their connections, so that they can connect again.
+fn free_places_of_the_gone(places: &mut [Option<Client>]) {
+    for (rank, place) in places.iter_mut().enumerate() {
+        if let Some(client) = place.take_if(|client| client.connection.is_closed()) {
+            let peer = client.connection.peer();
+            tracing::warn!(%peer, rank, "a worker left while the group was forming; its place is free again");
+        }
     }
 }
 

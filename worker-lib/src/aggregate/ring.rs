@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use iswitch_protocol::limits::FLOAT_LEN_BYTES;
 use iswitch_socket::{PollSet, Spin};
 
-use super::connection::{Connection, Hello, READ_LEN_BYTES, check_group, floats, listen};
+use super::connection::{Connection, Forming, Hello, READ_LEN_BYTES, check_group, deadline, floats, listen};
 use super::{
     AggregateError, AggregatorStats, ConnectError, GradientAggregator, Round, Style, check_vector,
     count_round,
@@ -68,7 +68,12 @@ struct Progress {
 }
 
 impl Ring {
-    /// Connects to the next worker and waits for the previous one.
+    /// Connects to the next worker and waits for the previous one. Connections that do not greet as the previous worker
+    /// of this ring are closed and logged.
+    ///
+    /// # Errors
+    /// If the next worker cannot be reached or the previous one does not connect within the timeout, or if the options
+    /// make no sense.
     pub fn join(options: &RingOptions) -> Result<Self, ConnectError> {
         let at = *options.members.get(usize::from(options.rank)).ok_or(ConnectError::BadOption {
             field: "rank",
@@ -91,9 +96,9 @@ impl Ring {
         let neighbours = if workers > 1 {
             let next =
                 Connection::connect(options.members[(rank + 1) % workers], hello(rank), options.timeout)?;
-            let (previous, theirs) = Connection::accept(listener, options.timeout)?;
-            theirs.expect(hello((rank + workers - 1) % workers), previous.peer())?;
             next.begin()?;
+            let expected = hello((rank + workers - 1) % workers);
+            let previous = await_previous(listener, expected, &next, options.timeout)?;
             previous.begin()?;
             Some(Neighbours { next, previous })
         } else {
@@ -242,6 +247,34 @@ impl Ring {
         }
         self.waiting.wait(Some(self.timeout.saturating_sub(silent)))?;
         Ok(())
+    }
+}
+
+/// Waits for the worker before this one. The next one sends nothing yet; if it closes its connection, the ring fails.
+fn await_previous(
+    listener: &TcpListener,
+    expected: Hello,
+    next: &Connection,
+    timeout: Duration,
+) -> Result<Connection, ConnectError> {
+    let mut forming = Forming::new(listener)?;
+    let until = deadline(timeout);
+    loop {
+        match forming.next(until, Some(next))? {
+            Some((previous, theirs)) => match theirs.expect(expected, previous.peer()) {
+                Ok(()) => return Ok(previous),
+                Err(error) => forming.refuse(previous.peer(), &error),
+            },
+            None if next.is_closed() => {
+                return Err(ConnectError::Left { address: next.peer(), refused: forming.refused() });
+            }
+            None if Instant::now() >= until => {
+                return Err(forming.incomplete(vec![expected.rank], timeout));
+            }
+            // A signal, or bytes that no member of a ring sends.
+            None if next.has_bytes() => return Err(ConnectError::Foreign { address: next.peer() }),
+            None => {}
+        }
     }
 }
 

@@ -19,13 +19,17 @@ use super::TrainError;
 use super::asynchronous::{LocalSide, Observer, REPORT_EVERY};
 use super::halves::LocalHalf;
 use super::replica::Replica;
+use crate::reception::{Guest, Reception, Refusal};
 
-const MAGIC: u32 = 0x3257_5369;
+const MAGIC: [u8; 4] = *b"iSW2";
+const GREETING_LEN_BYTES: usize = 12;
+/// Workers that are served at the same time. Each has a thread and a copy of the model.
+const MAX_WORKERS: usize = 1_024;
 /// A worker that is waited for looks this often whether the server is there.
 const CONNECT_RETRY: Duration = Duration::from_millis(20);
 /// The slowest worker acts for a while between two vectors.
 const SILENCE_MAX: Duration = Duration::from_secs(300);
-/// How often the server looks whether somebody has connected or all have left.
+/// How often the server looks whether all workers have left.
 const POLL: Duration = Duration::from_millis(10);
 
 /// What became of the vectors.
@@ -112,7 +116,8 @@ impl AsyncServer {
     /// Serves workers, which may come and go, until the run is complete or one has asked to stop, and all know.
     ///
     /// # Errors
-    /// If the observer fails. What befalls a connection ends that connection only.
+    /// If the observer fails, or the listener does. What befalls a connection ends that connection only; one that does
+    /// not greet as a worker of this job is closed and logged.
     pub fn run(
         self,
         model: Vec<f32>,
@@ -131,27 +136,30 @@ impl AsyncServer {
             failure: None,
             is_over: false,
         });
+        let address = self.listener.local_addr().unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)));
+        let reception = Reception::new(self.listener, &MAGIC);
+        let mut reception = reception.map_err(|error| failed("listening at", address, error))?;
         std::thread::scope(|scope| {
             let mut serving = Vec::new();
             while !stop.load(Ordering::Relaxed) {
-                match self.listener.accept() {
-                    Ok((stream, peer)) => {
-                        let (state, len) = (&state, self.vector_len);
-                        serving.push(scope.spawn(move || {
-                            if let Err(error) = serve(stream, len, state) {
-                                tracing::warn!(%peer, %error, "a worker is gone");
-                            }
-                        }));
-                    }
-                    Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => std::thread::sleep(POLL),
-                    Err(error) => tracing::warn!(%error, "a connection was not accepted"),
+                let greeted = reception.next(Some(Instant::now() + POLL), &[]);
+                if let Some(guest) = greeted.map_err(|error| failed("listening at", address, error))?
+                    && let Some((stream, peer)) = admit(&reception, guest, self.vector_len, &state, &serving)
+                {
+                    let (state, len) = (&state, self.vector_len);
+                    serving.push(scope.spawn(move || {
+                        if let Err(error) = serve(stream, len, state) {
+                            tracing::warn!(%peer, %error, "a worker is gone");
+                        }
+                    }));
                 }
                 serving.retain(|thread| !thread.is_finished());
                 if serving.is_empty() && lock(&state).is_over() {
                     break;
                 }
             }
-        });
+            Ok::<(), TrainError>(())
+        })?;
         let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
         match state.failure {
             Some(error) => Err(error),
@@ -168,20 +176,57 @@ fn failed(what: &'static str, peer: SocketAddr, error: std::io::Error) -> TrainE
     TrainError::Server { what, peer, error }
 }
 
-/// One worker, until it leaves or the run is over.
-fn serve(mut stream: TcpStream, vector_len: usize, state: &Mutex<State<'_, '_>>) -> std::io::Result<()> {
-    stream.set_nonblocking(false)?;
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(SILENCE_MAX))?;
-    let mut model = lock(state).model.clone();
-    let own = [MAGIC, vector_len as u32, model.len() as u32];
-    let theirs = [read_u32(&mut stream)?, read_u32(&mut stream)?, read_u32(&mut stream)?];
-    for number in own {
-        stream.write_all(&number.to_le_bytes())?;
+/// The greeting of either side.
+fn greeting(vector_len: usize, model_len: usize) -> [u8; GREETING_LEN_BYTES] {
+    let mut bytes = [0; GREETING_LEN_BYTES];
+    bytes[..4].copy_from_slice(&MAGIC);
+    bytes[4..8].copy_from_slice(&(vector_len as u32).to_le_bytes());
+    bytes[8..].copy_from_slice(&(model_len as u32).to_le_bytes());
+    bytes
+}
+
+/// Floats of a vector and of the model, of a greeting that begins as it should.
+fn lengths(greeting: [u8; GREETING_LEN_BYTES]) -> [u32; 2] {
+    let [_, _, _, _, a, b, c, d, e, f, g, h] = greeting;
+    [u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])]
+}
+
+/// Answers a greeting; gives the connection if it is that of a worker of this job and there is a place for it.
+fn admit<T>(
+    reception: &Reception<GREETING_LEN_BYTES>,
+    guest: Guest<GREETING_LEN_BYTES>,
+    vector_len: usize,
+    state: &Mutex<State<'_, '_>>,
+    serving: &[T],
+) -> Option<(TcpStream, SocketAddr)> {
+    let Guest { mut stream, peer, greeting: theirs } = guest;
+    if serving.len() >= MAX_WORKERS {
+        reception.refuse(Refusal::Full, peer, &format!("{MAX_WORKERS} workers are served already"));
+        return None;
+    }
+    let own = greeting(vector_len, lock(state).model.len());
+    // Sent before it is judged, so that the worker can name the difference as well.
+    if let Err(error) = stream.write_all(&own) {
+        reception.refuse(Refusal::Closed, peer, &error);
+        return None;
     }
     if theirs != own {
-        return Err(std::io::Error::other(format!("{theirs:?}, expected {own:?}")));
+        let ([vector, model], [own_vector, own_model]) = (lengths(theirs), lengths(own));
+        let problem = format!(
+            "its vectors have {vector} and its model {model} floats, expected {own_vector} and {own_model}"
+        );
+        reception.refuse(Refusal::OtherGroup, peer, &problem);
+        return None;
     }
+    Some((stream, peer))
+}
+
+/// One worker, until it leaves or the run is over.
+fn serve(mut stream: TcpStream, vector_len: usize, state: &Mutex<State<'_, '_>>) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(SILENCE_MAX))?;
+    stream.set_write_timeout(Some(SILENCE_MAX))?;
+    let mut model = lock(state).model.clone();
     let mut vector = vec![0.0_f32; vector_len];
     let mut applied = true;
     loop {
@@ -294,18 +339,17 @@ fn connect(options: &AsyncClientOptions) -> std::io::Result<TcpStream> {
 }
 
 fn greet(stream: &mut TcpStream, options: &AsyncClientOptions) -> std::io::Result<()> {
-    let own = [MAGIC, options.vector_len as u32, options.model_len as u32];
-    for number in own {
-        stream.write_all(&number.to_le_bytes())?;
-    }
-    let theirs = [read_u32(stream)?, read_u32(stream)?, read_u32(stream)?];
-    let [magic, vector_len, model_len] = theirs;
-    if magic != MAGIC {
+    let own = greeting(options.vector_len, options.model_len);
+    stream.write_all(&own)?;
+    let mut theirs = [0; GREETING_LEN_BYTES];
+    stream.read_exact(&mut theirs)?;
+    if !theirs.starts_with(&MAGIC) {
         return Err(std::io::Error::other("it is no asynchronous parameter server"));
     }
     if theirs == own {
         return Ok(());
     }
+    let [vector_len, model_len] = lengths(theirs);
     Err(std::io::Error::other(format!(
         "its job has vectors of {vector_len} and a model of {model_len} floats, this one {} and {}",
         options.vector_len, options.model_len

@@ -18,20 +18,28 @@
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use crate::reception::{Guest, Reception, Refusal, RefusalCounters, Refusals};
 
 /// First bytes of a connection, with the version of this exchange at the end.
 const MAGIC: [u8; 8] = *b"iswstat1";
+/// The magic and the number of the job.
+const GREETING_LEN_BYTES: usize = MAGIC.len() + 4;
 /// Newcomers that are served at the same time.
 const MAX_NEWCOMERS: usize = 4;
 /// Copies that are kept: of the round under way, and of the one before.
 const KEPT: usize = 2;
 /// Largest state that is accepted, in bytes.
 const MAX_STATE_LEN_BYTES: u64 = 1 << 34;
-/// How long to wait for the other side: a peer may compute for long before it comes to a boundary.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Timeout of each step of the exchange: a peer may compute for long before it reaches a boundary.
+const STEP_TIMEOUT: Duration = Duration::from_secs(120);
+/// Slowest transfer of a state that is not cut off, in bytes per second, after [`STEP_TIMEOUT`].
+const MIN_BYTES_PER_SECOND: u64 = 1 << 20;
 
 /// Why the state could not be fetched.
 #[non_exhaustive]
@@ -60,12 +68,14 @@ pub enum StateError {
 pub struct StateServer {
     shared: Arc<Shared>,
     address: SocketAddr,
+    refusals: Arc<RefusalCounters>,
+    /// Stops the thread when it is closed.
+    stop: Option<UnixStream>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
-    job: u32,
     copies: Mutex<Copies>,
     changed: Condvar,
 }
@@ -82,14 +92,14 @@ impl Shared {
         self.copies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `find` has found something, the worker ends, or patience does.
+    /// Waits until `find` has found something, the server is closed, or the step has timed out.
     fn wait_for<T>(&self, mut find: impl FnMut(&Copies) -> Option<T>) -> io::Result<T> {
         let mut found = None;
         let waiting = |copies: &mut Copies| {
             found = find(copies);
             found.is_none() && !copies.closed
         };
-        let outcome = self.changed.wait_timeout_while(self.lock(), PATIENCE, waiting);
+        let outcome = self.changed.wait_timeout_while(self.lock(), STEP_TIMEOUT, waiting);
         drop(outcome.unwrap_or_else(PoisonError::into_inner));
         found.ok_or_else(|| io::ErrorKind::TimedOut.into())
     }
@@ -98,37 +108,33 @@ impl Shared {
 impl StateServer {
     /// Begins to listen.
     ///
+    /// Connections that have not greeted are served by one thread and bounded; newcomers of the job have a thread each,
+    /// four at most.
+    ///
     /// # Errors
     /// If the address is taken, or there can be no thread.
     pub fn start(address: SocketAddrV4, job: u32) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared { job, ..Shared::default() });
+        let reception = Reception::new(listener, &MAGIC)?;
+        let refusals = Arc::clone(reception.refusals());
+        let (stop, stopped) = UnixStream::pair()?;
+        let shared = Arc::new(Shared::default());
         let serving = Arc::clone(&shared);
-        let thread = std::thread::Builder::new().name("iswitch-state".into()).spawn(move || {
-            for stream in listener.incoming() {
-                if serving.lock().closed {
-                    return;
-                }
-                let Ok(stream) = stream else { continue };
-                if serving.lock().newcomers >= MAX_NEWCOMERS {
-                    continue;
-                }
-                let shared = Arc::clone(&serving);
-                // Who cannot be served asks another worker.
-                let _ = std::thread::Builder::new().name("iswitch-newcomer".into()).spawn(move || {
-                    if let Err(error) = serve(&shared, stream) {
-                        tracing::debug!(%error, "a newcomer was not served");
-                    }
-                });
-            }
-        })?;
-        Ok(Self { shared, address, thread: Some(thread) })
+        let thread = std::thread::Builder::new()
+            .name("iswitch-state".into())
+            .spawn(move || receive(reception, &stopped, job, &serving))?;
+        Ok(Self { shared, address, refusals, stop: Some(stop), thread: Some(thread) })
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Connections refused so far: strangers, and newcomers beyond the four that are served at once.
+    pub fn refusals(&self) -> Refusals {
+        self.refusals.read()
     }
 
     /// Keeps a copy of the state before `round`, if a newcomer may need it.
@@ -153,24 +159,74 @@ impl Drop for StateServer {
         self.shared.lock().closed = true;
         self.shared.changed.notify_all();
         // Wakes the thread that waits for connections.
-        drop(TcpStream::connect_timeout(&self.address, Duration::from_secs(1)));
+        drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-/// Counts a newcomer for as long as it is served.
-struct Newcomer<'a>(&'a Shared);
-
-impl<'a> Newcomer<'a> {
-    fn new(shared: &'a Shared) -> Self {
-        shared.lock().newcomers += 1;
-        Self(shared)
+/// Admits newcomers until the other end of `stopped` is closed.
+fn receive(
+    mut reception: Reception<GREETING_LEN_BYTES>,
+    stopped: &UnixStream,
+    job: u32,
+    shared: &Arc<Shared>,
+) {
+    while !shared.lock().closed {
+        match reception.next(None, &[stopped.as_fd()]) {
+            Ok(Some(guest)) => admit(&reception, guest, job, shared),
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(%error, "newcomers are no longer given the state of this worker");
+                return;
+            }
+        }
     }
 }
 
-impl Drop for Newcomer<'_> {
+fn admit(
+    reception: &Reception<GREETING_LEN_BYTES>,
+    guest: Guest<GREETING_LEN_BYTES>,
+    job: u32,
+    shared: &Arc<Shared>,
+) {
+    let Guest { stream, peer, greeting } = guest;
+    let [.., a, b, c, d] = greeting;
+    let theirs = u32::from_le_bytes([a, b, c, d]);
+    if theirs != job {
+        return reception.refuse(Refusal::OtherGroup, peer, &format!("its job is {theirs}, expected {job}"));
+    }
+    let Some(newcomer) = Newcomer::new(shared) else {
+        let problem = format!("{MAX_NEWCOMERS} newcomers are being served; it can ask another worker");
+        return reception.refuse(Refusal::Full, peer, &problem);
+    };
+    let serving = move || {
+        if let Err(error) = serve(&newcomer.0, stream) {
+            tracing::debug!(%peer, %error, "a newcomer was not served");
+        }
+    };
+    if let Err(error) = std::thread::Builder::new().name("iswitch-newcomer".into()).spawn(serving) {
+        reception.refuse(Refusal::Full, peer, &error);
+    }
+}
+
+/// Counts a newcomer for as long as it is served.
+struct Newcomer(Arc<Shared>);
+
+impl Newcomer {
+    /// Takes a place, if one is free.
+    fn new(shared: &Arc<Shared>) -> Option<Self> {
+        let mut copies = shared.lock();
+        if copies.newcomers >= MAX_NEWCOMERS {
+            return None;
+        }
+        copies.newcomers += 1;
+        Some(Self(Arc::clone(shared)))
+    }
+}
+
+impl Drop for Newcomer {
     fn drop(&mut self) {
         let mut copies = self.0.lock();
         copies.newcomers -= 1;
@@ -181,17 +237,10 @@ impl Drop for Newcomer<'_> {
 }
 
 fn serve(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let mut hello = [0; MAGIC.len()];
-    stream.read_exact(&mut hello)?;
-    if hello != MAGIC || read_u32(&mut stream)? != shared.job {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "not a worker of this job"));
-    }
-    let _newcomer = Newcomer::new(shared);
+    stream.set_write_timeout(Some(STEP_TIMEOUT))?;
     let ready = shared.wait_for(|copies| copies.kept.back().map(|(round, _)| *round))?;
     stream.write_all(&ready.to_le_bytes())?;
-    let wanted = read_u32(&mut stream)?;
+    let wanted = read_u32_within(&mut stream, STEP_TIMEOUT)?;
     let copy = shared.wait_for(|copies| {
         let exact = copies.kept.iter().find(|(round, _)| *round == wanted);
         let is_over = || copies.kept.front().is_some_and(|(round, _)| is_past(*round, wanted));
@@ -200,7 +249,47 @@ fn serve(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
     // Length zero: too late. A state is never empty.
     let copy = copy.unwrap_or_else(|| Arc::new([]));
     stream.write_all(&(copy.len() as u64).to_le_bytes())?;
-    stream.write_all(&copy)
+    let transfer = Duration::from_secs(copy.len() as u64 / MIN_BYTES_PER_SECOND);
+    write_all_within(&mut stream, &copy, STEP_TIMEOUT + transfer)
+}
+
+/// Reads four bytes within `limit` in all: a timeout of the socket alone starts anew with each byte.
+fn read_u32_within(stream: &mut TcpStream, limit: Duration) -> io::Result<u32> {
+    let deadline = Instant::now() + limit;
+    let mut bytes = [0; 4];
+    let mut received = 0;
+    while received < bytes.len() {
+        stream.set_read_timeout(Some(left(deadline)?))?;
+        match stream.read(&mut bytes[received..]) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(len) => received += len,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(u32::from_le_bytes(bytes))
+}
+
+/// Writes all bytes within `limit` in all.
+fn write_all_within(stream: &mut TcpStream, bytes: &[u8], limit: Duration) -> io::Result<()> {
+    let deadline = Instant::now() + limit;
+    let mut sent = 0;
+    while sent < bytes.len() {
+        stream.set_write_timeout(Some(left(deadline)?))?;
+        match stream.write(&bytes[sent..]) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(len) => sent += len,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Time until a deadline; an error once it has passed, since a timeout of zero stands for none.
+fn left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
 }
 
 fn is_past(round: u32, wanted: u32) -> bool {
@@ -218,10 +307,10 @@ impl ReadyPeer {
     /// Asks a worker to get ready, and waits until it is.
     pub fn prepare(peer: SocketAddrV4, job: u32) -> Result<Self, StateError> {
         let failed = |source| StateError::Io { peer, source };
-        let mut stream = TcpStream::connect_timeout(&peer.into(), PATIENCE).map_err(failed)?;
+        let mut stream = TcpStream::connect_timeout(&peer.into(), STEP_TIMEOUT).map_err(failed)?;
         let mut prepare = || {
-            stream.set_read_timeout(Some(PATIENCE))?;
-            stream.set_write_timeout(Some(PATIENCE))?;
+            stream.set_read_timeout(Some(STEP_TIMEOUT))?;
+            stream.set_write_timeout(Some(STEP_TIMEOUT))?;
             stream.write_all(&MAGIC)?;
             stream.write_all(&job.to_le_bytes())?;
             read_u32(&mut stream)
@@ -261,6 +350,7 @@ fn read_u32(stream: &mut TcpStream) -> io::Result<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reception::MAX_UNGREETED;
 
     const JOB: u32 = 7;
 
@@ -311,8 +401,54 @@ mod tests {
 
     #[test]
     fn a_stranger_is_not_served() {
-        let (_server, address) = server();
+        let (server, address) = server();
         let error = ReadyPeer::prepare(address, JOB + 1).unwrap_err();
         assert!(matches!(error, StateError::Io { .. }), "{error}");
+        refused(&server, Refusal::OtherGroup, 1);
+    }
+
+    /// Waits until connections were refused for that reason.
+    fn refused(server: &StateServer, reason: Refusal, at_least: u64) {
+        while server.refusals().of(reason) < at_least {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Threads of this process with that name.
+    fn threads(name: &str) -> usize {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+        let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
+        names.filter(|found| found.trim() == name).count()
+    }
+
+    #[test]
+    fn silent_connections_take_no_threads_and_a_newcomer_is_served_beside_them() {
+        let (server, address) = server();
+        let silent: Vec<_> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
+        refused(&server, Refusal::Displaced, 300 - MAX_UNGREETED as u64);
+        // Tests of this file that run at the same time have a few as well.
+        assert!(threads("iswitch-newcome") < 10, "{} threads", threads("iswitch-newcome"));
+        let newcomer = std::thread::spawn(move || ReadyPeer::prepare(address, JOB).unwrap().fetch(5));
+        while !newcomer.is_finished() {
+            server.publish(5, || vec![5; 10]);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(newcomer.join().unwrap().unwrap(), [5; 10]);
+        drop(silent);
+    }
+
+    #[test]
+    fn newcomers_are_bounded() {
+        let (server, address) = server();
+        let greet = || {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(&MAGIC).unwrap();
+            stream.write_all(&JOB.to_le_bytes()).unwrap();
+            stream
+        };
+        let newcomers: Vec<_> = (0..MAX_NEWCOMERS + 3).map(|_| greet()).collect();
+        refused(&server, Refusal::Full, 3);
+        assert_eq!(server.shared.lock().newcomers, MAX_NEWCOMERS);
+        drop(newcomers);
     }
 }

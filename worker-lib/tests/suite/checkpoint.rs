@@ -26,15 +26,20 @@ fn trainer() -> PpoTrainer {
     PpoTrainer::new(config, (0, 1), &|count| env::make_vector(ENV, count), Box::new(alone)).unwrap()
 }
 
-/// Rewrites the header of a file of tensors: its length, JSON, then the numbers.
+/// Rewrites the header of a file of tensors: its length, JSON, then the numbers. Its checksum is right again.
 fn edit(path: &Path, change: impl Fn(&mut Value)) {
     let bytes = fs::read(path).unwrap();
     let (len, rest) = bytes.split_first_chunk().unwrap();
     let (header, numbers) = rest.split_at(u64::from_le_bytes(*len) as usize);
     let mut header = serde_json::from_slice(header).unwrap();
     change(&mut header);
-    let header = serde_json::to_vec(&header).unwrap();
-    fs::write(path, [&(header.len() as u64).to_le_bytes()[..], &header, numbers].concat()).unwrap();
+    let file = |header: &Value| {
+        let header = serde_json::to_vec(&header).unwrap();
+        [&(header.len() as u64).to_le_bytes()[..], &header, numbers].concat()
+    };
+    header["__metadata__"]["crc32c"] = json!("00000000");
+    header["__metadata__"]["crc32c"] = json!(format!("{:08x}", crc32c::crc32c(&file(&header))));
+    fs::write(path, file(&header)).unwrap();
 }
 
 /// Makes a tensor one number without dimensions; what follows it would leave a hole, so it becomes a tensor too.

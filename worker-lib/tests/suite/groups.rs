@@ -1,7 +1,7 @@
 //! Ring and parameter server over real sockets: exact sums, the same bits everywhere, errors that name what is wrong.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
@@ -159,7 +159,7 @@ fn a_slow_worker_gets_the_last_sum_of_one_that_has_left() {
         fast.reduce(&vec![1.0; gradient_len as usize]).map(|_| ()).unwrap();
     });
     // A worker of rank 1 that does not read before it has sent all, and then takes its time.
-    let mut slow = std::net::TcpStream::connect(address).unwrap();
+    let mut slow = TcpStream::connect(address).unwrap();
     let mut hello = *b"iSW1\x01\0\x02\0\0\0\0\0\0\0\0\0";
     hello[8..12].copy_from_slice(&gradient_len.to_le_bytes());
     slow.write_all(&hello).unwrap();
@@ -176,8 +176,22 @@ fn a_slow_worker_gets_the_last_sum_of_one_that_has_left() {
     assert_eq!(serving.join().unwrap().unwrap(), 1);
 }
 
+/// What a port scanner does to a port: it connects and closes, connects and is silent, connects and sends something
+/// else, or the beginning of the right thing. The connections that stay open are returned.
+fn scan(address: SocketAddrV4) -> Vec<TcpStream> {
+    drop(TcpStream::connect(address).unwrap());
+    ["", "GET / HTTP/1.0\r\n\r\n", "iSW", "iSW1\x09\x00"]
+        .into_iter()
+        .map(|bytes| {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(bytes.as_bytes()).unwrap();
+            stream
+        })
+        .collect()
+}
+
 #[test]
-fn groups_that_differ_are_refused_by_name() {
+fn strangers_neither_end_nor_delay_a_parameter_server() {
     let options = ParameterServerOptions {
         server: free_port(),
         workers: 2,
@@ -187,14 +201,95 @@ fn groups_that_differ_are_refused_by_name() {
     };
     let server = ParameterServer::bind(options.clone()).unwrap();
     let std::net::SocketAddr::V4(address) = server.local_addr().unwrap() else { panic!("no IPv4") };
+    let strangers = scan(address);
     let serving = thread::spawn(move || server.run(&AtomicBool::new(false)));
-    let other = ParameterServerOptions { server: address, gradient_len: 11, ..options.clone() };
+    let options = ParameterServerOptions { server: address, ..options };
+    // A worker of another group, and one that takes a place and leaves it.
+    let other = ParameterServerOptions { gradient_len: 11, ..options.clone() };
+    assert!(matches!(ParameterServerClient::join(&other, 0), Err(ConnectError::Mismatch { .. })));
+    drop(ParameterServerClient::join(&options, 1).unwrap());
+    let strangers_again = scan(address);
+    let join = |rank| {
+        let options = options.clone();
+        Box::new(move || {
+            Box::new(ParameterServerClient::join(&options, rank).unwrap()) as Box<dyn GradientAggregator>
+        }) as Box<dyn FnOnce() -> _ + Send>
+    };
+    together(vec![join(0), join(1)], |rank, member| check_exact(2, 10, member, rank));
+    assert_eq!(serving.join().unwrap().unwrap(), 6);
+    drop((strangers, strangers_again));
+}
+
+#[test]
+fn strangers_neither_end_nor_delay_a_ring() {
+    let listeners: Vec<_> = (0..3).map(|_| TcpListener::bind(free_port()).unwrap()).collect();
+    let members: Vec<_> = listeners.iter().map(local).collect();
+    let strangers: Vec<_> = members.iter().map(|address| scan(*address)).collect();
+    let join = |(rank, listener): (usize, TcpListener)| {
+        let (members, style) = (members.clone(), Style::Pipelined);
+        let options = RingOptions { members, rank: rank as u16, gradient_len: 10, style, timeout: TIMEOUT };
+        Box::new(move || Box::new(Ring::join_at(&options, &listener).unwrap()) as Box<dyn GradientAggregator>)
+            as Box<dyn FnOnce() -> _ + Send>
+    };
+    let joins = listeners.into_iter().enumerate().map(join).collect();
+    together(joins, |rank, member| check_exact(3, 10, member, rank));
+    drop(strangers);
+}
+
+#[test]
+fn groups_that_differ_are_refused_by_name() {
+    let options = ParameterServerOptions {
+        server: free_port(),
+        workers: 3,
+        gradient_len: 10,
+        style: Style::default(),
+        timeout: Duration::from_millis(300),
+    };
+    let server = ParameterServer::bind(options.clone()).unwrap();
+    let std::net::SocketAddr::V4(address) = server.local_addr().unwrap() else { panic!("no IPv4") };
+    let serving = thread::spawn(move || server.run(&AtomicBool::new(false)));
+    let options = ParameterServerOptions { server: address, ..options };
+    let present = ParameterServerClient::join(&options, 1).unwrap();
+    let other = ParameterServerOptions { gradient_len: 11, ..options.clone() };
     let error = ParameterServerClient::join(&other, 0).unwrap_err();
     let expected = format!("gradient length is 10 at {address}, and 11 here");
     assert_eq!(error.to_string(), expected);
-    assert!(serving.join().unwrap().unwrap_err().to_string().starts_with("gradient length is 11 at "));
+    let error = serving.join().unwrap().unwrap_err().to_string();
+    let begin = format!("no connection at {address} from ranks 0, 2 within 300ms; refused meanwhile: ");
+    assert!(error.starts_with(&begin), "{error}");
+    assert!(error.contains("the last one: gradient length is 11 at "), "{error}");
+    drop(present);
     let none = ParameterServerOptions { workers: 0, ..options };
     assert!(matches!(ParameterServer::bind(none), Err(ConnectError::BadOption { .. })));
+}
+
+#[test]
+fn a_parameter_server_that_waits_can_be_stopped() {
+    let options = ParameterServerOptions {
+        server: free_port(),
+        workers: 2,
+        gradient_len: 10,
+        style: Style::default(),
+        timeout: Duration::MAX / 4,
+    };
+    let server = ParameterServer::bind(options).unwrap();
+    assert_eq!(server.run(&AtomicBool::new(true)).unwrap(), 0);
+}
+
+#[test]
+fn rings_that_differ_fail_at_each_member() {
+    let listeners: Vec<_> = (0..2).map(|_| TcpListener::bind(free_port()).unwrap()).collect();
+    let members: Vec<_> = listeners.iter().map(local).collect();
+    let joining = listeners.into_iter().enumerate().map(|(rank, listener)| {
+        let (members, style) = (members.clone(), Style::Pipelined);
+        let gradient_len = 10 + rank as u32;
+        let options = RingOptions { members, rank: rank as u16, gradient_len, style, timeout: TIMEOUT };
+        thread::spawn(move || Ring::join_at(&options, &listener).map(|_| ()).unwrap_err().to_string())
+    });
+    let errors: Vec<_> = joining.collect::<Vec<_>>().into_iter().map(|it| it.join().unwrap()).collect();
+    // The first one to refuse names the difference; the other may learn no more than that it was refused.
+    let named = errors.iter().filter(|error| error.contains("gradient length is 1"));
+    assert!(named.count() >= 1, "{errors:?}");
 }
 
 #[test]

@@ -6,6 +6,8 @@ mod asynchronous_training;
 mod authentication;
 mod c_interface;
 mod checkpoint;
+mod checkpoint_faults;
+mod closed_output;
 mod coflow;
 mod coflow_learning;
 mod groups;

@@ -70,6 +70,22 @@ fn tables_of_our_own() {
 }
 
 #[test]
+fn arrivals_that_no_simulation_can_reach_are_named_with_their_lines() {
+    let files = Files::new();
+    let refused = |arrival: &str| {
+        let text = format!("arrival_s,gpus,duration_s\n0,1,5\n{arrival},1,5\n");
+        wrong(read_jobs(&files.write("jobs.csv", &text)))
+    };
+    for (arrival, shown) in
+        [("1e300", "1e300"), ("-1", "-1"), ("nan", "NaN"), ("inf", "inf"), ("1e11", "100000000000")]
+    {
+        let expected =
+            format!("jobs.csv, line 3: arrival of a job is {shown}, expected 0 to 3155760000 seconds");
+        assert_eq!(refused(arrival), expected);
+    }
+}
+
+#[test]
 fn outages_that_overlap_are_named_with_their_lines() {
     let files = Files::new();
     let cluster = Cluster::uniform(1, 2).unwrap();

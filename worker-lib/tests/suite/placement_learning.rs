@@ -422,6 +422,12 @@ fn damaged_files_are_refused() {
             let at = whole.windows(from.len()).position(|part| part == from.as_bytes()).unwrap();
             let mut bytes = whole.clone();
             bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
+            // The checksum is right again: that of the file with zeros in its place.
+            let key = b"\"crc32c\":\"";
+            let digits = bytes.windows(key.len()).position(|part| part == key).unwrap() + key.len();
+            bytes[digits..digits + 8].copy_from_slice(b"00000000");
+            let checksum = format!("{:08x}", crc32c::crc32c(&bytes));
+            bytes[digits..digits + 8].copy_from_slice(checksum.as_bytes());
             bytes
         };
         assert!(refused(&with("\"place\"", "\"plane\"")).contains("it is of algorithm plane, not place"));

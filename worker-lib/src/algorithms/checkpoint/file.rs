@@ -1,8 +1,10 @@
 //! One file of a checkpoint: named tensors and metadata, in the format of safetensors.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
 
+use iswitch_storage::{Disk, replace};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 
 use super::super::TrainError;
@@ -10,22 +12,38 @@ use super::super::actor_critic::NamedTensor;
 use crate::nn::Adam;
 
 /// Version of all files.
-const FORMAT: &str = "iswitch-2";
+const FORMAT: &str = "iswitch-3";
+/// Key of the metadata that holds the checksum.
+const CHECKSUM: &str = "crc32c";
+/// The value of [`CHECKSUM`] while the checksum is computed: eight digits.
+const NO_CHECKSUM: &str = "00000000";
 
-/// Writes a file that appears whole under its name: to a temporary one, flushed to the disk, then renamed.
-pub(super) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
-    let temporary = path.with_extension("safetensors.part");
-    let write = || {
-        let mut file = std::fs::File::create(&temporary)?;
-        std::io::Write::write_all(&mut file, bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, path)
-    };
-    write().map_err(|error| TrainError::File { path: path.to_owned(), error })
+/// Replaces a file; see [`iswitch_storage::replace`].
+pub(super) fn write_file(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
+    replace(disk, path, bytes).map_err(|error| TrainError::File { path: path.to_owned(), error })
 }
 
-pub(super) fn read_file(path: &Path) -> Result<Vec<u8>, TrainError> {
-    std::fs::read(path).map_err(|error| TrainError::File { path: path.to_owned(), error })
+pub(super) fn read_file(disk: &dyn Disk, path: &Path) -> Result<Vec<u8>, TrainError> {
+    disk.read(path).map_err(|error| TrainError::File { path: path.to_owned(), error })
+}
+
+/// Where the digits of the checksum are in a file: in its header, which is JSON behind eight bytes of length. Quotation
+/// marks inside of strings are escaped there, so the key is found nowhere else.
+fn checksum_place(bytes: &[u8]) -> Option<Range<usize>> {
+    let (len, rest) = bytes.split_first_chunk()?;
+    let header = rest.get(..usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
+    let key = format!("\"{CHECKSUM}\":\"");
+    let at = header.windows(key.len()).position(|window| window == key.as_bytes())?;
+    let begin = len.len() + at + key.len();
+    let place = begin..begin + NO_CHECKSUM.len();
+    (place.end <= len.len() + header.len()).then_some(place)
+}
+
+/// CRC-32C of a whole file, whose checksum counts as zeros.
+fn checksum(bytes: &[u8], place: &Range<usize>) -> u32 {
+    let begin = crc32c::crc32c(&bytes[..place.start]);
+    let middle = crc32c::crc32c_append(begin, NO_CHECKSUM.as_bytes());
+    crc32c::crc32c_append(middle, &bytes[place.end..])
 }
 
 /// Collects tensors and metadata for one file.
@@ -82,10 +100,15 @@ impl Writer {
 
     pub(super) fn finish(mut self) -> Vec<u8> {
         self.text("format", FORMAT.to_owned());
+        self.text(CHECKSUM, NO_CHECKSUM.to_owned());
         let views = self.tensors.iter().map(|(name, dtype, shape, bytes)| {
             (name, TensorView::new(*dtype, shape.clone(), bytes).expect("shape and bytes agree"))
         });
-        serialize(views, Some(self.metadata.clone())).expect("names are unique")
+        let mut bytes = serialize(views, Some(self.metadata.clone())).expect("names are unique");
+        let place = checksum_place(&bytes).expect("the checksum was written as text");
+        let digits = format!("{:08x}", checksum(&bytes, &place));
+        bytes[place].copy_from_slice(digits.as_bytes());
+        bytes
     }
 }
 
@@ -101,7 +124,7 @@ impl<'a> Reader<'a> {
     /// Of the `bytes` of the file at `path`.
     ///
     /// # Errors
-    /// If it is no such file, or of another version.
+    /// If it is no such file, of another version, or not as it was written.
     pub fn new(path: &'a Path, bytes: &'a [u8]) -> Result<Self, TrainError> {
         let refuse = |reason: String| TrainError::Checkpoint { path: path.to_owned(), reason };
         let broken = |error| refuse(format!("it is damaged, or no checkpoint ({error})"));
@@ -109,7 +132,13 @@ impl<'a> Reader<'a> {
         let tensors = SafeTensors::deserialize(bytes).map_err(broken)?;
         let metadata = header.metadata().clone().unwrap_or_default();
         match metadata.get("format").map(String::as_str) {
-            Some(FORMAT) => Ok(Self { path, tensors, metadata, len_bytes: bytes.len() }),
+            Some(FORMAT) => {
+                let computed = checksum_place(bytes).map(|place| format!("{:08x}", checksum(bytes, &place)));
+                if computed.is_none() || metadata.get(CHECKSUM) != computed.as_ref() {
+                    return Err(refuse("it is damaged: its checksum is that of other bytes".to_owned()));
+                }
+                Ok(Self { path, tensors, metadata, len_bytes: bytes.len() })
+            }
             Some(other) => Err(refuse(format!("format {other}, this version reads {FORMAT}"))),
             None => Err(refuse("not a checkpoint of iswitch".to_owned())),
         }

@@ -7,14 +7,18 @@
 //! positions of their random streams and what they have in replay buffers, by the environments' numbers, so that
 //! a run can go on with another number of workers.
 //!
-//! Every file appears whole under its name or not at all. The model file is written last and names the advance
-//! whose worker files belong to it; the last two of each worker are kept. A crash at any moment thus
-//! leaves a checkpoint that fits together.
+//! Every file appears whole under its name or not at all, and is flushed to the disk with its name before the next one
+//! is written. The model file is written last and names the advance whose worker files belong to it; a worker keeps the
+//! files of that advance until the next model file is written. A crash or a failure of the disk at any moment thus
+//! leaves a checkpoint that fits together. Every file has a checksum of all of its bytes: one that was torn or damaged
+//! is refused.
 
 mod file;
 mod slots;
 
 use std::path::{Path, PathBuf};
+
+use iswitch_storage::{Disk, RealDisk, remove_unfinished};
 
 use super::TrainError;
 use super::trainer::{Algorithm, Trainer, all_gather};
@@ -27,23 +31,32 @@ use file::{read_file, write_file};
 
 /// Name of the file that all workers share.
 pub const MODEL_FILE: &str = "model.safetensors";
-/// Worker files that each worker leaves in place.
+/// Worker files that each worker keeps at least: over a network file system it may see an older model file.
 const KEPT: usize = 2;
-
 /// Saves a checkpoint to `directory`. All workers must call it after the same advance: it ends in an
 /// aggregation, so that the model file is written only when all worker files are.
 ///
 /// # Errors
 /// If a file cannot be written here or by another worker, or the aggregation fails.
 pub fn save(trainer: &mut dyn Trainer, directory: &Path) -> Result<(), TrainError> {
+    save_on(&RealDisk, trainer, directory)
+}
+
+/// As [`save`], on any disk.
+///
+/// # Errors
+/// As there.
+pub fn save_on(disk: &dyn Disk, trainer: &mut dyn Trainer, directory: &Path) -> Result<(), TrainError> {
     const WRITTEN: u64 = 1;
     const FAILED: u64 = 2;
     let rank = trainer.place().rank;
     let advances = trainer.progress().advances;
+    // Before the exchange, since the first worker replaces the model file after it.
+    let resumable = saved_advances(disk, directory);
     let mut own = Writer::default();
     trainer.write_worker(&mut own);
-    let own = create_directory(directory)
-        .and_then(|()| write_file(&worker_file(directory, rank, advances), &own.finish()));
+    let own = create_directory(disk, directory)
+        .and_then(|()| write_file(disk, &worker_file(directory, rank, advances), &own.finish()));
     // All must learn of a failure here, or they would wait for this worker in the next round.
     let outcomes = all_gather(trainer, &[if own.is_ok() { WRITTEN } else { FAILED }])?;
     own?;
@@ -54,9 +67,10 @@ pub fn save(trainer: &mut dyn Trainer, directory: &Path) -> Result<(), TrainErro
     if rank == 0 {
         let (spec, config) = (trainer.spec(), trainer.config_json());
         let run = RunKind { algorithm: trainer.algorithm(), env: &spec.id, config: &config };
-        save_model(directory, &run, advances, &|writer| trainer.write_model(writer))?;
+        save_model_on(disk, directory, &run, advances, &|writer| trainer.write_model(writer))?;
     }
-    remove_old(directory, rank);
+    // The first worker may still fail to write the model file: what the old one names is kept.
+    remove_others(disk, directory, rank, &[Some(advances), resumable]);
     Ok(())
 }
 
@@ -81,14 +95,24 @@ pub fn save_model(
     advances: u64,
     write: &dyn Fn(&mut Writer),
 ) -> Result<(), TrainError> {
+    save_model_on(&RealDisk, directory, run, advances, write)
+}
+
+fn save_model_on(
+    disk: &dyn Disk,
+    directory: &Path,
+    run: &RunKind<'_>,
+    advances: u64,
+    write: &dyn Fn(&mut Writer),
+) -> Result<(), TrainError> {
     let mut writer = Writer::default();
     writer.text("algorithm", run.algorithm.to_owned());
     writer.text("env", run.env.to_owned());
     writer.text("config", run.config.to_owned());
     writer.text("advances", advances.to_string());
     write(&mut writer);
-    create_directory(directory)?;
-    write_file(&directory.join(MODEL_FILE), &writer.finish())
+    create_directory(disk, directory)?;
+    write_file(disk, &directory.join(MODEL_FILE), &writer.finish())
 }
 
 /// Brings a fresh `trainer` to the state saved in `directory`; gives the environments, of this worker, whose
@@ -97,13 +121,26 @@ pub fn save_model(
 /// # Errors
 /// If there is no checkpoint, or it is of another algorithm, environment or network.
 pub fn resume(trainer: &mut dyn Trainer, directory: &Path) -> Result<Vec<usize>, TrainError> {
+    resume_from(&RealDisk, trainer, directory)
+}
+
+/// As [`resume`], from any disk.
+///
+/// # Errors
+/// As there.
+pub fn resume_from(
+    disk: &dyn Disk,
+    trainer: &mut dyn Trainer,
+    directory: &Path,
+) -> Result<Vec<usize>, TrainError> {
     let path = directory.join(MODEL_FILE);
-    let bytes = read_file(&path)?;
+    let bytes = read_file(disk, &path)?;
     let model = Reader::new(&path, &bytes)?;
     check_kind(&model, trainer.algorithm(), trainer.spec())?;
     let advances: u64 = model.number("advances")?;
-    let files: Vec<_> = worker_files(directory).into_iter().filter(|(_, of, _)| *of == advances).collect();
-    let buffers = files.iter().map(|(_, _, path)| read_file(path)).collect::<Result<Vec<_>, _>>()?;
+    let files: Vec<_> =
+        worker_files(disk, directory).into_iter().filter(|(_, of, _)| *of == advances).collect();
+    let buffers = files.iter().map(|(_, _, path)| read_file(disk, path)).collect::<Result<Vec<_>, _>>()?;
     let parsed = files
         .iter()
         .zip(&buffers)
@@ -127,7 +164,7 @@ impl ModelFile {
     /// If there is none.
     pub fn read(directory: &Path) -> Result<Self, TrainError> {
         let path = directory.join(MODEL_FILE);
-        Ok(Self { bytes: read_file(&path)?, path })
+        Ok(Self { bytes: read_file(&RealDisk, &path)?, path })
     }
 
     /// What is in it.
@@ -181,26 +218,37 @@ fn worker_file(directory: &Path, rank: usize, advances: u64) -> PathBuf {
 }
 
 /// Rank, advances and path of every worker file.
-fn worker_files(directory: &Path) -> Vec<(usize, u64, PathBuf)> {
+fn worker_files(disk: &dyn Disk, directory: &Path) -> Vec<(usize, u64, PathBuf)> {
     let parse = |path: PathBuf| {
         let name = path.file_name()?.to_str()?.strip_prefix("worker-")?.strip_suffix(".safetensors")?;
         let (rank, advances) = name.split_once('.')?;
         Some((rank.parse().ok()?, advances.parse().ok()?, path.clone()))
     };
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.filter_map(|entry| parse(entry.path())).collect()
+    disk.list(directory).unwrap_or_default().into_iter().filter_map(parse).collect()
 }
 
-fn remove_old(directory: &Path, rank: usize) {
-    let mut own: Vec<_> = worker_files(directory).into_iter().filter(|(of, _, _)| *of == rank).collect();
+/// The advance whose worker files belong to the model file; none without one that can be read.
+fn saved_advances(disk: &dyn Disk, directory: &Path) -> Option<u64> {
+    let path = directory.join(MODEL_FILE);
+    let bytes = disk.read(&path).ok()?;
+    Reader::new(&path, &bytes).ok()?.number("advances").ok()
+}
+
+/// Removes a worker's files of all advances but these and the last two, and what failed attempts have left.
+fn remove_others(disk: &dyn Disk, directory: &Path, rank: usize, kept: &[Option<u64>]) {
+    let mut own: Vec<_> =
+        worker_files(disk, directory).into_iter().filter(|(of, _, _)| *of == rank).collect();
     own.sort_by_key(|(_, advances, _)| std::cmp::Reverse(*advances));
-    for (_, _, path) in own.iter().skip(KEPT) {
-        if let Err(error) = std::fs::remove_file(path) {
+    let old = own.into_iter().skip(KEPT).filter(|(_, advances, _)| !kept.contains(&Some(*advances)));
+    for (_, _, path) in old {
+        if let Err(error) = disk.remove(&path) {
             tracing::warn!(path = %path.display(), %error, "an old checkpoint file stays");
         }
     }
+    remove_unfinished(disk, directory, &format!("worker-{rank}."));
 }
 
-fn create_directory(directory: &Path) -> Result<(), TrainError> {
-    std::fs::create_dir_all(directory).map_err(|error| TrainError::File { path: directory.to_owned(), error })
+fn create_directory(disk: &dyn Disk, directory: &Path) -> Result<(), TrainError> {
+    let made = disk.create_directory(directory);
+    made.map_err(|error| TrainError::File { path: directory.to_owned(), error })
 }

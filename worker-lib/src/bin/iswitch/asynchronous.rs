@@ -1,6 +1,5 @@
 //! `iswitch train --async`: workers that do not wait for each other, by a switch or by a parameter server.
 
-use std::io::Write as _;
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,6 +17,7 @@ use iswitch::algorithms::trainer::{Place, Progress, Report};
 use iswitch::env::EnvSpec;
 use iswitch::pipeline::PipelineConfig;
 use iswitch::{AsyncWorker, JoinOptions};
+use iswitch_manual::output;
 use serde::Serialize;
 
 use crate::session::{Session, SessionOptions};
@@ -195,7 +195,8 @@ impl Observing {
             skipped,
         };
         let text = if json { serde_json::to_string(&outcome)? + "\n" } else { outcome.text() };
-        Ok(std::io::stdout().write_all(text.as_bytes())?)
+        output::print(format_args!("{text}"))?;
+        Ok(())
     }
 }
 

@@ -7,6 +7,7 @@ use clap::Args;
 use iswitch::algorithms::evaluate::evaluate;
 use iswitch::algorithms::trained::Trained;
 use iswitch::env;
+use iswitch_manual::print_line;
 use serde::Serialize;
 
 /// Arguments of `iswitch eval`.
@@ -63,9 +64,9 @@ pub(crate) fn run(args: &EvalArgs) -> anyhow::Result<()> {
         solved: mean >= env.spec().solved_return,
     };
     if args.json {
-        println!("{}", serde_json::to_string(&evaluation)?);
+        print_line!("{}", serde_json::to_string(&evaluation)?)?;
     } else {
-        println!(
+        print_line!(
             "{} on {} after {} steps of training: return {:.1} +/- {:.1} (least {:.1}, most {:.1}), {:.0} steps, \
              over {} episodes",
             evaluation.algorithm.to_uppercase(),
@@ -77,7 +78,7 @@ pub(crate) fn run(args: &EvalArgs) -> anyhow::Result<()> {
             evaluation.max_return,
             evaluation.mean_length,
             evaluation.episodes,
-        );
+        )?;
     }
     Ok(())
 }

@@ -3,8 +3,8 @@
 use hdrhistogram::Histogram;
 use iswitch::algorithms::TrainError;
 use iswitch::algorithms::trainer::{Trainer, all_gather, replicas_identical};
+use iswitch_manual::output;
 use serde::Serialize;
-use std::io::Write as _;
 use std::time::Duration;
 
 /// Result of a run. The keys of the JSON object, in this order, are an interface.
@@ -63,7 +63,9 @@ impl Outcome {
 
     /// Prints it to the standard output.
     pub(crate) fn print(&self, json: bool) -> anyhow::Result<()> {
-        print(&if json { serde_json::to_string(self)? + "\n" } else { self.text() })
+        let text = if json { serde_json::to_string(self)? + "\n" } else { self.text() };
+        output::print(format_args!("{text}"))?;
+        Ok(())
     }
 
     fn text(&self) -> String {
@@ -87,12 +89,6 @@ impl Outcome {
             if self.replicas_identical { "yes" } else { "NO" },
         )
     }
-}
-
-/// Prints to the standard output.
-pub(crate) fn print(text: &str) -> anyhow::Result<()> {
-    // Not `print!`, which panics where nobody reads any more.
-    Ok(std::io::stdout().write_all(text.as_bytes())?)
 }
 
 /// A quantile of a histogram of nanoseconds, to a tenth of a microsecond.

@@ -12,12 +12,12 @@ use iswitch::algorithms::async_server::AsyncServer;
 use iswitch::algorithms::checkpoint::{self, ModelFile};
 use iswitch::algorithms::trainer::{Algorithm, Mode, Place, Trainer};
 use iswitch::env;
+use iswitch_manual::print_line;
 
 use crate::asynchronous::{AsyncArgs, Run};
 use crate::group::{Aggregator, AsyncHost, GroupArgs, Host};
 use crate::hyper::{HyperParameters, OwnParameters};
 use crate::launch::{self, Failure};
-use crate::outcome;
 use crate::run::{Role, RunArgs, holds_checkpoint, is_ring};
 use crate::session::{Session, SessionOptions};
 
@@ -104,7 +104,7 @@ impl<H: OwnParameters> TrainArgs<H> {
     /// Prints the hyper-parameters, if that is all that is asked for.
     pub(crate) fn lists_parameters<A: Algorithm>(&self, job: &Job<A>) -> anyhow::Result<bool> {
         if self.hyper.list_parameters {
-            outcome::print(&(serde_json::to_string_pretty(&job.config)? + "\n"))?;
+            print_line!("{}", serde_json::to_string_pretty(&job.config)?)?;
         }
         Ok(self.hyper.list_parameters)
     }

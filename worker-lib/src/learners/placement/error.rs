@@ -1,6 +1,7 @@
 //! What can be wrong with a placement task.
 
 use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use crate::algorithms::TrainError;
@@ -70,4 +71,20 @@ pub(super) fn above_zero(field: impl Into<String>, value: f64, unit: &str) -> Re
         return Ok(value);
     }
     Err(PlacementError::field(field, value, format!("a number of {unit} above 0")))
+}
+
+/// Refuses what is no number in a range.
+pub(super) fn check_range(
+    field: impl Into<String>,
+    value: f64,
+    range: RangeInclusive<f64>,
+    unit: &str,
+) -> Result<f64, PlacementError> {
+    if range.contains(&value) {
+        return Ok(value);
+    }
+    let expected = format!("{} to {} {unit}", range.start(), range.end());
+    // 1e300 in full has 301 digits.
+    let value = if value.abs() < 1e16 { format!("{value}") } else { format!("{value:e}") };
+    Err(PlacementError::field(field, value, expected))
 }

@@ -5,7 +5,12 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Exp};
 
 use super::PlacementError;
-use super::error::{above_zero, at_least_zero};
+use super::error::{above_zero, at_least_zero, check_range};
+use super::failure::YEAR;
+
+/// Latest arrival of a job, in seconds: 100 years. GPUs fail until the last job has arrived, so a simulation of more
+/// would not end in a useful time, and times beyond 2^53 seconds no longer advance.
+pub const ARRIVAL_MAX_S: f64 = 100.0 * YEAR;
 
 /// How fast a job is on another number of GPUs than it asks for. With the same global batch a step on k GPUs takes
 /// 1/k of the computation of a step on one, and for k > 1 a synchronisation.
@@ -40,9 +45,9 @@ impl Job {
     /// Arrives at `arrival` seconds, needs `gpus` GPUs, and runs for `duration` seconds if none of them fails.
     ///
     /// # Errors
-    /// If the arrival is negative, it needs no GPU, or the duration is not above 0.
+    /// If the arrival is negative or after [`ARRIVAL_MAX_S`], it needs no GPU, or the duration is not above 0.
     pub fn new(arrival: f64, gpus: usize, duration: f64) -> Result<Self, PlacementError> {
-        at_least_zero("arrival of a job", arrival, "seconds")?;
+        check_range("arrival of a job", arrival, 0.0..=ARRIVAL_MAX_S, "seconds")?;
         above_zero("duration of a job", duration, "seconds")?;
         if gpus == 0 {
             return Err(PlacementError::field("GPUs of a job", gpus, "at least 1"));
@@ -67,9 +72,9 @@ impl Job {
     /// The same, arriving at another time.
     ///
     /// # Errors
-    /// If it is negative.
+    /// If it is negative or after [`ARRIVAL_MAX_S`].
     pub fn arriving(self, arrival: f64) -> Result<Self, PlacementError> {
-        at_least_zero("arrival of a job", arrival, "seconds")?;
+        check_range("arrival of a job", arrival, 0.0..=ARRIVAL_MAX_S, "seconds")?;
         Ok(Self { arrival, ..self })
     }
 
@@ -150,7 +155,7 @@ impl JobPool {
     /// and 0 means that all arrive at once: a batch.
     ///
     /// # Errors
-    /// If `interarrival` is negative.
+    /// If `interarrival` is negative, or a job would arrive after [`ARRIVAL_MAX_S`].
     pub fn draw(
         &self,
         count: usize,
@@ -176,7 +181,10 @@ mod tests {
     #[test]
     fn jobs_that_cannot_be_are_named() {
         let text = |arrival, gpus, duration| Job::new(arrival, gpus, duration).unwrap_err().to_string();
-        assert_eq!(text(-1.0, 1, 1.0), "arrival of a job is -1, expected a number of seconds of at least 0");
+        assert_eq!(text(-1.0, 1, 1.0), "arrival of a job is -1, expected 0 to 3155760000 seconds");
+        assert_eq!(text(1e10, 1, 1.0), "arrival of a job is 10000000000, expected 0 to 3155760000 seconds");
+        assert_eq!(text(1e300, 1, 1.0), "arrival of a job is 1e300, expected 0 to 3155760000 seconds");
+        assert_eq!(text(f64::NAN, 1, 1.0), "arrival of a job is NaN, expected 0 to 3155760000 seconds");
         assert_eq!(text(0.0, 0, 1.0), "GPUs of a job is 0, expected at least 1");
         assert_eq!(text(0.0, 1, -2.0), "duration of a job is -2, expected a number of seconds above 0");
         assert_eq!(text(0.0, 1, f64::NAN), "duration of a job is NaN, expected a number of seconds above 0");

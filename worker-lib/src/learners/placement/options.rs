@@ -1,10 +1,13 @@
 //! What failures cost, and who may go first.
 
 use super::PlacementError;
-use super::error::{above_zero, at_least_zero};
+use super::error::{above_zero, at_least_zero, check_range};
+use super::failure::YEAR;
 
 const HOUR: f64 = 3600.0;
 const DAY: f64 = 24.0 * HOUR;
+/// Longest horizon, in seconds: 100 years.
+pub const HORIZON_MAX_S: f64 = 100.0 * YEAR;
 
 /// When jobs save their state. Times in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -103,6 +106,7 @@ impl Options {
         at_least_zero("restart", self.restart, "seconds")?;
         at_least_zero("repair", self.repair, "seconds")?;
         above_zero("horizon", self.horizon, "seconds")?;
+        check_range("horizon", self.horizon, 0.0..=HORIZON_MAX_S, "seconds")?;
         match self.checkpoint {
             Checkpoint::None => {}
             Checkpoint::Periodic { interval, cost } => {
@@ -147,6 +151,10 @@ mod tests {
         assert_eq!(
             text(|options| options.checkpoint = Checkpoint::YoungDaly { cost: 0.0 }),
             "checkpoint cost is 0, expected a number of seconds above 0"
+        );
+        assert_eq!(
+            text(|options| options.horizon = 1e10),
+            "horizon is 10000000000, expected 0 to 3155760000 seconds"
         );
         assert_eq!(
             text(|options| options.spread_slowdown = 0.5),

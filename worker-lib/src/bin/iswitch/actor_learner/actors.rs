@@ -11,6 +11,7 @@ use iswitch::env::{self, Paced};
 use iswitch::learners::actor_learner::{
     Actor, ActorCounts, ActorLearnerError, ActorOptions, Job, PolicyFeed,
 };
+use iswitch_manual::print_line;
 use iswitch_models::Endpoint;
 use iswitch_replay::client::blocking::ReplayClient;
 use iswitch_replay::client::{ClientConfig, ClientStats};
@@ -18,7 +19,6 @@ use serde::Serialize;
 
 use super::ChildArgs;
 use crate::launch;
-use crate::outcome;
 
 /// Arguments of `iswitch actors`.
 #[derive(Args)]
@@ -164,7 +164,8 @@ impl ActorsArgs {
             failovers,
             possible_duplicates,
         };
-        outcome::print(&(serde_json::to_string(&result)? + "\n"))
+        print_line!("{}", serde_json::to_string(&result)?)?;
+        Ok(())
     }
 }
 

@@ -16,6 +16,7 @@ use iswitch::env::{self, EnvSpec};
 use iswitch::learners::actor_learner::{
     Job as Described, Policy, Publisher, ReplaySource, SourceOptions, SourceStats,
 };
+use iswitch_manual::print_line;
 use iswitch_models::Listen;
 use serde::Serialize;
 
@@ -195,15 +196,19 @@ impl<H: OwnParameters> LearnerArgs<H> {
 
     fn print(&self, outcome: &Outcome, replay: SourceStats) -> anyhow::Result<()> {
         if self.train.run.json {
-            return crate::outcome::print(
-                &(serde_json::to_string(&LearnerOutcome { outcome, replay })? + "\n"),
-            );
+            print_line!("{}", serde_json::to_string(&LearnerOutcome { outcome, replay })?)?;
+            return Ok(());
         }
         outcome.print(false)?;
-        crate::outcome::print(&format!(
-            "replay: {} items, mean age {:.1} updates, {} too old, {} malformed; {:.1} s of waiting\n",
-            replay.items, replay.age_mean, replay.stale, replay.malformed, replay.waited_s
-        ))
+        print_line!(
+            "replay: {} items, mean age {:.1} updates, {} too old, {} malformed; {:.1} s of waiting",
+            replay.items,
+            replay.age_mean,
+            replay.stale,
+            replay.malformed,
+            replay.waited_s
+        )?;
+        Ok(())
     }
 }
 

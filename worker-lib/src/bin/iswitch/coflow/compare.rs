@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use iswitch::learners::coflow::policy::PolicySpec;
+use iswitch_manual::{output, print_line};
 
 use super::output::OutputArgs;
 use super::results::Summary;
@@ -49,9 +50,9 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     let summaries: Vec<_> = runs.policies.iter().map(summary).collect();
     args.output.write(runs, &summaries)?;
     if args.output.json {
-        println!("{}", serde_json::json!({ "baseline": names[baseline], "results": summaries }));
+        print_line!("{}", serde_json::json!({ "baseline": names[baseline], "results": summaries }))?;
     } else {
-        print!("{}", table(&workload, &names[baseline], &summaries));
+        output::print(format_args!("{}", table(&workload, &names[baseline], &summaries)))?;
     }
     Ok(())
 }

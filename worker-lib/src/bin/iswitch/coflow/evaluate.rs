@@ -7,6 +7,7 @@ use super::results::{Summary, TimesSummary};
 use super::runs::Runs;
 use super::source::{POLICIES, PolicySource};
 use super::workload::{Workload, WorkloadArgs};
+use iswitch_manual::print_line;
 
 /// Arguments of `iswitch coflow evaluate`.
 #[derive(Args)]
@@ -27,35 +28,36 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
     let summary = Summary::new(&runs.policies[0], None);
     args.output.write(runs, std::slice::from_ref(&summary))?;
     if args.output.json {
-        println!("{}", serde_json::to_string(&summary)?);
+        print_line!("{}", serde_json::to_string(&summary)?)?;
     } else {
-        print(&workload, &summary);
+        print(&workload, &summary)?;
     }
     Ok(())
 }
 
-fn print(workload: &Workload, summary: &Summary) {
+fn print(workload: &Workload, summary: &Summary) -> std::io::Result<()> {
     let times = |name: &str, times: &TimesSummary| {
         let TimesSummary { mean, p50, p95, p99, max } = times;
-        println!(
+        print_line!(
             "{name} {} s; p50 {:.2}, p95 {:.1}, p99 {:.1}, greatest {:.1}",
             mean.text(2),
             p50.mean,
             p95.mean,
             p99.mean,
             max.mean
-        );
+        )
     };
-    println!("{}: {}", summary.policy, workload.describe());
-    times("CCT", &summary.cct);
-    times("JCT", &summary.jct);
-    println!(
+    print_line!("{}: {}", summary.policy, workload.describe())?;
+    times("CCT", &summary.cct)?;
+    times("JCT", &summary.jct)?;
+    print_line!(
         "mean JCT at least {} s (jobs alone), {} s (the busiest port)",
         summary.bound_isolated.text(2),
         summary.bound_port.text(2)
-    );
-    println!("makespan {} s", summary.makespan.text(1));
+    )?;
+    print_line!("makespan {} s", summary.makespan.text(1))?;
     if let Some(met) = summary.deadlines_met {
-        println!("share of deadlines met {}", met.text(3));
+        print_line!("share of deadlines met {}", met.text(3))?;
     }
+    Ok(())
 }

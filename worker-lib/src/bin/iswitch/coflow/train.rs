@@ -13,6 +13,7 @@ use iswitch::learners::coflow::deepweave::episodes::Task;
 use iswitch::learners::coflow::deepweave::net::NetKind;
 use iswitch::learners::coflow::deepweave::trained::Saved;
 use iswitch::learners::coflow::deepweave::training::{Iteration, Training, vector_len};
+use iswitch_manual::print_line;
 use serde::Serialize;
 
 use super::plots;
@@ -81,7 +82,7 @@ pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<ExitCode> {
     let job = args.job(workers)?;
     let len = vector_len(&job.config)?;
     if args.task.list_parameters {
-        println!("{}", serde_json::to_string_pretty(&job.config)?);
+        print_line!("{}", serde_json::to_string_pretty(&job.config)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     learner::check_shares("agents", job.config.agents, workers)?;
@@ -205,14 +206,14 @@ impl Outcome {
 
     fn print(&self, json: bool) -> anyhow::Result<()> {
         if json {
-            println!("{}", serde_json::to_string(self)?);
+            print_line!("{}", serde_json::to_string(self)?)?;
             return Ok(());
         }
         let (Some(gain), Some(best)) = (self.gain, self.best_iteration) else {
-            println!("no iteration is complete");
+            print_line!("no iteration is complete")?;
             return Ok(());
         };
-        println!(
+        print_line!(
             "{} parameters, {} iterations, {} jobs, {:.1} s\n\
              the best network, of iteration {best}: job-sebf takes {gain:.4} times as long in the test\n\
              {}",
@@ -221,7 +222,7 @@ impl Outcome {
             self.jobs,
             self.aggregation.seconds(),
             self.aggregation.line(),
-        );
+        )?;
         Ok(())
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use clap::Args;
 use iswitch::learners::placement::policy::PolicySpec;
+use iswitch_manual::{output, print_line};
 
 use super::evaluate::scaled;
 use super::output::OutputArgs;
@@ -90,9 +91,12 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
         sweep.draw(directory, &summaries, &names)?;
     }
     if args.output.json {
-        println!("{}", serde_json::json!({ "baseline": names[baseline], "results": summaries }));
+        print_line!("{}", serde_json::json!({ "baseline": names[baseline], "results": summaries }))?;
     } else {
-        print!("{}", table(&workload, &names[baseline], summaries.chunks(sources.len())));
+        output::print(format_args!(
+            "{}",
+            table(&workload, &names[baseline], summaries.chunks(sources.len()))
+        ))?;
     }
     Ok(())
 }

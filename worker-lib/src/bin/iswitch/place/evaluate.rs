@@ -13,6 +13,7 @@ use super::workload::{Workload, WorkloadArgs};
 use super::{DAY_S, HOUR_S};
 use crate::files::write;
 use crate::mean::Mean;
+use iswitch_manual::print_line;
 
 /// GPUs in a picture.
 const GANTT_GPUS: u64 = 128;
@@ -58,34 +59,34 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
         }
     }
     if args.output.json {
-        println!("{}", serde_json::to_string(&summary)?);
+        print_line!("{}", serde_json::to_string(&summary)?)?;
     } else {
-        print(&workload, &summary);
+        print(&workload, &summary)?;
     }
     Ok(())
 }
 
-fn print(workload: &Workload, summary: &Summary) {
+fn print(workload: &Workload, summary: &Summary) -> std::io::Result<()> {
     let hours = |mean: Option<Mean>| mean.map_or("-".to_owned(), |it| scaled(it, HOUR_S).text(1));
-    println!("{}: {}", summary.policy, workload.describe());
-    println!("GPUs fail {} times as often; checkpoint {}", summary.rate_factor, summary.checkpoint);
-    println!("makespan {} d", scaled(summary.makespan, DAY_S).text(2));
+    print_line!("{}: {}", summary.policy, workload.describe())?;
+    print_line!("GPUs fail {} times as often; checkpoint {}", summary.rate_factor, summary.checkpoint)?;
+    print_line!("makespan {} d", scaled(summary.makespan, DAY_S).text(2))?;
     let jct = &summary.jct;
-    println!(
+    print_line!(
         "JCT {} h; p50 {}, p95 {}, p99 {}",
         hours(jct.mean),
         hours(jct.p50),
         hours(jct.p95),
         hours(jct.p99)
-    );
-    println!(
+    )?;
+    print_line!(
         "failures {}, of which {} stopped a job; {} suspensions",
         summary.failures.text(1),
         summary.hits.text(1),
         summary.suspensions.text(1)
-    );
+    )?;
     let GpuHours { useful, lost, overhead, held, failed, idle } = summary.gpu_hours;
-    println!(
+    print_line!(
         "GPU-hours: useful {}, lost {}, restarts and checkpoints {}, held {}, failed {}, idle {}",
         useful.text(0),
         lost.text(1),
@@ -93,14 +94,15 @@ fn print(workload: &Workload, summary: &Summary) {
         held.text(1),
         failed.text(1),
         idle.text(0)
-    );
-    println!("utilisation {}", summary.utilisation.text(3));
+    )?;
+    print_line!("utilisation {}", summary.utilisation.text(3))?;
     if summary.unfinished.mean > 0.0 {
-        println!(
+        print_line!(
             "{} jobs of a draw were not complete at the horizon: the makespan is longer, and JCT without them",
             summary.unfinished.text(1)
-        );
+        )?;
     }
+    Ok(())
 }
 
 /// In another unit.

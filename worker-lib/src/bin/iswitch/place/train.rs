@@ -12,6 +12,7 @@ use iswitch::learners::placement::learned::config::{Network, PlacementConfig};
 use iswitch::learners::placement::learned::saved::Saved;
 use iswitch::learners::placement::learned::training::{Iteration, Training, vector_len};
 use iswitch::learners::placement::workload::Workload;
+use iswitch_manual::print_line;
 use serde::Serialize;
 
 use super::plots;
@@ -88,7 +89,7 @@ pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<ExitCode> {
     let job = args.job(workers, workload.cluster.gpus())?;
     let len = vector_len(&job.config)?;
     if args.task.list_parameters {
-        println!("{}", serde_json::to_string_pretty(&job.config)?);
+        print_line!("{}", serde_json::to_string_pretty(&job.config)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     learner::check_shares("environments", job.config.environments, workers)?;
@@ -233,14 +234,14 @@ impl Outcome {
 
     fn print(&self, json: bool) -> anyhow::Result<()> {
         if json {
-            println!("{}", serde_json::to_string(self)?);
+            print_line!("{}", serde_json::to_string(self)?)?;
             return Ok(());
         }
         let (Some(gain), Some(best)) = (self.gain, self.best_iteration) else {
-            println!("no iteration is complete");
+            print_line!("no iteration is complete")?;
             return Ok(());
         };
-        println!(
+        print_line!(
             "{} parameters, {} iterations, {} courses, {:.1} s\n\
              the best network, of iteration {best}: {} takes {gain:.4} times as long in the test\n\
              {}",
@@ -250,7 +251,7 @@ impl Outcome {
             self.aggregation.seconds(),
             self.reference,
             self.aggregation.line(),
-        );
+        )?;
         Ok(())
     }
 }

@@ -7,6 +7,7 @@ use clap::Args;
 use iswitch::learners::routing::measure::Measurement;
 use iswitch::learners::routing::network::Shape;
 use iswitch::learners::routing::policy::Fill;
+use iswitch_manual::{output, print_line};
 
 use super::evaluate::{note_overload, run_once};
 use super::network::{RunsArgs, ShapeArgs};
@@ -99,9 +100,9 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
         draw_learning(directory, &sources, shape)?;
     }
     if args.json {
-        println!("{}", serde_json::json!({ "results": summaries }));
+        print_line!("{}", serde_json::json!({ "results": summaries }))?;
     } else {
-        print!("{}", table(&summaries));
+        output::print(format_args!("{}", table(&summaries)))?;
     }
     Ok(())
 }

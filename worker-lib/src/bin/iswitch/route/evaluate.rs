@@ -9,6 +9,7 @@ use iswitch::algorithms::streams::{Purpose, stream};
 use iswitch::learners::routing::measure::{Measurement, OnSlot, measure};
 use iswitch::learners::routing::policy::Fill;
 use iswitch::learners::routing::rates::{Arrivals, Rates};
+use iswitch_manual::print_line;
 
 use super::network::{LOAD, RunsArgs, ShapeArgs};
 use super::results::Summary;
@@ -79,9 +80,9 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
     }
     let summary = Summary::new(source.name(), (shape.stages(), shape.switches()), load, &runs);
     if args.json {
-        println!("{}", serde_json::to_string(&summary)?);
+        print_line!("{}", serde_json::to_string(&summary)?)?;
     } else {
-        println!(
+        print_line!(
             "{}: {} stages of {} switches, load {:.3}, {} run(s) of {} slots from an empty network\n\
              queued before arrivals {} (at least {}), {:.1} % above the bound\n\
              delay {} slots by Little's law (at least {}), {} of the packets that left",
@@ -97,7 +98,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
             summary.delay.text(3),
             summary.bound_delay.text(3),
             summary.tracked_delay.text(3),
-        );
+        )?;
     }
     Ok(())
 }

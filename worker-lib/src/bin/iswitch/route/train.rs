@@ -15,6 +15,7 @@ use iswitch::learners::routing::policy::{Fill, PolicySpec};
 use iswitch::learners::routing::rates::{Arrivals, Rates};
 use iswitch::learners::routing::trained::Saved;
 use iswitch::learners::routing::training::{Iteration, Stage, Training, vector_len};
+use iswitch_manual::print_line;
 use serde::Serialize;
 
 use super::network::{LOAD, STAGES, SWITCHES};
@@ -113,7 +114,7 @@ pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<ExitCode> {
     let job = args.job(workers)?;
     let len = vector_len(&job.config)?;
     if args.task.list_parameters {
-        println!("{}", serde_json::to_string_pretty(&job.config)?);
+        print_line!("{}", serde_json::to_string_pretty(&job.config)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     learner::check_shares("environments", job.config.environments, workers)?;
@@ -315,14 +316,14 @@ impl Outcome {
 
     fn print(&self, json: bool) -> anyhow::Result<()> {
         if json {
-            println!("{}", serde_json::to_string(self)?);
+            print_line!("{}", serde_json::to_string(self)?)?;
             return Ok(());
         }
         let (Some(queued), Some(bound)) = (self.queued, self.bound_queued) else {
-            println!("no iteration is complete");
+            print_line!("no iteration is complete")?;
             return Ok(());
         };
-        println!(
+        print_line!(
             "{} stages of {} switches, load {:.2}, {} iterations: {} slots of the network, {} simulated, {:.1} s\n\
              the best policy, of iteration {}, queues {queued:.1} packets, {:.1} % above the bound; delay {:.3} slots\n\
              {}",
@@ -337,7 +338,7 @@ impl Outcome {
             (queued / bound - 1.0) * 100.0,
             self.delay.unwrap_or(0.0),
             self.aggregation.line(),
-        );
+        )?;
         Ok(())
     }
 }

@@ -14,6 +14,9 @@ use crate::learners::placement::{Job, PlacementError};
 /// A placer looks again after so many seconds at least: time goes on.
 const LOOK_AGAIN_MIN: f64 = 1.0;
 
+/// Events and looks of the placer after which a simulation is given up: minutes to an hour of computing.
+pub const EVENTS_MAX: u64 = 100_000_000;
+
 /// What happened to a job or a GPU. The state given with it is that after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -71,6 +74,8 @@ pub struct Simulation<'a, 'o> {
     pub(super) hits: u64,
     pub(super) suspensions: u64,
     placements: u64,
+    /// Events and looks of the placer that are still allowed.
+    events_left: u64,
     pub(super) observer: Option<&'o mut Observer<'o>>,
 }
 
@@ -123,6 +128,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
             hits: 0,
             suspensions: 0,
             placements: 0,
+            events_left: EVENTS_MAX,
             observer,
         };
         (0..scenario.cluster().gpus()).for_each(|gpu| simulation.expect_failure(gpu));
@@ -139,7 +145,8 @@ impl<'a, 'o> Simulation<'a, 'o> {
     /// order of the queue, sizes and suspensions are asked.
     ///
     /// # Errors
-    /// If the placer wants what cannot be, or nothing runs because it has passed by all jobs with all GPUs free.
+    /// If the placer wants what cannot be, nothing runs because it has passed by all jobs with all GPUs free, or
+    /// [`EVENTS_MAX`] is exceeded.
     pub fn next(&mut self, placer: &mut dyn Placer) -> Result<Option<(usize, usize)>, PlacementError> {
         loop {
             if let Some(candidate) = self.candidate(placer)? {
@@ -149,7 +156,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
                 return Ok(None);
             }
             self.check_progress(placer)?;
-            self.advance(placer);
+            self.advance(placer)?;
             self.begin_round(placer)?;
         }
     }
@@ -302,7 +309,8 @@ impl<'a, 'o> Simulation<'a, 'o> {
     }
 
     /// Goes to the next time at which something happens.
-    fn advance(&mut self, placer: &mut dyn Placer) {
+    fn advance(&mut self, placer: &mut dyn Placer) -> Result<(), PlacementError> {
+        self.count_event()?;
         let jobs = self.scenario.jobs();
         let arrival = jobs.get(self.arrived).map_or(f64::INFINITY, Job::arrival);
         let look_again = placer.look_again(&self.state).unwrap_or(f64::INFINITY).max(LOOK_AGAIN_MIN);
@@ -314,9 +322,10 @@ impl<'a, 'o> Simulation<'a, 'o> {
         self.gpu_time.held += step * self.held as f64;
         self.state.time = next;
         if next == self.scenario.end() {
-            return;
+            return Ok(());
         }
         while let Some(due) = self.calendar.pop_until(next) {
+            self.count_event()?;
             match due {
                 Due::Complete { job, run } => self.complete_run(job, run),
                 Due::Repair(gpu) => self.repair(gpu),
@@ -327,6 +336,20 @@ impl<'a, 'o> Simulation<'a, 'o> {
             self.wait(self.arrived);
             self.arrived += 1;
         }
+        Ok(())
+    }
+
+    /// Refuses to go on for ever.
+    fn count_event(&mut self) -> Result<(), PlacementError> {
+        let left = self.events_left.checked_sub(1).ok_or_else(|| {
+            let field = format!("events of the simulation until {} s", self.state.time);
+            let expected = format!(
+                "at most {EVENTS_MAX}: let jobs arrive closer together, GPUs fail less often, or the run end earlier"
+            );
+            PlacementError::field(field, format!("more than {EVENTS_MAX}"), expected)
+        })?;
+        self.events_left = left;
+        Ok(())
     }
 
     /// What came out. Work of jobs that still run counts as useful.
@@ -350,5 +373,32 @@ impl<'a, 'o> Simulation<'a, 'o> {
             gpu_time: self.gpu_time,
             expected_loss: self.expected_loss,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::learners::placement::policy::{ByRule, Order, Rule};
+    use crate::learners::placement::{Cluster, Failures, Options};
+
+    #[test]
+    fn a_simulation_ends_with_an_error_after_too_many_events() {
+        let cluster = Cluster::new([(2, 0)]).unwrap();
+        let jobs = [0.0, 1e9].map(|arrival| Job::new(arrival, 1, 10.0).unwrap()).to_vec();
+        let failures = Failures::poisson(vec![1000.0; 2]).unwrap();
+        let scenario = Scenario::new(cluster, jobs, failures, Options::default()).unwrap();
+        let draw = FailureDraw::new(scenario.failures(), 1, Purpose::Failures, 0);
+        let mut simulation = Simulation::new(&scenario, draw, None);
+        simulation.events_left = 1000;
+        let mut placer = ByRule::new(Order::Arrival, Rule::FirstFit);
+        let error = loop {
+            match simulation.next(&mut placer) {
+                Ok(Some(candidate)) => simulation.place(&mut placer, candidate).unwrap(),
+                Ok(None) => panic!("it ended"),
+                Err(error) => break error.to_string(),
+            }
+        };
+        assert!(error.starts_with("events of the simulation until "), "{error}");
     }
 }

@@ -16,5 +16,5 @@ mod scenario;
 
 pub(super) use account::unsaved;
 pub use account::{GpuTime, Outcome};
-pub use engine::{Event, Observer, Simulation, simulate, simulate_draw};
+pub use engine::{EVENTS_MAX, Event, Observer, Simulation, simulate, simulate_draw};
 pub use scenario::Scenario;

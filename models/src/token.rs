@@ -1,0 +1,156 @@
+//! Bearer tokens (RFC 6750): who has one may publish, or read.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+use zeroize::Zeroizing;
+
+use crate::limits::{TOKEN_LEN_MAX_BYTES, TOKEN_LEN_MIN_BYTES};
+
+/// Permission bits of users who are neither the file's owner nor in its group.
+const OTHERS: u32 = 0o007;
+const SCHEME: &str = "Bearer ";
+
+/// A secret that a request shows: 16 to 512 letters, digits and `-._~+/=`. Cleared when the last copy is dropped.
+#[derive(Clone)]
+pub struct Token(Arc<Zeroizing<String>>);
+
+/// Why there is no token.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    /// The file cannot be read.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// Everybody may read or write it.
+    #[error("the file's mode is {0:04o}, expected no access for others (chmod o= FILE)")]
+    Exposed(u32),
+    /// It is not one.
+    #[error(
+        "no token: expected one line of {TOKEN_LEN_MIN_BYTES} to {TOKEN_LEN_MAX_BYTES} letters, digits and -._~+/= \
+         (openssl rand -hex 32 makes one)"
+    )]
+    Malformed,
+}
+
+impl Token {
+    /// Of this text; white space around it does not count.
+    ///
+    /// # Errors
+    /// If it is too short, too long, or has other characters.
+    pub fn new(text: &str) -> Result<Self, TokenError> {
+        let text = text.trim();
+        let is_good = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
+        let fits = (TOKEN_LEN_MIN_BYTES..=TOKEN_LEN_MAX_BYTES).contains(&text.len());
+        if !fits || !text.bytes().all(is_good) {
+            return Err(TokenError::Malformed);
+        }
+        Ok(Self(Arc::new(Zeroizing::new(text.to_owned()))))
+    }
+
+    /// Reads it from a file. One that is open to others is refused: whoever could read it has the token.
+    ///
+    /// # Errors
+    /// If it cannot be read, is open to others, or is no token.
+    pub fn read(path: &Path) -> Result<Self, TokenError> {
+        let file = File::open(path)?;
+        let mode = file.metadata()?.mode() & 0o7777;
+        if mode & OTHERS != 0 {
+            return Err(TokenError::Exposed(mode));
+        }
+        // Of one size from the start: growing would leave copies behind. A line may end with white space.
+        let len_max = 2 * TOKEN_LEN_MAX_BYTES;
+        let mut text = Zeroizing::new(String::with_capacity(len_max + 1));
+        let read = file.take(len_max as u64 + 1).read_to_string(&mut text);
+        match read {
+            Ok(_) => Self::new(&text),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(TokenError::Malformed),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether a request shows it, in a time that does not depend on where the two differ.
+    pub(crate) fn is_shown(&self, headers: &HeaderMap) -> bool {
+        let shown = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let shown = shown.and_then(|value| {
+            let (scheme, token) = value.split_at_checked(SCHEME.len())?;
+            scheme.eq_ignore_ascii_case(SCHEME).then_some(token.trim())
+        });
+        // Of digests, so that not even the length can be measured.
+        let digest = |text: &str| Sha256::digest(text.as_bytes());
+        shown.is_some_and(|shown| digest(shown).ct_eq(&digest(&self.0)).into())
+    }
+
+    /// What a request shows.
+    pub(crate) fn header(&self) -> HeaderValue {
+        let text = Zeroizing::new(format!("{SCHEME}{}", self.0.as_str()));
+        let mut value = HeaderValue::from_str(&text).expect("the characters of a token are a header");
+        value.set_sensitive(true);
+        value
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    const TEXT: &str = "0123456789abcdef";
+
+    fn shows(value: &str) -> bool {
+        let headers = HeaderMap::from_iter([(AUTHORIZATION, value.parse().unwrap())]);
+        Token::new(TEXT).unwrap().is_shown(&headers)
+    }
+
+    #[test]
+    fn only_the_token_is_one() {
+        assert!(shows("Bearer 0123456789abcdef") && shows("bearer  0123456789abcdef "));
+        for wrong in
+            ["Bearer 0123456789abcdeg", "Bearer 0123456789abcde", "Bearer", "Bearer ", "Basic x", TEXT, ""]
+        {
+            assert!(!shows(wrong), "{wrong:?}");
+        }
+        assert!(!Token::new(TEXT).unwrap().is_shown(&HeaderMap::new()));
+        let own = HeaderMap::from_iter([(AUTHORIZATION, Token::new(TEXT).unwrap().header())]);
+        assert!(Token::new(TEXT).unwrap().is_shown(&own));
+        assert!(!format!("{own:?}{:?}", Token::new(TEXT).unwrap()).contains(TEXT));
+    }
+
+    #[test]
+    fn files_are_read_and_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("token");
+        let read = |text: &[u8], mode| {
+            std::fs::write(&path, text).unwrap();
+            set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            Token::read(&path).map(|token| token.0.to_string()).map_err(|error| error.to_string())
+        };
+        assert_eq!(read(b"0123456789abcdef\n", 0o640).as_deref(), Ok(TEXT));
+        let error = read(b"0123456789abcdef\n", 0o644).unwrap_err();
+        assert_eq!(error, "the file's mode is 0644, expected no access for others (chmod o= FILE)");
+        for bad in [
+            &b""[..],
+            b"short",
+            b"with space in it, long enough",
+            b"\xff\xff\xff\xff\xff\xff\xff",
+            &[b'a'; 4096],
+        ] {
+            assert!(read(bad, 0o600).unwrap_err().starts_with("no token: expected one line"), "{bad:?}");
+        }
+        assert!(Token::read(&directory.path().join("missing")).is_err());
+    }
+}

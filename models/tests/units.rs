@@ -1,0 +1,22 @@
+//! The options in the units of systemd, also those that their comments propose, are options of the program.
+
+use std::process::Command;
+
+#[test]
+fn units_name_options_that_there_are() {
+    let units =
+        [include_str!("../dist/iswitch-models.service"), include_str!("../dist/iswitch-models-cell.service")];
+    for (unit, command) in units.into_iter().zip(["serve", "cell"]) {
+        let help =
+            Command::new(env!("CARGO_BIN_EXE_iswitch-models")).args([command, "--help"]).output().unwrap();
+        let help = String::from_utf8(help.stdout).unwrap();
+        // A command line, or the rest of one.
+        let is_of_program = |line: &&str| line.contains("ExecStart=/") || line.starts_with("#       --");
+        let words = unit.lines().filter(is_of_program).flat_map(str::split_whitespace);
+        let options: Vec<_> = words.filter(|word| word.starts_with("--")).collect();
+        assert!(options.len() >= 8, "{options:?}");
+        for option in options {
+            assert!(help.contains(&format!("{option} ")), "{command} has no {option}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Files that are replaced whole and outlast a crash.
+//!
+//! [`replace`] writes a new file beside the old one, flushes it to the disk, renames it, and flushes the directory. A
+//! crash, or an error of any of these steps, leaves the old content or the new one under the name, never a part.
+//!
+//! What touches the disk goes through [`Disk`]: [`RealDisk`] is the operating system's, and the feature `simulated`
+//! adds one that fails, tears and loses by seed.
+
+#[cfg(feature = "simulated")]
+pub mod simulated;
+
+use std::fmt::Debug;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, NamedTempFile};
+
+/// Ending of files that are not finished.
+const UNFINISHED: &str = ".part";
+/// Permissions of new files, less the process's umask.
+const MODE: u32 = 0o666;
+
+/// The operations of a file system that durable files need.
+pub trait Disk: Debug + Send + Sync {
+    /// Makes a directory and those above it that are missing, and flushes the directories that hold them.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn create_directory(&self, directory: &Path) -> io::Result<()>;
+
+    /// A whole file.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+
+    /// The paths in a directory, in no order.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>>;
+
+    /// Removes a file. A crash may bring it back.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+
+    /// A new, empty file in the directory of `path`, whose name begins with `.` and the name of `path`.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn create_beside(&self, path: &Path) -> io::Result<Box<dyn NewFile + '_>>;
+
+    /// Flushes the names in a directory.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn sync_directory(&self, directory: &Path) -> io::Result<()>;
+}
+
+/// A file without its final name. It is removed when it is dropped.
+pub trait NewFile: Debug {
+    /// Appends all of `bytes`.
+    ///
+    /// # Errors
+    /// Those of the file system; a part may have been written.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Flushes what was written.
+    ///
+    /// # Errors
+    /// Those of the file system; what is on the disk is then unknown.
+    fn sync(&mut self) -> io::Result<()>;
+
+    /// Gives it its name, in place of a file that has that name.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn rename(self: Box<Self>, path: &Path) -> io::Result<()>;
+}
+
+/// Replaces a file, or makes it: after a success the new content outlasts a crash, after an error the file is whole,
+/// old or new. Removes what earlier attempts for the same path have left behind, so only one process may write a path.
+///
+/// # Errors
+/// Those of the disk.
+pub fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let directory = parent(path);
+    remove_unfinished(disk, directory, &file_name(path)?);
+    let mut file = disk.create_beside(path)?;
+    file.write(bytes)?;
+    file.sync()?;
+    file.rename(path)?;
+    disk.sync_directory(directory)
+}
+
+/// Removes unfinished files of paths in `directory` whose names begin with `name`. Files that cannot be removed stay.
+pub fn remove_unfinished(disk: &dyn Disk, directory: &Path, name: &str) {
+    let prefix = format!(".{name}");
+    let is_unfinished = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.starts_with(&prefix) && name.ends_with(UNFINISHED)
+    };
+    for path in disk.list(directory).unwrap_or_default().iter().filter(|path| is_unfinished(path)) {
+        let _ = disk.remove(path);
+    }
+}
+
+fn file_name(path: &Path) -> io::Result<String> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.map(str::to_owned).ok_or_else(|| {
+        let problem = format!("{} names no file, expected one with a name in UTF-8", path.display());
+        io::Error::new(io::ErrorKind::InvalidInput, problem)
+    })
+}
+
+/// The directory of a path; the current one if it names none.
+fn parent(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The operating system's file system.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealDisk;
+
+impl Disk for RealDisk {
+    fn create_directory(&self, directory: &Path) -> io::Result<()> {
+        let missing: Vec<_> =
+            directory.ancestors().take_while(|it| !it.as_os_str().is_empty() && !it.exists()).collect();
+        fs::create_dir_all(directory)?;
+        missing.into_iter().rev().try_for_each(|made| self.sync_directory(parent(made)))
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        fs::read(path)
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
+        fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect()
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn create_beside(&self, path: &Path) -> io::Result<Box<dyn NewFile + '_>> {
+        let prefix = format!(".{}.", file_name(path)?);
+        let mut builder = Builder::new();
+        builder.prefix(&prefix).suffix(UNFINISHED).permissions(Permissions::from_mode(MODE));
+        Ok(Box::new(RealFile(builder.tempfile_in(parent(path))?)))
+    }
+
+    fn sync_directory(&self, directory: &Path) -> io::Result<()> {
+        File::open(directory)?.sync_all()
+    }
+}
+
+#[derive(Debug)]
+struct RealFile(NamedTempFile);
+
+impl NewFile for RealFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.0.as_file().sync_all()
+    }
+
+    fn rename(self: Box<Self>, path: &Path) -> io::Result<()> {
+        self.0.persist(path)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_and_nothing_else_is_left() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path().join("a/b");
+        RealDisk.create_directory(&directory).unwrap();
+        let path = directory.join("model");
+        // What a process that was killed has left, and a file of another path.
+        fs::write(directory.join(".model.x1.part"), "old").unwrap();
+        fs::write(directory.join(".other.x1.part"), "other").unwrap();
+        for content in ["first", "second"] {
+            replace(&RealDisk, &path, content.as_bytes()).unwrap();
+            assert_eq!(RealDisk.read(&path).unwrap(), content.as_bytes());
+        }
+        let mut names = RealDisk.list(&directory).unwrap();
+        names.sort();
+        assert_eq!(names, [directory.join(".other.x1.part"), path.clone()]);
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o600, 0o600);
+    }
+
+    #[test]
+    fn a_failure_leaves_the_old_content() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("model");
+        fs::create_dir(&path).unwrap();
+        // A directory cannot be replaced by a file.
+        assert!(replace(&RealDisk, &path, b"new").is_err());
+        assert_eq!(RealDisk.list(root.path()).unwrap(), [path]);
+        assert!(replace(&RealDisk, &root.path().join("missing/model"), b"new").is_err());
+        assert!(replace(&RealDisk, Path::new("/"), b"new").is_err());
+    }
+}

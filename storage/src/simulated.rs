@@ -1,0 +1,365 @@
+//! A disk in memory that fails, tears and loses by seed.
+//!
+//! It keeps what processes see apart from what outlasts a crash: the content of a file lasts once it was flushed, a
+//! name once its directory was. [`SimulatedDisk::crash`] decides by seed what becomes of the rest: names that were not
+//! flushed are there or not, each for itself, and blocks of content that was not flushed are new, zero or noise.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+use crate::{Disk, NewFile, file_name, parent};
+
+/// A part of a file that is written whole or not, in bytes: a sector.
+const BLOCK_LEN_BYTES: usize = 512;
+
+/// Number of a content; names refer to it.
+type Inode = usize;
+
+#[derive(Clone, Debug, Default)]
+struct Content {
+    bytes: Vec<u8>,
+    is_flushed: bool,
+}
+
+/// A change of names that its directory does not have yet.
+#[derive(Clone, Debug)]
+enum Change {
+    Link(PathBuf, Inode),
+    Unlink(PathBuf),
+    /// Both or neither: renames are atomic.
+    Rename(PathBuf, PathBuf, Inode),
+}
+
+impl Change {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Link(path, _) | Self::Unlink(path) | Self::Rename(path, _, _) => path,
+        }
+    }
+
+    fn apply(&self, names: &mut BTreeMap<PathBuf, Inode>) {
+        match self {
+            Self::Link(path, inode) => {
+                names.insert(path.clone(), *inode);
+            }
+            Self::Unlink(path) => {
+                names.remove(path);
+            }
+            Self::Rename(from, to, inode) => {
+                names.remove(from);
+                names.insert(to.clone(), *inode);
+            }
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct State {
+    contents: Vec<Content>,
+    /// What processes see.
+    names: BTreeMap<PathBuf, Inode>,
+    /// What is certainly on the disk.
+    flushed: BTreeMap<PathBuf, Inode>,
+    /// In their order.
+    changes: Vec<Change>,
+    rng: ChaCha8Rng,
+    /// Chance that an operation fails.
+    failure_chance: f64,
+    failures: u64,
+    /// Operations until none succeeds any more, as after a process was killed.
+    operations_left: Option<u64>,
+}
+
+/// A disk in memory. Clones share it.
+#[derive(Clone, Debug)]
+pub struct SimulatedDisk(Arc<Mutex<State>>);
+
+impl SimulatedDisk {
+    /// An empty disk, all of whose directories exist. It does not fail until it is told to.
+    pub fn new(seed: u64) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            contents: Vec::new(),
+            names: BTreeMap::new(),
+            flushed: BTreeMap::new(),
+            changes: Vec::new(),
+            rng: ChaCha8Rng::seed_from_u64(seed),
+            failure_chance: 0.0,
+            failures: 0,
+            operations_left: None,
+        })))
+    }
+
+    /// Lets each write, flush, rename and removal fail with this chance, 0 to 1.
+    pub fn fail_with_chance(&self, chance: f64) {
+        self.lock().failure_chance = chance;
+    }
+
+    /// Lets all operations that change the disk fail after so many more, as those of a process that is killed; `None`
+    /// for never.
+    pub fn stop_after(&self, operations: Option<u64>) {
+        self.lock().operations_left = operations;
+    }
+
+    /// Operations that have failed.
+    pub fn failures(&self) -> u64 {
+        self.lock().failures
+    }
+
+    /// Another disk, with what is left of this one after a crash now. Another call may give another outcome.
+    #[must_use]
+    pub fn crash(&self) -> Self {
+        let mut state = self.lock();
+        let mut left = state.clone();
+        left.rng = ChaCha8Rng::seed_from_u64(state.rng.random());
+        (left.failure_chance, left.operations_left) = (0.0, None);
+        left.names = left.flushed.clone();
+        for change in std::mem::take(&mut left.changes) {
+            if left.rng.random() {
+                change.apply(&mut left.names);
+            }
+        }
+        left.flushed = left.names.clone();
+        let State { contents, rng, .. } = &mut left;
+        for content in contents.iter_mut().filter(|content| !content.is_flushed) {
+            tear(&mut content.bytes, rng);
+            content.is_flushed = true;
+        }
+        Self(Arc::new(Mutex::new(left)))
+    }
+
+    /// Damages a file as a disk does that has not written what it said: cuts it, or makes one of its blocks zero or
+    /// noise. The file is certainly another one then.
+    ///
+    /// # Panics
+    /// If there is no such file, or it is empty.
+    pub fn damage(&self, path: &Path) {
+        let mut state = self.lock();
+        let inode = *state.names.get(path).expect("the file exists");
+        let State { contents, rng, .. } = &mut *state;
+        let before = contents[inode].bytes.clone();
+        while contents[inode].bytes == before {
+            let bytes = &mut contents[inode].bytes;
+            if rng.random_bool(0.3) {
+                bytes.truncate(rng.random_range(0..before.len()));
+            } else {
+                let block = rng.random_range(0..bytes.len().div_ceil(BLOCK_LEN_BYTES));
+                spoil(bytes, block, rng);
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The disk, for an operation that changes it, unless that fails.
+    fn change(&self) -> io::Result<MutexGuard<'_, State>> {
+        let mut state = self.lock();
+        if state.fails() { Err(failure()) } else { Ok(state) }
+    }
+}
+
+impl State {
+    fn fails(&mut self) -> bool {
+        let chance = self.failure_chance;
+        let is_stopped = match &mut self.operations_left {
+            Some(0) => true,
+            Some(left) => {
+                *left -= 1;
+                false
+            }
+            None => false,
+        };
+        let fails = is_stopped || (chance > 0.0 && self.rng.random_bool(chance));
+        self.failures += u64::from(fails);
+        fails
+    }
+
+    fn rename_in_view(&mut self, change: Change) {
+        change.apply(&mut self.names);
+        self.changes.push(change);
+    }
+}
+
+fn failure() -> io::Error {
+    io::Error::other("a failure of the simulated disk")
+}
+
+/// What a crash leaves of content that was not flushed.
+fn tear(bytes: &mut Vec<u8>, rng: &mut ChaCha8Rng) {
+    let len = rng.random_range(0..=bytes.len());
+    bytes.truncate(len);
+    for block in 0..len.div_ceil(BLOCK_LEN_BYTES) {
+        if rng.random_bool(0.5) {
+            spoil(bytes, block, rng);
+        }
+    }
+}
+
+/// Makes a block zero, or noise.
+fn spoil(bytes: &mut [u8], block: usize, rng: &mut ChaCha8Rng) {
+    let begin = block * BLOCK_LEN_BYTES;
+    let end = bytes.len().min(begin + BLOCK_LEN_BYTES);
+    if rng.random() { bytes[begin..end].fill(0) } else { rng.fill(&mut bytes[begin..end]) }
+}
+
+impl Disk for SimulatedDisk {
+    fn create_directory(&self, _: &Path) -> io::Result<()> {
+        self.change().map(|_| ())
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let state = self.lock();
+        let inode = state.names.get(path).ok_or(io::ErrorKind::NotFound)?;
+        Ok(state.contents[*inode].bytes.clone())
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
+        let state = self.lock();
+        Ok(state.names.keys().filter(|path| path.parent() == Some(directory)).cloned().collect())
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.change()?;
+        if !state.names.contains_key(path) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        state.rename_in_view(Change::Unlink(path.to_owned()));
+        Ok(())
+    }
+
+    fn create_beside(&self, path: &Path) -> io::Result<Box<dyn NewFile + '_>> {
+        let name = file_name(path)?;
+        let mut state = self.change()?;
+        let inode = state.contents.len();
+        state.contents.push(Content::default());
+        let place = parent(path).join(format!(".{name}.{inode}{}", crate::UNFINISHED));
+        state.rename_in_view(Change::Link(place.clone(), inode));
+        Ok(Box::new(SimulatedFile { disk: self, inode, place, is_named: false }))
+    }
+
+    fn sync_directory(&self, directory: &Path) -> io::Result<()> {
+        let mut state = self.change()?;
+        let changes = std::mem::take(&mut state.changes);
+        let (here, elsewhere): (Vec<_>, Vec<_>) =
+            changes.into_iter().partition(|change| parent(change.path()) == directory);
+        here.iter().for_each(|change| change.apply(&mut state.flushed));
+        state.changes = elsewhere;
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct SimulatedFile<'a> {
+    disk: &'a SimulatedDisk,
+    inode: Inode,
+    place: PathBuf,
+    is_named: bool,
+}
+
+impl NewFile for SimulatedFile<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut state = self.disk.lock();
+        let fails = state.fails();
+        let len = if fails { state.rng.random_range(0..=bytes.len()) } else { bytes.len() };
+        let content = &mut state.contents[self.inode];
+        content.bytes.extend_from_slice(&bytes[..len]);
+        content.is_flushed = false;
+        if fails { Err(failure()) } else { Ok(()) }
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.disk.change()?.contents[self.inode].is_flushed = true;
+        Ok(())
+    }
+
+    fn rename(mut self: Box<Self>, path: &Path) -> io::Result<()> {
+        let mut state = self.disk.lock();
+        let fails = state.fails();
+        // One that is reported as failed may have happened, unless the process is gone.
+        if !fails || (state.operations_left != Some(0) && state.rng.random()) {
+            state.rename_in_view(Change::Rename(self.place.clone(), path.to_owned(), self.inode));
+            self.is_named = true;
+        }
+        if fails { Err(failure()) } else { Ok(()) }
+    }
+}
+
+impl Drop for SimulatedFile<'_> {
+    fn drop(&mut self) {
+        if !self.is_named {
+            let _ = self.disk.remove(&self.place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replace;
+
+    const SEEDS: u64 = 300;
+
+    fn content(number: u8) -> Vec<u8> {
+        (0..3_000_usize).map(|at| (at as u8).wrapping_mul(number)).collect()
+    }
+
+    #[test]
+    fn a_file_is_old_or_new_after_any_failure_and_crash() {
+        let path = Path::new("/d/file");
+        let (mut failed, mut succeeded) = (0, 0);
+        for seed in 0..SEEDS {
+            let disk = SimulatedDisk::new(seed);
+            replace(&disk, path, &content(1)).unwrap();
+            let mut allowed = vec![content(1)];
+            disk.fail_with_chance(0.1);
+            for number in 2..6 {
+                if replace(&disk, path, &content(number)).is_ok() {
+                    allowed.clear();
+                    succeeded += 1;
+                } else {
+                    failed += 1;
+                }
+                allowed.push(content(number));
+                for left in [disk.clone(), disk.crash()] {
+                    let found = left.read(path).unwrap();
+                    assert!(allowed.contains(&found), "seed {seed}, file {number}");
+                }
+            }
+        }
+        assert!(failed > SEEDS && succeeded > SEEDS, "{failed} failed, {succeeded} succeeded");
+    }
+
+    /// The simulation would find a step that is left out.
+    #[test]
+    fn a_file_that_is_not_flushed_is_lost_or_torn() {
+        let path = Path::new("/d/file");
+        let wrong = |write: fn(&SimulatedDisk, &Path) -> io::Result<()>| {
+            let is_wrong = |seed: &u64| {
+                let disk = SimulatedDisk::new(*seed);
+                replace(&disk, path, &content(1)).unwrap();
+                write(&disk, path).unwrap();
+                disk.crash().read(path).ok() != Some(content(2))
+            };
+            (0..SEEDS).filter(is_wrong).count()
+        };
+        let without_flush = wrong(|disk, path| {
+            let mut file = disk.create_beside(path)?;
+            file.write(&content(2))?;
+            file.rename(path)?;
+            disk.sync_directory(parent(path))
+        });
+        let without_directory = wrong(|disk, path| {
+            let mut file = disk.create_beside(path)?;
+            file.write(&content(2))?;
+            file.sync()?;
+            file.rename(path)
+        });
+        assert!(without_flush > 0 && without_directory > 0, "{without_flush} {without_directory}");
+    }
+}

@@ -1,0 +1,62 @@
+//! The units of systemd: what they are worth, and whether systemd reads them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use iswitch_testbench::requirements::programs;
+
+/// Greatest exposure of a unit, in tenths: that of `systemd-analyze security` is 0 (none) to 10.
+const EXPOSURE_MAX_TENTHS: u32 = 25;
+
+/// All units of the project.
+fn units() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace");
+    let crates = fs::read_dir(root).expect("the tree is readable").flatten();
+    let files =
+        crates.filter_map(|directory| fs::read_dir(directory.path().join("dist")).ok()).flatten().flatten();
+    let units: Vec<_> = files
+        .map(|file| file.path())
+        .filter(|path| path.extension().is_some_and(|it| it == "service"))
+        .collect();
+    assert!(units.len() >= 3, "{units:?}");
+    units
+}
+
+fn analyze(arguments: &[&str], unit: &Path) {
+    let output = Command::new("systemd-analyze").args(arguments).arg(unit).output().expect("it is installed");
+    let text =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    assert!(output.status.success(), "{}: {text}", unit.display());
+}
+
+#[test]
+fn units_expose_little() {
+    if !programs("units_expose_little", &["systemd-analyze"]) {
+        return;
+    }
+    let threshold = format!("--threshold={EXPOSURE_MAX_TENTHS}");
+    for unit in units() {
+        analyze(&["security", "--offline=yes", "--no-pager", &threshold], &unit);
+    }
+}
+
+#[test]
+fn units_are_read_without_a_complaint() {
+    if !programs("units_are_read_without_a_complaint", &["systemd-analyze"]) {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("there is room");
+    for unit in units() {
+        // The programs are not installed here.
+        let text = fs::read_to_string(&unit).expect("it is readable");
+        let line =
+            |line: &str| match line.strip_prefix("ExecStart=").and_then(|command| command.split_once(' ')) {
+                Some((_, arguments)) => format!("ExecStart=/bin/true {arguments}\n"),
+                None => format!("{line}\n"),
+            };
+        let copy = directory.path().join(unit.file_name().expect("it has a name"));
+        fs::write(&copy, text.lines().map(line).collect::<String>()).expect("there is room");
+        analyze(&["verify", "--man=no", "--recursive-errors=no"], &copy);
+    }
+}
