@@ -3,8 +3,8 @@
 //!
 //! The file is opened before the daemon gives up files. Once it is full its content replaces that of a second one,
 //! `.1`, and it begins anew: the newest dumps are always there. It is copied and not renamed, because the running
-//! daemon can neither rename nor create files. A thread of its own writes, so that a slow disk delays no packet; a dump that
-//! comes while 64 others wait is left out and logged.
+//! daemon can neither rename nor create files. A thread of its own writes, so that a slow disk delays no packet; a
+//! dump that comes while 64 others wait is left out and logged.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

@@ -297,7 +297,8 @@ impl Outcome {
                 "missed_rounds": self.missed_rounds, "rejoins": self.rejoins,
                 "stalls": self.stalls, "orphaned_stalls": self.orphaned_stalls,
                 "us_p50": p50, "us_p99": p99, "us_max": max, "goodput_mbit_s": megabits,
-                "seconds": self.elapsed.as_secs_f64(), "segments": segments, "retransmitted": retransmitted, "helps": helps,
+                "seconds": self.elapsed.as_secs_f64(),
+                "segments": segments, "retransmitted": retransmitted, "helps": helps,
             });
             return result.to_string();
         }
