@@ -182,7 +182,8 @@ fn rejoins(target: &Target) -> Result<Act, String> {
     Ok(Box::new(move |number| {
         // The other one stays a member.
         let _ = &other;
-        member.control(ControlBody::Join(large_join(2 + number as u32)));
+        // One that is refused, or comes too soon after others, has cost the switch what it could.
+        let _ = member.join(large_join(2 + number as u32));
         drain_sometimes(&mut member, number);
     }))
 }
@@ -275,8 +276,8 @@ fn helps(target: &Target) -> Result<Act, String> {
 fn refused_joins(target: &Target) -> Result<Act, String> {
     let mut stranger = Member::open(target.switch, JOB)?;
     Ok(Box::new(move |number| {
-        // No vector has segments without floats.
-        stranger.control(ControlBody::Join(JoinRepr::worker(4, 0, 1)));
+        // There is no such job. A Join that does not ask is not refused before its sender has shown where it is.
+        stranger.control(ControlBody::Join(JoinRepr { query: true, ..JoinRepr::worker(4, 4, 1) }));
         drain_sometimes(&mut stranger, number);
     }))
 }

@@ -40,15 +40,19 @@ impl Member {
     }
 
     /// Joins, and returns the round to start from.
-    pub(super) fn join(&mut self, join: JoinRepr) -> Result<Round, Status> {
+    pub(super) fn join(&mut self, mut join: JoinRepr) -> Result<Round, Status> {
         let begin = Instant::now();
         while begin.elapsed() < ANSWER_TIMEOUT {
             self.control(ControlBody::Join(join));
             let asked = Instant::now();
             while asked.elapsed() < REPEAT_AFTER {
                 match self.answer() {
-                    Some((Status::Success, round)) => return Ok(round),
-                    Some((status, _)) => return Err(status),
+                    Some((Status::Success, round, _)) => return Ok(round),
+                    Some((Status::Challenge, _, nonce)) => {
+                        join.nonce = nonce;
+                        break;
+                    }
+                    Some((status, ..)) => return Err(status),
                     None => {}
                 }
             }
@@ -56,14 +60,16 @@ impl Member {
         Err(Status::UnknownMember)
     }
 
-    /// The next Ack to the latest request, if it comes soon.
-    fn answer(&mut self) -> Option<(Status, Round)> {
+    /// Status, round and history of the next Ack to the latest request, if it comes soon.
+    fn answer(&mut self) -> Option<(Status, Round, u64)> {
         let _ = self.socket.wait_readable(Some(REPEAT_AFTER));
         let received = self.socket.recv(&mut self.buffer).ok()?;
         let packet = ControlPacket::new_checked(&self.buffer[..received.len]).ok()?;
         let repr = ControlRepr::parse(&packet).ok()?;
         match repr.body {
-            ControlBody::Ack(ack) if repr.request == self.requests => Some((ack.status, ack.round)),
+            ControlBody::Ack(ack) if repr.request == self.requests => {
+                Some((ack.status, ack.round, ack.history))
+            }
             _ => None,
         }
     }

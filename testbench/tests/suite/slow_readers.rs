@@ -24,7 +24,8 @@ const PREFILL_LEN_BYTES: usize = 48 << 10;
 fn provoke(switch: SocketAddrV4, stop: &AtomicBool) {
     let socket = UdpSocket::bind("127.0.0.1:0".parse().expect("an address"), &Options::default());
     let socket = socket.expect("a free port");
-    let join = JoinRepr { segment_floats: 0, ..JoinRepr::worker(4, 366, 1) };
+    // There is no such job.
+    let join = JoinRepr { query: true, ..JoinRepr::worker(4, 366, 1) };
     let packet = ControlRepr { job: JOB, request: 1, body: ControlBody::Join(join) };
     let mut bytes = vec![0; packet.buffer_len()];
     packet.emit(&mut bytes);
