@@ -61,13 +61,14 @@ fn check_ports(report: &mut Report, view: &View) {
 }
 
 fn check_drops(report: &mut Report, view: &View) {
-    const SIGNS: [(&str, &str); 4] = [
+    const SIGNS: [(&str, &str); 5] = [
         ("not_authentic", "a worker has another key, or somebody tries: compare the files of --key-file"),
         ("wrong_version", "a worker is of another release: install the same on all machines"),
         (
             "fragment",
             "a link on the way has a smaller MTU: iswitchctl doctor --switch on the workers finds it",
         ),
+        ("other_port", "a worker's packets arrive on two ports: remove the second cable, or the loop"),
         ("rate_limited", "too many Joins: look who sends them, or raise --join-rate"),
     ];
     for (reason, fix) in SIGNS {
