@@ -81,7 +81,9 @@ impl Switch {
     pub(super) fn handle_control(&mut self, from: &Endpoint, bytes: &[u8]) {
         self.counters.control_received += 1;
         let member = self.directory.find(from);
-        if member.is_none() && !self.limiter.admit(self.now, *from.peer.ip(), Asks::Control) {
+        // Who answers a challenge does not wait for those who cannot.
+        let is_limited = member.is_none() && !self.shows_nonce(from, bytes);
+        if is_limited && !self.limiter.admit(self.now, *from.peer.ip(), Asks::Control) {
             return self.counters.count_drop(DropReason::RateLimited);
         }
         let packet = match ControlPacket::new_checked(bytes) {

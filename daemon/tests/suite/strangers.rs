@@ -10,7 +10,7 @@ use iswitch_protocol::limits::{
     KEYLESS_SHARE, MAX_JOBS, MAX_MEMBERS, MIN_REPEATS, REPEATS_PER_RESULT, STRANGER_BURST_S,
     TRAILER_LEN_BYTES,
 };
-use iswitch_protocol::wire::control::SegmentSetRepr;
+use iswitch_protocol::wire::control::{SegmentSetRepr, answer_challenge};
 use iswitch_protocol::wire::{Class, ControlBody, ControlPacket, ControlRepr, JoinRepr, Status};
 
 const SLOW: StrangerLimits = StrangerLimits { source_rate: 10, total_rate: 100, key: [3; 16] };
@@ -61,6 +61,23 @@ fn beyond_its_rate_a_stranger_gets_neither_answer_nor_event() {
     switch.now_ms += 100;
     assert_eq!(send(&mut switch, &from(1, 1), Class::Control, &query), 1);
     assert_eq!(send(&mut switch, &from(1, 1), Class::Control, &query), 0);
+}
+
+#[test]
+fn who_answers_a_challenge_does_not_wait_for_strangers() {
+    let mut switch = limited(SLOW);
+    let mut join = control(JOB, 1, ControlBody::Join(join(1)));
+    switch.switch.handle_datagrams(switch.now(), &endpoint(1), Class::Control, &join, join.len());
+    let challenge = switch.switch.poll_transmit().expect("a challenge").payload.to_vec();
+    assert!(answer_challenge(&mut join, &challenge));
+    // From everywhere, the same address too.
+    for address in 0..10_000 {
+        forged_join(&mut switch, address);
+        send(&mut switch, &Endpoint { peer: endpoint(1).peer, ..endpoint(9) }, Class::Control, &[99; 12]);
+    }
+    assert_eq!(forged_join(&mut switch, 20_000), 0, "there is room for no stranger");
+    assert_eq!(send(&mut switch, &endpoint(1), Class::Control, &join), 1);
+    assert_eq!(jobs(&switch), [JOB]);
 }
 
 #[test]

@@ -389,6 +389,13 @@ impl<'a> ControlPacket<'a> {
         self.split_trailer().map_or(self.buffer, |(content, _)| content)
     }
 
+    /// The nonce of a Join, which need not be well-formed otherwise; none of another packet.
+    #[inline]
+    pub fn join_nonce(&self) -> Option<u64> {
+        let is_join = self.action_code() == Action::Join as u8 && self.content_len() >= JOIN_LEN_BYTES;
+        is_join.then(|| u64_at(self.buffer, field::join::NONCE))
+    }
+
     /// Bytes without the trailer.
     #[inline]
     pub fn content_len(&self) -> usize {
