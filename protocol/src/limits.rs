@@ -90,7 +90,7 @@ pub const MAX_DIGESTS: usize = 8;
 
 /// Jobs on one switch.
 pub const MAX_JOBS: usize = 64;
-/// Where a switch holds keys, jobs without one may take one part in so many of its places and of its memory.
+/// If a switch holds keys, jobs without a key share one part in this many of its places and of its memory.
 pub const KEYLESS_SHARE: usize = 2;
 /// Rows of the table of buckets for senders that are no members.
 pub const STRANGER_ROWS: usize = 2;
@@ -107,13 +107,13 @@ pub const MAX_PENDING_RANGES: usize = 256;
 pub const MAX_PENDING_EVENTS: usize = 256;
 /// Records that the flight recorder keeps of the events of a job, and as many of the course of its rounds.
 pub const FLIGHT_RECORDS: usize = 128;
-/// Segments that one step looks through for those that wait for nobody any more.
+/// Segments that one step of closing a round examines.
 pub const MAX_CLOSED_AT_ONCE: u32 = 1024;
-/// Steps that the switch takes for jobs that have nothing to send before it looks for packets again.
+/// Steps of queued work without output that the switch takes before it receives packets again.
 pub const MAX_WORK_AT_ONCE: usize = 8;
-/// Segments that a member may have repeated for each result of its job.
+/// Segments that each result of a job adds to the budget of repeated results of each member.
 pub const REPEATS_PER_RESULT: u64 = 8;
-/// Segments that it may have repeated at once, however short the vector.
+/// The least capacity of that budget, however short the vector.
 pub const MIN_REPEATS: u64 = 256;
 /// Kernel memory that one received datagram holds beyond its payload (`sk_buff` and page rounding; measured
 /// 2,304 bytes for a payload of 1,472).

@@ -120,8 +120,8 @@ fn path(name: &str) -> &'static Path {
     BUILT.get_or_init(build).get(name).unwrap_or_else(|| panic!("the workspace has no program {name}"))
 }
 
-/// Builds the programs in the profile of the program that asks, so that their dependencies are compiled once: tests run
-/// what was built for tests, a benchmark that was built with `--release` measures release builds.
+/// Builds the programs in the profile of the caller, so that dependencies are compiled once: tests run programs of the
+/// tests' profile, and a benchmark built with `--release` measures release builds.
 ///
 /// All at once: the file of the worker's C library is the same for every choice of packages and features, so
 /// that builds of different choices would undo each other.

@@ -62,8 +62,8 @@ impl Slot {
     }
 }
 
-/// Numbers for what fills slots: one for each incarnation and each Reset of a job, and in asynchronous jobs for each
-/// vector. None is given twice, so slots need never be cleared, however many there are.
+/// Generations of slots: one for each incarnation and each Reset of a job, and in asynchronous jobs one for each
+/// vector. No number is used twice, so slots are never cleared.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Generations(u64);
 

@@ -248,13 +248,13 @@ impl Switch {
         Freshness::Unproven { nonce: self.nonces.of(from) }
     }
 
-    /// Whether a Join shows the nonce that its address was given. Nothing is used up by this.
+    /// Whether a Join repeats the nonce of its address. The nonce stays valid.
     pub(super) fn shows_nonce(&self, from: &Endpoint, bytes: &[u8]) -> bool {
         let packet = ControlPacket::new_checked(bytes).ok();
         packet.and_then(|packet| packet.join_nonce()).is_some_and(|nonce| self.nonces.of(from) == nonce)
     }
 
-    /// The same of a Join without a key: it proves no more than that its sender gets what is sent to its address.
+    /// As [`Self::check_fresh`], for a Join without a key: the nonce proves the return path and nothing else.
     fn check_return_path(&mut self, from: &Endpoint, id: u32, join: &JoinRepr) -> Freshness {
         let known = self.directory.find(from).filter(|at| {
             let job = self.job(at.job).filter(|job| job.id == id);

@@ -1,15 +1,15 @@
-//! How many results a member may have repeated.
+//! A budget for the results that a member may ask for again.
 //!
-//! Anybody can write a member's address on a Help, and have the switch send it results that it does not need. So a
-//! result earns each member a few repetitions of a segment, more than losses take on the way, and time earns some more:
-//! a member that is far behind, or whose round stands still, gets what it needs in the end.
+//! A forged Help in the name of a member makes the switch send results that the member does not need. Each result of the
+//! job adds a few segments to the budget of each member, more than losses consume; time adds some more, so that a member
+//! that is far behind, or whose round is stalled, recovers.
 
 use core::time::Duration;
 
 use iswitch_protocol::Instant;
 use iswitch_protocol::limits::{MIN_REPEATS, REPEATS_PER_RESULT};
 
-/// What a member may still ask for, in segments.
+/// Segments that a member may still ask for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RepeatBudget {
     credit: u64,
@@ -18,7 +18,7 @@ pub(crate) struct RepeatBudget {
     at: Instant,
 }
 
-/// What budgets of a job are renewed by.
+/// What refills the budgets of a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Income {
     /// Segments of the vector.
@@ -37,12 +37,12 @@ impl Income {
 }
 
 impl RepeatBudget {
-    /// A full one.
+    /// A full budget.
     pub(crate) fn new(income: &Income) -> Self {
         Self { credit: income.most(), results: income.results, at: income.now }
     }
 
-    /// Takes so many segments. False if there are not as many left: then none are taken.
+    /// Takes `segments` from the budget. Returns false, and takes none, if fewer are left.
     pub(crate) fn take(&mut self, segments: u64, income: &Income) -> bool {
         let most = income.most();
         let in_time = self.take_time(most, income);
@@ -56,7 +56,7 @@ impl RepeatBudget {
         is_enough
     }
 
-    /// What the time since the last call has earned. A part that is no whole segment counts the next time.
+    /// Segments that the time since the last call has added. Fractions carry over to the next call.
     fn take_time(&mut self, most: u64, income: &Income) -> u64 {
         let lease = income.lease.as_nanos().max(1);
         let elapsed = income.now.since(self.at).as_nanos();

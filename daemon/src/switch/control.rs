@@ -54,17 +54,17 @@ pub(super) struct Request {
     room: AnswerRoom,
 }
 
-/// How long an answer may be, so that nobody can have more sent to an address than it sends itself.
+/// The length limit of an answer (requirement C-11).
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AnswerRoom {
-    /// To a member, which has proved where it is.
+    /// No limit: a member has proved its return path.
     Any,
-    /// To somebody who has not: as many bytes, without trailer, as were received.
+    /// The bytes that were received, without trailer: the sender has proved nothing.
     Bytes(usize),
 }
 
 impl AnswerRoom {
-    /// For an answer to one that is no member.
+    /// The limit for a sender that is not a member.
     fn of(packet: &ControlPacket<'_>) -> Self {
         Self::Bytes(packet.content_len())
     }
@@ -81,7 +81,7 @@ impl Switch {
     pub(super) fn handle_control(&mut self, from: &Endpoint, bytes: &[u8]) {
         self.counters.control_received += 1;
         let member = self.directory.find(from);
-        // Who answers a challenge does not wait for those who cannot.
+        // A Join that answers a challenge passes even if a flood has used up the limit.
         let is_limited = member.is_none() && !self.shows_nonce(from, bytes);
         if is_limited && !self.limiter.admit(self.now, *from.peer.ip(), Asks::Control) {
             return self.counters.count_drop(DropReason::RateLimited);
@@ -94,7 +94,7 @@ impl Switch {
             return self.counters.count_drop(DropReason::OtherPort);
         }
         if packet.action_code() == Action::Ack as u8 {
-            // A response is never answered, whatever it says: two switches would go on for ever.
+            // A response is never answered: two switches would exchange Acks for ever.
             return self.counters.count_drop(DropReason::UnexpectedAck);
         }
         let Some(seal) = self.authenticate(from, &packet) else { return };
@@ -163,14 +163,14 @@ impl Switch {
 
     fn handle_join(&mut self, from: &Endpoint, request: Request, join: &JoinRepr) {
         if self.is_double(from, request.job, join) {
-            // It came by two ways at once: the member has one port.
+            // The same Join arrived on two ports; a member has one.
             return self.counters.count_drop(DropReason::OtherPort);
         }
         let freshness = self.check_fresh(from, request, join);
         match freshness {
             Freshness::Repeated | Freshness::Proven { .. } => {}
             Freshness::Unproven { nonce } => {
-                // A process that takes the place of a member: what it asks for is work for the others.
+                // Replacing a member costs the other members time, so members are limited here as well.
                 let replaces = self.directory.find(from).is_some();
                 if replaces && !self.limiter.admit(self.now, *from.peer.ip(), Asks::Control) {
                     return self.counters.count_drop(DropReason::RateLimited);
@@ -252,7 +252,7 @@ impl Switch {
             return Err(Status::UnknownMember.into());
         }
         if let Some(at) = self.same_elsewhere(from, id, join) {
-            // Its own port has been silent: it has moved.
+            // The member was silent on its own port: it has moved to this one.
             self.remove_member(at, Departure::Restarted);
         }
         let job = match self.find_job(id) {
@@ -502,7 +502,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Whether a member has not asked for too much already.
+    /// Whether the member's budget allows these results.
     fn may_repeat(&mut self, at: MemberAt, wanted: SegmentSetRepr<'_>) -> bool {
         let (now, lease) = (self.now, self.lease());
         let Some(job) = self.jobs[at.job].as_mut() else { return false };

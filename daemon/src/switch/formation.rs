@@ -207,7 +207,7 @@ impl Job {
     /// those that it had.
     pub(crate) fn is_gathered(&self) -> bool {
         let (members, weight) = (u32::from(self.member_count()), self.weight());
-        // Who was Fresh has no sums, but knows how many members there were: holders of the history may be among them.
+        // A Fresh member has no sums, but knows the number of members: the holders of the history may still come.
         let had = |count: fn(&ResumeRepr) -> u16| self.returning().map(count).max().map_or(0, u32::from);
         if !self.is_returning() {
             self.has_parent || weight >= u32::from(self.workers)

@@ -1,9 +1,9 @@
-//! Where jobs begin: an epoch that no other incarnation of a job has, and a round that no packet in flight can name.
+//! The origin of a job: an epoch that no other incarnation has, and a first round that no packet in flight can name.
 //!
-//! The keys of tagged results are made of the epoch, so a recorded result is of no use in a later incarnation,
-//! whatever rounds that runs through. The rounds themselves keep honest packets apart that are late. They wrap after
-//! 2^24, so that comparing them over more than half of that range would turn back the clock: what has been used is
-//! counted in 64 bits.
+//! The keys of tagged results are derived from the epoch, so a recorded result is never valid in a later
+//! incarnation, whatever rounds that one passes through. The first round keeps late packets of honest senders apart.
+//! Rounds wrap after 2^24 and can be compared over half of that range only, so the rounds in use are also counted in
+//! 64 bits.
 
 use core::hash::Hasher;
 
@@ -11,7 +11,7 @@ use iswitch_protocol::Round;
 use iswitch_protocol::limits::ROUND_BITS;
 use siphasher::sip::SipHasher24;
 
-/// A round, and how many rounds the switch had begun with or passed until then.
+/// A round, and its number without wrapping.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Position {
     round: Round,
@@ -23,7 +23,7 @@ impl Position {
         self.round
     }
 
-    /// Follows a job to a round. One that lies behind changes nothing.
+    /// Moves forward to a round. An earlier round changes nothing.
     pub(crate) fn advance(&mut self, round: Round) {
         if self.round.is_before(round) {
             self.count += u64::from(round.distance_from(self.round));
@@ -32,7 +32,7 @@ impl Position {
     }
 }
 
-/// Gives jobs their epochs and first rounds.
+/// Assigns epochs and first rounds to jobs.
 #[derive(Debug)]
 pub(crate) struct Origins {
     boot: u64,
@@ -41,8 +41,8 @@ pub(crate) struct Origins {
 }
 
 impl Origins {
-    /// Those of a run of the switch. Packets of an earlier run may still be under way: none of them names a round of
-    /// this one, as the upper bits of `boot` are the first (M-7).
+    /// The origins of a run of the switch. Its first round is the upper bits of `boot`, so that no late packet of an
+    /// earlier run names a round of this one (M-7).
     pub(crate) fn new(boot: u64) -> Self {
         let round = Round::new((boot >> (u64::BITS - ROUND_BITS)) as u32);
         Self { boot, incarnations: 0, next: Position { round, count: 0 } }
@@ -67,7 +67,7 @@ impl Origins {
         self.next
     }
 
-    /// A job has ended, and nothing of it that is in flight names that round or a later one.
+    /// Records that a job has ended, and that none of its packets in flight names this round or a later one.
     pub(crate) fn end_before(&mut self, position: Position) {
         if self.next.count < position.count {
             self.next = position;

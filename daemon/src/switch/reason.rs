@@ -41,7 +41,7 @@ pub enum DropReason {
     NotAuthentic,
     /// An authentic packet that is not newer than the last one of its sender.
     Replayed,
-    /// A packet of a member that came in by another port than the member's: a second cable, or a loop.
+    /// A packet of a member that arrived on another port than the member's: a second cable, or a loop.
     OtherPort,
     /// More requests in one call than the switch keeps; the sender repeats them.
     Busy,

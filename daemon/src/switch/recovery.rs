@@ -99,10 +99,10 @@ impl Switch {
         }
     }
 
-    /// Fills an empty batch from the queue. False when nothing was found: then the queue is empty, or so much was looked
-    /// through that it is the turn of others, and the switch wants to be called again at once.
+    /// Fills an empty batch from the queue. Returns false if nothing was found: the queue is empty, or this call has done
+    /// its share of the work, and [`Switch::poll_timeout`] is due at once.
     pub(super) fn do_work(&mut self) -> bool {
-        // How many segments one call goes through depends on no job.
+        // Bounds the work of one call, whatever the length of the vectors.
         for _ in 0..MAX_WORK_AT_ONCE {
             let Some(work) = self.work.front_mut().copied() else { return false };
             let (next, found) = match work {
@@ -130,7 +130,7 @@ impl Switch {
             if is_finished {
                 self.work.pop();
             } else if !found && matches!(work, Work::Close { .. }) {
-                // A long vector is no reason for other jobs to wait.
+                // Other jobs do not wait for a long vector.
                 self.work.rotate();
             }
             if found {
@@ -260,33 +260,33 @@ impl Switch {
         }
     }
 
-    /// Results go where a member's latest packet came from: its MAC address may have changed, by fail-over or
-    /// migration. Whoever calls this has found the packet as authentic as the job demands.
+    /// Sends results to the source of a member's latest packet: a fail-over or a migration changes its MAC address. The
+    /// caller has verified the packet as the job requires.
     pub(super) fn follow(&mut self, at: MemberAt, from: &Endpoint) {
         if let Some(member) = self.jobs[at.job].as_mut().and_then(|job| job.member_mut(at.member)) {
             member.endpoint = *from;
         }
     }
 
-    /// The same of contributions that were taken: without tags they prove nothing in a job with a key.
+    /// As [`Self::follow`], for accepted contributions. In a job with a key they prove nothing without a tag.
     pub(super) fn follow_data(&mut self, at: MemberAt, from: &Endpoint) {
         if self.job(at.job).is_some_and(|job| !job.has_key || job.tag_key.is_some()) {
             self.follow(at, from);
         }
     }
 
-    /// Whether a packet is a member's that came in by another port than the member's, which is heard of on its own.
-    /// With two cables, or a loop, all its packets do.
+    /// Whether a packet belongs to a member that is alive on another port: a second cable or a loop delivers each of its
+    /// packets twice.
     pub(super) fn is_stray(&self, from: &Endpoint) -> bool {
         self.directory.elsewhere(from).any(|at| self.is_heard(at))
     }
 
-    /// The same of a Join, which also tells whether it is of the same process.
+    /// As [`Self::is_stray`], for a Join, whose instance identifies the process.
     pub(super) fn is_double(&self, from: &Endpoint, id: u32, join: &JoinRepr) -> bool {
         self.same_elsewhere(from, id, join).is_some_and(|at| self.is_heard(at))
     }
 
-    /// The member that is the same process at another port of the switch.
+    /// The membership of the same process on another port of the switch.
     pub(super) fn same_elsewhere(&self, from: &Endpoint, id: u32, join: &JoinRepr) -> Option<MemberAt> {
         self.directory.elsewhere(from).find(|at| {
             let job = self.job(at.job).filter(|job| job.id == id);
@@ -294,7 +294,7 @@ impl Switch {
         })
     }
 
-    /// Whether a member has been heard of in the last half of its lease: it sends a sign of life in every quarter.
+    /// Whether a member was heard within the last half of its lease; heartbeats come in every quarter.
     fn is_heard(&self, at: MemberAt) -> bool {
         let member = self.job(at.job).and_then(|job| job.member(at.member));
         member.is_some_and(|member| self.now.since(member.last_heard) <= self.lease() / 2)

@@ -32,7 +32,7 @@ pub(crate) struct Attempt {
     due: bool,
     /// Members that have joined, once the switch has answered.
     present: Option<u16>,
-    /// The number that a challenge without a key asked to repeat: it proves that this worker is at its address.
+    /// The nonce of the last challenge in a job without a key: repeating it proves the return path.
     nonce: u64,
 }
 
@@ -87,7 +87,7 @@ impl Attempt {
         core::mem::take(&mut self.due).then_some(self.request)
     }
 
-    /// What the Join repeats as its nonce.
+    /// The nonce that the Join repeats.
     pub(crate) fn nonce(&self, authenticator: Option<&Authenticator>) -> u64 {
         authenticator.map_or(self.nonce, Authenticator::session)
     }
@@ -120,7 +120,7 @@ impl Attempt {
         ack.formed.then(|| Answer::Admitted(Membership::from_ack(&ack)))
     }
 
-    /// While the job waits for others, or an answer is lost, repeated Joins renew the lease.
+    /// Repeats the Join often enough to renew the lease while the job waits for others or an answer is lost.
     fn keep_alive(&mut self, now: Instant, lease_ms: u32) {
         let heartbeat = heartbeat_interval(Duration::from_millis(u64::from(lease_ms)));
         self.longest_retry = heartbeat.min(LAST_JOIN_RETRY);
