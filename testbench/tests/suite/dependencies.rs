@@ -133,7 +133,7 @@ fn licences_and_sources_are_allowed() {
         match source {
             Some(source) if source == CRATES_IO => {}
             Some(source) => {
-                problems.push(format!("{name} {version} comes from {source}, expected {CRATES_IO}"))
+                problems.push(format!("{name} {version} comes from {source}, expected {CRATES_IO}"));
             }
             None => {
                 let any_version = dependencies.iter().filter(|it| it.req == "*" && it.path.is_none());
