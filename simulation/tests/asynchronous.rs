@@ -89,7 +89,7 @@ fn faults_never_change_a_sum() {
         let threshold = [0, 0, 1, 2][seed as usize % 4];
         let staleness_bound = [0, 1, 3][seed as usize % 3];
         // Joining alone takes long if every third packet is lost.
-        let duration = Duration::from_millis([200, 200, 200, 200, 1500][seed as usize % 5]);
+        let duration = Duration::from_millis([200, 200, 200, 200, 5000][seed as usize % 5]);
         run(&Scenario { threshold, staleness_bound, faults, duration, ..scenario(&workers) }, seed);
     }
 }
@@ -114,9 +114,9 @@ fn who_has_missed_more_than_is_kept_goes_on_with_the_others() {
 #[test]
 fn random_scenarios_break_no_rule_and_leave_nothing_out() {
     let mut total = Totals::default();
-    (0..100).for_each(|seed| total += expect(simulate(seed)));
+    (0..400).for_each(|seed| total += expect(simulate(seed)));
     for (name, count) in serde_json::to_value(total).unwrap().as_object().unwrap() {
-        assert!(count.as_u64() != Some(0), "100 seeds show no {name}");
+        assert!(count.as_u64() != Some(0), "400 seeds show no {name}");
     }
 }
 
