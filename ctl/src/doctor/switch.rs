@@ -5,10 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use iswitch_protocol::Key;
 use iswitch_protocol::auth::{Direction, NO_SESSION};
-use iswitch_protocol::limits::{
-    DEFAULT_SEGMENT_FLOATS, PROTOCOL_VERSION, SEG_LEN_BYTES, TOS_MASK, TRAILER_LEN_BYTES,
-};
-use iswitch_protocol::wire::control::JOIN_LEN_BYTES;
+use iswitch_protocol::limits::{DEFAULT_SEGMENT_FLOATS, PROTOCOL_VERSION, TOS_MASK, TRAILER_LEN_BYTES};
+use iswitch_protocol::wire::control::{ACK_LEN_BYTES, JOIN_LEN_BYTES};
 use iswitch_protocol::wire::{
     AckRepr, Action, Classifier, ControlBody, ControlPacket, ControlRepr, JoinRepr, Status, emit_seg,
 };
@@ -160,7 +158,8 @@ impl SwitchCheck<'_> {
     fn check_data_tos(&self, report: &mut Report) {
         const CHECK: &str = "tos-data-there";
         let seg = Seg { index: SegmentIndex::default(), round: Round::default(), contributions: 1 };
-        let mut data = vec![0; SEG_LEN_BYTES + size_of::<f32>()];
+        // As long as the answer: the switch sends no longer one to an unproven address.
+        let mut data = vec![0; ACK_LEN_BYTES];
         emit_seg(&mut data, seg);
         let is_answer = |bytes: &[u8]| ack_of(bytes).is_some_and(|ack| ack.status == Status::UnknownMember);
         let tos = self.classifier.data_tos;

@@ -232,18 +232,15 @@ fn who_has_no_key_is_told_so_but_never_more_than_he_said() {
     }
     let is_refusal = |event: &Event| matches!(event, Event::JoinRefused { status: Status::NotAuthentic, .. });
     assert_eq!(world.harness.events().iter().filter(|event| is_refusal(event)).count(), 4);
-    for body in [ControlBody::Leave, ControlBody::Halt, ControlBody::SetH { threshold: 1 }] {
-        let (packet, len) = (control(JOB, 3, body), body_len(&body));
+    for (body, len) in [(ControlBody::Leave, 12), (ControlBody::FBcast(range(0, 0, 3)), 24)] {
+        let packet = control(JOB, 3, body);
         assert_eq!(world.deliver(1, Class::Control, &packet).len(), 1);
         assert_eq!(world.deliver(1, Class::Control, &packet[..len]), [], "an answer would be longer");
     }
+    for body in [ControlBody::Halt, ControlBody::SetH { threshold: 1 }] {
+        assert_eq!(world.deliver(1, Class::Control, &control(JOB, 3, body)), [], "an answer would be longer");
+    }
     assert_eq!(world.counters().drops(DropReason::NotAuthentic), 10);
-}
-
-/// Bytes of such a request without padding.
-fn body_len(body: &ControlBody<'_>) -> usize {
-    let value = if matches!(body, ControlBody::SetH { .. }) { 2 } else { 0 };
-    12 + value
 }
 
 #[test]

@@ -725,10 +725,16 @@ impl<'a> ControlRepr<'a> {
         }
     }
 
-    /// Bytes that [`Self::emit`] writes: with a request, at least as many as its Ack has (requirement C-4).
+    /// Bytes that [`Self::emit`] writes, with the padding of a request (requirement C-4).
     pub fn buffer_len(&self) -> usize {
         let len = self.value_len();
-        if let ControlBody::Ack(_) = self.body { len } else { len.max(ACK_LEN_BYTES) }
+        match self.body {
+            ControlBody::Ack(_)
+            | ControlBody::Halt
+            | ControlBody::Reset { .. }
+            | ControlBody::SetH { .. } => len,
+            _ => len.max(ACK_LEN_BYTES),
+        }
     }
 
     fn value_len(&self) -> usize {

@@ -102,7 +102,7 @@ fn data_cases(round: Round) -> Vec<Case> {
 fn control_cases() -> Vec<Case> {
     let case = |reason, bytes, answer| Case { reason, is_member: true, class: Class::Control, bytes, answer };
     let patched = |at: usize, value| {
-        let mut bytes = request(JOB, ControlBody::Halt);
+        let mut bytes = request(JOB, ControlBody::Leave);
         bytes[at] = value;
         bytes
     };
@@ -140,11 +140,11 @@ fn control_cases() -> Vec<Case> {
         case("unknown_action", patched(0, 99), malformed),
         case("truncated", patched(2, 1)[..12].to_vec(), None),
         case("bad_value", patched(2, 2), malformed),
-        case("foreign_job", request(0, ControlBody::Halt), Some(Status::ForeignJob)),
+        case("foreign_job", request(0, ControlBody::Leave), Some(Status::ForeignJob)),
         case("foreign_job", request(0, ControlBody::Join(join(4))), Some(Status::ForeignJob)),
         case("unexpected_ack", request(JOB, ControlBody::Ack(ack)), None),
         case("request_refused", request(JOB, help), Some(Status::OutOfRange)),
-        stranger("unknown_member", request(0, ControlBody::Halt), Status::UnknownMember),
+        stranger("unknown_member", request(0, ControlBody::Leave), Status::UnknownMember),
         stranger("join_refused", request(0, other(10_118, 366)), Status::GradientLenMismatch),
         stranger("join_refused", request(0, other(10_119, 365)), Status::SegmentSizeMismatch),
     ]

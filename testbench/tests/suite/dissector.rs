@@ -368,11 +368,11 @@ fn what_is_not_ours_or_is_damaged_is_told_apart() {
     foreign[15] = 0;
     let damaged: Vec<Vec<u8>> = vec![
         leave[..11].to_vec(),
-        [&leave[..], &[0]].concat(),
+        [&leave[..], &[1]].concat(),
         control(ControlBody::Join(JoinRepr::worker(5, 2, 1)))[..75].to_vec(),
         [&[99], &leave[1..]].concat(),
         [&leave[..1], &[9], &leave[2..]].concat(),
-        [&leave[..2], &[1, 0], &leave[4..]].concat(),
+        [&leave[..2], &[1, 0], &leave[4..12]].concat(),
     ];
     let mut frames = vec![foreign];
     frames.extend(damaged.iter().map(|payload| envelope(Class::Control, (WORKER, SWITCH), payload)));
