@@ -1,8 +1,8 @@
 //! A budget for the results that a member may ask for again.
 //!
-//! A forged Help in the name of a member makes the switch send results that the member does not need. Each result of the
-//! job adds a few segments to the budget of each member, more than losses consume; time adds some more, so that a member
-//! that is far behind, or whose round is stalled, recovers.
+//! A forged Help in the name of a member makes the switch send results that the member does not need. Each result of
+//! the job adds a few segments to the budget of each member, more than losses consume; time adds some more, so that a
+//! member that is far behind, or whose round is stalled, recovers.
 
 use core::time::Duration;
 

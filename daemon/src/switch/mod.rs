@@ -318,7 +318,7 @@ impl Switch {
         })
     }
 
-    /// The epoch of a job: it identifies this incarnation of it, and that of the topmost switch once the job is complete.
+    /// The epoch of a job: it identifies this incarnation, and that of the topmost switch once the job is complete.
     pub fn epoch_of(&self, job: u32) -> Option<u64> {
         self.find_job(job).and_then(|at| self.job(at)).map(Job::boot)
     }

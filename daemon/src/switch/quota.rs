@@ -1,8 +1,8 @@
 //! Quotas of jobs and hosts.
 //!
-//! Only a sender with a proven return path creates a job, so forged Joins take no resources. The jobs of one address
-//! that wait for their workers are limited. If the switch holds keys, jobs without a key share half of its places and of
-//! its memory, so that they never lock out jobs with a key (M-13).
+//! Only a sender with a proven return path creates a job, so forged Joins take no resources. The jobs of one
+//! address that wait for their workers are limited. If the switch holds keys, jobs without a key share half of its
+//! places and of its memory, so that they never lock out jobs with a key (M-13).
 
 use core::net::Ipv4Addr;
 use core::ops::Range;

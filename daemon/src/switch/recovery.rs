@@ -99,8 +99,8 @@ impl Switch {
         }
     }
 
-    /// Fills an empty batch from the queue. Returns false if nothing was found: the queue is empty, or this call has done
-    /// its share of the work, and [`Switch::poll_timeout`] is due at once.
+    /// Fills an empty batch from the queue. Returns false if nothing was found: the queue is empty, or this call has
+    /// done its share of the work, and [`Switch::poll_timeout`] is due at once.
     pub(super) fn do_work(&mut self) -> bool {
         // Bounds the work of one call, whatever the length of the vectors.
         for _ in 0..MAX_WORK_AT_ONCE {
@@ -260,8 +260,8 @@ impl Switch {
         }
     }
 
-    /// Sends results to the source of a member's latest packet: a fail-over or a migration changes its MAC address. The
-    /// caller has verified the packet as the job requires.
+    /// Sends results to the source of a member's latest packet: a fail-over or a migration changes its MAC address.
+    /// The caller has verified the packet as the job requires.
     pub(super) fn follow(&mut self, at: MemberAt, from: &Endpoint) {
         if let Some(member) = self.jobs[at.job].as_mut().and_then(|job| job.member_mut(at.member)) {
             member.endpoint = *from;

@@ -119,8 +119,8 @@ async fn a_journal_that_cannot_be_written_is_written_again_without_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let (socket, data) = (folder.path().join("socket"), folder.path().join("data"));
     let arguments = ["--table", ONCE, "--data-dir", data.to_str().unwrap(), "--durability", "sync"];
-    // No file grows beyond 16 KiB: a write behind that fails as it does on a full disk. The log goes through a pipe, because
-    // standard error may be a longer file.
+    // No file grows beyond 16 KiB: a write behind that fails as it does on a full disk. The log goes through a pipe,
+    // because standard error may be a longer file.
     let setup = "exec 2> >(exec cat >&2); trap '' XFSZ; ulimit -f 16";
     let shard = Process::start_after(setup, &socket, &arguments);
     let mut stub = stub(address(&socket));
