@@ -275,8 +275,8 @@ impl Switch {
         }
     }
 
-    /// Whether a packet belongs to a member that is alive on another port: a second cable or a loop delivers each of its
-    /// packets twice.
+    /// Whether a packet belongs to a member that is alive on another port: a second cable or a loop delivers each
+    /// of its packets twice.
     pub(super) fn is_stray(&self, from: &Endpoint) -> bool {
         self.directory.elsewhere(from).any(|at| self.is_heard(at))
     }

@@ -25,7 +25,7 @@ pub(crate) struct Options {
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: Option<u64>,
     /// Seconds that the simulations of a mutant may take; one that hangs is not found
-    #[arg(long, value_name = "SECONDS", default_value_t = 180, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     time_limit_s: u64,
     /// Print the result as one line of JSON
     #[arg(long)]
