@@ -232,7 +232,10 @@ fn what_cannot_be_is_named() {
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     let shards = error("learner dqn --replay nowhere --publish 127.0.0.1:0");
-    assert!(shards.contains("shard is \"nowhere\", expected http://HOST:PORT, unix:PATH or"), "{shards}");
+    assert!(
+        shards.contains("shard is \"nowhere\", expected http://HOST:PORT, https://HOST:PORT, unix:PATH or"),
+        "{shards}"
+    );
     let asynchronous = error("learner dqn --replay unix:/nowhere --async");
     assert!(asynchronous.contains("--async: learners wait for each other"), "{asynchronous}");
     let told = error("actor-learner dqn --switch 127.0.0.1:1 --rank 0 --workers 2");
