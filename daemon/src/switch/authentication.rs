@@ -229,10 +229,7 @@ impl Switch {
         let Seal::Echo { job: id, counter } = request.seal else {
             return self.check_return_path(from, request.job, join);
         };
-        let at = self.directory.find(from).filter(|at| {
-            let job = self.job(at.job).filter(|job| job.id == id);
-            job.and_then(|job| job.member(at.member)).is_some_and(|own| own.instance == join.instance)
-        });
+        let at = self.directory.find(from).filter(|at| self.is_process(*at, id, join.instance));
         if let Some(at) = at {
             if !self.advance_counter(at, counter) {
                 return Freshness::Replayed;
@@ -256,14 +253,17 @@ impl Switch {
 
     /// As [`Self::check_fresh`], for a Join without a key: the nonce proves the return path and nothing else.
     fn check_return_path(&mut self, from: &Endpoint, id: u32, join: &JoinRepr) -> Freshness {
-        let known = self.directory.find(from).filter(|at| {
-            let job = self.job(at.job).filter(|job| job.id == id);
-            job.and_then(|job| job.member(at.member)).is_some_and(|own| own.instance == join.instance)
-        });
+        let known = self.directory.find(from).filter(|at| self.is_process(*at, id, join.instance));
         if known.is_some() || self.nonces.redeem(from, join.nonce) {
             return Freshness::Repeated;
         }
         Freshness::Unproven { nonce: self.nonces.of(from) }
+    }
+
+    /// Whether a member of that job is the process with that instance.
+    pub(super) fn is_process(&self, at: MemberAt, id: u32, instance: u32) -> bool {
+        let job = self.job(at.job).filter(|job| job.id == id);
+        job.and_then(|job| job.member(at.member)).is_some_and(|own| own.instance == instance)
     }
 
     fn session_of(&self, at: MemberAt) -> u64 {

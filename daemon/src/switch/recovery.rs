@@ -288,10 +288,7 @@ impl Switch {
 
     /// The membership of the same process on another port of the switch.
     pub(super) fn same_elsewhere(&self, from: &Endpoint, id: u32, join: &JoinRepr) -> Option<MemberAt> {
-        self.directory.elsewhere(from).find(|at| {
-            let job = self.job(at.job).filter(|job| job.id == id);
-            job.and_then(|job| job.member(at.member)).is_some_and(|own| own.instance == join.instance)
-        })
+        self.directory.elsewhere(from).find(|at| self.is_process(*at, id, join.instance))
     }
 
     /// Whether a member was heard within the last half of its lease; heartbeats come in every quarter.
