@@ -9,12 +9,10 @@ use iswitch::worker::{AnyLengthError, MAX_LENGTHS, MAX_PIECE_FLOATS, Summed};
 use iswitch::{AggregateError, AnyLengthWorker, JoinOptions};
 use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
-fn switch_at(address: SocketAddrV4) -> EmbeddedSwitch {
-    EmbeddedSwitch::start(address, &EmbeddedOptions::default()).unwrap()
-}
+use crate::switches::restart_at;
 
 fn switch() -> EmbeddedSwitch {
-    switch_at("127.0.0.1:0".parse().unwrap())
+    EmbeddedSwitch::start("127.0.0.1:0".parse().unwrap(), &EmbeddedOptions::default()).unwrap()
 }
 
 /// Lets so many workers do the same.
@@ -107,7 +105,7 @@ fn a_switch_that_is_started_again_is_found_again() {
     });
     barrier.wait();
     drop(before.take());
-    let _after = switch_at(address);
+    let _after = restart_at(address);
     barrier.wait();
     let rejoins = workers.join().unwrap();
     assert!(rejoins.iter().all(|rejoins| *rejoins > 0), "{rejoins:?}");

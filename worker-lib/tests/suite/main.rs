@@ -23,5 +23,6 @@ mod rejoin;
 mod restarts;
 mod routing;
 mod sharded;
+mod switches;
 mod synchronous;
 mod worker;

@@ -12,6 +12,8 @@ use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch, random_secret};
 use iswitch_daemon::switch::{Config, Keys};
 use iswitch_protocol::Round;
 
+use crate::switches::restart_at;
+
 const LOCALHOST: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 const LEN: usize = 1000;
 const RATE: f32 = 0.05;
@@ -260,7 +262,7 @@ fn a_restarted_switch_goes_on_with_the_same_models() {
         std::thread::sleep(Duration::from_millis(5));
     }
     drop(first.take());
-    let _second = EmbeddedSwitch::start(address, &EmbeddedOptions::default()).unwrap();
+    let _second = restart_at(address);
     let outcomes = threads.map(|thread| thread.join().unwrap());
     // A worker that had fewer sums than the other needs its state, and is told so.
     let is_missed = |outcome: &Result<_, _>| {

@@ -9,18 +9,13 @@ use std::time::Duration;
 use iswitch::{GradientAggregator, JoinOptions, Worker};
 use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
+use crate::switches::restart_at;
+
 const LEN: u32 = 20_000;
 const WORKERS: u16 = 3;
 
-fn start(address: &str) -> EmbeddedSwitch {
-    // The port may be held for a moment by what is left of the last one.
-    for _ in 0..100 {
-        if let Ok(switch) = EmbeddedSwitch::start(address.parse().unwrap(), &EmbeddedOptions::default()) {
-            return switch;
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    panic!("{address} stays in use");
+fn start() -> EmbeddedSwitch {
+    EmbeddedSwitch::start("127.0.0.1:0".parse().unwrap(), &EmbeddedOptions::default()).unwrap()
 }
 
 fn join(address: SocketAddrV4) -> Worker {
@@ -51,7 +46,7 @@ fn run(rank: u16, address: SocketAddrV4, rounds: u32, done: &AtomicU32) -> Worke
 
 #[test]
 fn restarts_in_the_middle_of_rounds_change_no_sum() {
-    let mut switch = start("127.0.0.1:0");
+    let mut switch = start();
     let address = switch.address();
     let (rounds, restarts) = (300, 5);
     let done = Arc::new(AtomicU32::new(0));
@@ -68,7 +63,7 @@ fn restarts_in_the_middle_of_rounds_change_no_sum() {
             thread::sleep(Duration::from_millis(1));
         }
         drop(switch);
-        switch = start(&address.to_string());
+        switch = restart_at(address);
     }
     let workers: Vec<_> = workers.into_iter().map(|worker| worker.join().unwrap()).collect();
     assert!(workers.iter().all(|worker| worker.rejoins() >= u64::from(restarts)));
@@ -76,7 +71,7 @@ fn restarts_in_the_middle_of_rounds_change_no_sum() {
 
 #[test]
 fn a_restart_between_rounds_is_noticed_at_the_next() {
-    let switch = start("127.0.0.1:0");
+    let switch = start();
     let address = switch.address();
     let (before, after) = (Arc::new(Barrier::new(4)), Arc::new(Barrier::new(4)));
     let workers: Vec<_> = (0..WORKERS)
@@ -102,7 +97,7 @@ fn a_restart_between_rounds_is_noticed_at_the_next() {
         .collect();
     before.wait();
     drop(switch);
-    let _switch = start(&address.to_string());
+    let _switch = restart_at(address);
     after.wait();
     for worker in workers {
         assert_eq!(worker.join().unwrap(), 1);

@@ -1,0 +1,26 @@
+//! Embedded switches that tests start at an address of their choice.
+
+use std::io::ErrorKind;
+use std::net::SocketAddrV4;
+use std::time::{Duration, Instant};
+
+use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
+
+/// A switch at the address of one that was dropped.
+///
+/// A program that another test of this process starts inherits the dropped switch's socket until its `exec`, so the
+/// address can stay in use for a moment.
+pub fn restart_at(address: SocketAddrV4) -> EmbeddedSwitch {
+    let begun = Instant::now();
+    loop {
+        match EmbeddedSwitch::start(address, &EmbeddedOptions::default()) {
+            Ok(switch) => return switch,
+            Err(error)
+                if error.kind() == ErrorKind::AddrInUse && begun.elapsed() < Duration::from_secs(30) =>
+            {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Err(error) => panic!("no switch at {address}: {error}"),
+        }
+    }
+}
