@@ -10,7 +10,7 @@ use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
 ///
 /// A program that another test of this process starts inherits the dropped switch's socket until its `exec`, so the
 /// address can stay in use for a moment.
-pub fn restart_at(address: SocketAddrV4) -> EmbeddedSwitch {
+pub(crate) fn restart_at(address: SocketAddrV4) -> EmbeddedSwitch {
     let begun = Instant::now();
     loop {
         match EmbeddedSwitch::start(address, &EmbeddedOptions::default()) {
