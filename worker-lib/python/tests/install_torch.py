@@ -20,6 +20,8 @@ PURE = ["filelock", "sympy", "networkx", "jinja2", "fsspec", "typing-extensions"
 
 SITE = Path(sysconfig.get_path("purelib"))
 STUBS = SITE / "nvidia" / "cu13" / "lib"
+# Names of the stubs that an earlier run built: they are built again, as another PyTorch may need other symbols.
+BUILT = STUBS / "stubs.txt"
 
 
 def run(*command):
@@ -81,7 +83,8 @@ def main():
     install(*PURE)
     install("--no-deps", TORCH, *REAL)
     libraries = sorted(map(str, (SITE / "torch" / "lib").glob("*.so")))
-    present = {Path(library).name for library in libraries} | {path.name for path in STUBS.iterdir()}
+    built = set(BUILT.read_text().split()) if BUILT.exists() else set()
+    present = {Path(library).name for library in libraries} | {path.name for path in STUBS.iterdir()} - built
     # What neither PyTorch, nor the two, nor the system has.
     absent = set().union(*map(needed, libraries)) - present
     absent = {name for name in absent if name.startswith(("libcu", "libnv", "libnccl")) and name != "libcuda.so.1"}
@@ -103,6 +106,7 @@ def main():
     wanted[unversioned_home][""] |= rest
     for soname, names in wanted.items():
         build(soname, names)
+    BUILT.write_text("\n".join(wanted))
     run(sys.executable, "-c", "import torch.distributed as dist; assert dist.is_gloo_available()")
 
 
