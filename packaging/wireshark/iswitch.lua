@@ -256,8 +256,9 @@ function dissect.Join(tree, buffer, pinfo)
 end
 
 function dissect.Reset(tree, buffer)
-    add_all(tree, buffer, 12, { { "reset.round", 4 }, { "reset.boot", 8 } })
-    return "round " .. buffer(12, 4):le_uint()
+    local boot = buffer(16, 8)
+    add(tree, "reset.boot", buffer, 16, 8)
+    return boot:le_uint64() == UInt64(0) and "any epoch" or "epoch " .. tostring(boot:le_uint64():tohex())
 end
 
 function dissect.SetH(tree, buffer)

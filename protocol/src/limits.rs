@@ -115,9 +115,21 @@ pub const MAX_WORK_AT_ONCE: usize = 8;
 pub const REPEATS_PER_RESULT: u64 = 8;
 /// The least capacity of that budget, however short the vector.
 pub const MIN_REPEATS: u64 = 256;
-/// Kernel memory that one received datagram holds beyond its payload (`sk_buff` and page rounding; measured
-/// 2,304 bytes for a payload of 1,472).
-pub const DATAGRAM_OVERHEAD_BYTES: usize = 832;
+/// Longest UDP payload on a path with an MTU of 9,000 bytes.
+pub const MAX_JUMBO_PAYLOAD_BYTES: usize = 9_000 - IPV4_HEADER_LEN_BYTES - UDP_HEADER_LEN_BYTES;
+
+/// Bytes of a receive buffer that Linux charges for a datagram with a UDP payload of that length (`sk_buff::truesize`).
+///
+/// The kernel allocates an `sk_buff` (256 bytes), and a buffer for headroom (64), Ethernet, IPv4 and UDP headers (42),
+/// payload and `skb_shared_info` (320) that it rounds up to a power of two; a short one comes from a cache of 576 bytes
+/// each (Linux 6.3 and later). A super-frame is charged less than its datagrams are one by one.
+#[inline]
+pub const fn datagram_truesize(payload_len: usize) -> usize {
+    const SK_BUFF: usize = 256;
+    const SMALL_HEAD: usize = 576;
+    let buffer = (64 + 42 + payload_len + 320).next_power_of_two();
+    SK_BUFF + if buffer < SMALL_HEAD { SMALL_HEAD } else { buffer }
+}
 
 /// Floats that fit in one data packet on a path of the given MTU.
 ///

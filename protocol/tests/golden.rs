@@ -14,7 +14,7 @@ use iswitch_protocol::wire::{
     AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, DataPacket, DigestRepr,
     FrameAddresses, JoinRepr, Kind, Mode, ResumeRepr, Standing, Status, emit_seg,
 };
-use iswitch_protocol::{Key, Round, Seg, SegmentIndex};
+use iswitch_protocol::{Key, Round, Seg, SegmentIndex, history};
 use serde_json::{Value, json};
 
 fn directory() -> PathBuf {
@@ -93,6 +93,8 @@ fn control_meaning(bytes: &[u8]) -> Value {
             "height": join.height,
             "query": join.query,
             "tagged": join.tagged,
+            "roams": join.roams,
+            "updates": join.updates,
             "nonce": join.nonce,
             "resume": join.resume.map(|resume| json!({
                 "round": resume.round.get(),
@@ -107,7 +109,7 @@ fn control_meaning(bytes: &[u8]) -> Value {
             "padding_len": join.padding_len,
         }),
         ControlBody::Leave | ControlBody::Halt => json!({}),
-        ControlBody::Reset { round, boot } => json!({ "round": round.get(), "boot": boot }),
+        ControlBody::Reset { boot } => json!({ "boot": boot }),
         ControlBody::SetH { threshold } => json!({ "threshold": threshold }),
         ControlBody::FBcast(range) => range_meaning(range),
         ControlBody::Help(set) | ControlBody::Confirm(set) => set_meaning(set),
@@ -227,11 +229,20 @@ fn resume() -> ResumeRepr {
         members: 4,
         weight: 4,
         threshold: 3,
-        history: 0x1111_2222_3333_4444,
-        previous: 0x5555,
-        behind: 0x6666,
+        history: history_at(41),
+        previous: history_at(40),
+        behind: 0,
         fresh: false,
     }
+}
+
+/// Epoch of the job.
+const EPOCH: u64 = 0x0123_4567_89ab_cdef;
+
+/// History of a member of job 7 that has the sums of rounds 0 to `round` - 1.
+fn history_at(round: u32) -> u64 {
+    let begin = history::begin(EPOCH, 7, Round::new(0));
+    (0..round).fold(begin, |before, summed| history::after(before, EPOCH, Round::new(summed)))
 }
 
 fn ack() -> AckRepr<'static> {
@@ -247,10 +258,10 @@ fn ack() -> AckRepr<'static> {
         formed: true,
         orphaned: false,
         pinned: false,
-        boot: 0x0123_4567_89ab_cdef,
+        boot: EPOCH,
         lease_ms: 10_000,
         expected: 0,
-        history: 0xfeed_face_cafe_beef,
+        history: history_at(0),
         peer: Some(SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 1), 5000)),
         weight: 4,
         missing: None,
@@ -264,6 +275,7 @@ fn control_packets() {
     let segments = SegmentSetRepr { range, bitmap: &[0b1000_0001, 0b1010] };
     let empty = SegmentSetRepr { range: RangeRepr { round: Round::new(0), first: 0, count: 0 }, bitmap: &[] };
     let (join, ack) = (join(), ack());
+    let lacks_one = ResumeRepr { previous: 0, behind: history_at(40), ..resume() };
     let resume = Some(resume());
     let cases = [
         ("join", ControlBody::Join(join)),
@@ -273,10 +285,20 @@ fn control_packets() {
         ("join_updates", ControlBody::Join(JoinRepr { kind: Kind::Switch, updates: true, ..join })),
         ("join_query", ControlBody::Join(JoinRepr { query: true, ..join })),
         ("join_resume", ControlBody::Join(JoinRepr { resume, ..join })),
+        (
+            "join_resume_switch",
+            ControlBody::Join(JoinRepr {
+                kind: Kind::Switch,
+                weight: 3,
+                height: 1,
+                resume: Some(lacks_one),
+                ..join
+            }),
+        ),
         ("join_nonce", ControlBody::Join(JoinRepr { tagged: true, nonce: NONCE, ..join })),
         ("leave", ControlBody::Leave),
-        ("reset", ControlBody::RESET),
-        ("reset_notice", ControlBody::Reset { round: Round::new(10), boot: ack.boot }),
+        ("reset", ControlBody::Reset { boot: ack.boot }),
+        ("reset_any", ControlBody::RESET),
         ("seth", ControlBody::SetH { threshold: 3 }),
         ("fbcast", ControlBody::FBcast(range)),
         ("help", ControlBody::Help(segments)),
@@ -300,10 +322,12 @@ const NONCE: u64 = 0x0a0b_0c0d_0e0f_1011;
 /// Where a member's counters begin.
 const CLOCK_NANOS: u64 = 1_700_000_000_000_000_000;
 
-/// The trailer is made with this key; data packets with the keys that are derived from it.
+/// Key of the job: trailers are made with it, tags of data packets with the keys that are derived from it.
+const KEY: &str = "000102030405060708090a0b0c0d0e0f";
+
 #[test]
 fn authenticated_packets() {
-    let key = Key::from_hex(b"000102030405060708090a0b0c0d0e0f").unwrap();
+    let key = Key::from_hex(KEY.as_bytes()).unwrap();
     let challenge = AckRepr { status: Status::Challenge, history: NONCE, ..ack() };
     let cases = [
         ("authenticated_leave", ControlBody::Leave, Direction::ToSwitch, NONCE, CLOCK_NANOS),
@@ -322,12 +346,13 @@ fn authenticated_packets() {
         key.sign(direction, context, counter, &mut bytes);
         let mut meaning = control_meaning(&bytes);
         let direction = format!("{direction:?}");
-        meaning["trailer"] = json!({ "direction": direction, "context": context, "counter": counter });
+        meaning["trailer"] =
+            json!({ "key": KEY, "direction": direction, "context": context, "counter": counter });
         check(name, &bytes, &meaning);
     }
     let cases = [
-        ("tagged_contribution", key.contribution_key(NONCE), json!({ "session": NONCE })),
-        ("tagged_result", key.result_key(ack().boot, 7), json!({ "boot": ack().boot, "job": 7 })),
+        ("tagged_contribution", key.contribution_key(NONCE), json!({ "key": KEY, "session": NONCE })),
+        ("tagged_result", key.result_key(ack().boot, 7), json!({ "key": KEY, "boot": ack().boot, "job": 7 })),
     ];
     for (name, key, tag) in cases {
         let mut bytes = data_packet(27, 1_000_000, 1, &[1.0, -2.5]);

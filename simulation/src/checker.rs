@@ -59,8 +59,8 @@ pub enum Rule {
     Timer,
     /// A correct worker is not refused.
     Refusal,
-    /// A Reset leads to a round that nothing in flight names.
-    Reset,
+    /// A new incarnation of a job sums no round that packets of an earlier one may name.
+    Resume,
     /// When the faults have ended, everything that is alive goes on.
     Liveness,
     /// Nothing panics.
@@ -224,7 +224,7 @@ struct Record {
     delivered: Option<Key>,
     /// The same, or if that one was replayed, the round in which it was summed.
     has: Option<Key>,
-    /// Whether it may lack what others were given since: it was told so, or the job was reset.
+    /// Whether it may lack what others were given since: it was told so.
     may_lack: bool,
 }
 
@@ -259,7 +259,6 @@ pub(super) struct Checker {
     /// Off where wrong sums are not excluded: some damage passes the checksums.
     checks_sums: bool,
     rounds: HashMap<Key, RoundRecord>,
-    resets: Vec<Key>,
     /// The latest round of all results.
     latest: Option<Key>,
     lives: Vec<Record>,
@@ -278,7 +277,6 @@ impl Checker {
             is_tree,
             has_lost_somebody: false,
             rounds: HashMap::new(),
-            resets: Vec::new(),
             latest: None,
             lives: vec![Record::default(); lives],
         }
@@ -366,21 +364,14 @@ impl Checker {
         }
     }
 
-    /// The job was reset to a round: nobody is told which rounds before it the others have.
-    pub(super) fn reset(&mut self, key: Key) {
-        self.resets.push(key);
-        self.lives.iter_mut().for_each(|life| life.may_lack = true);
-    }
-
     /// A life was told that others went on without it. `waits_for_all`: no round ends without all members.
     pub(super) fn missed(&mut self, life: usize, boot: u64, waits_for_all: bool) -> Result<(), Violation> {
         let own = &mut self.lives[life];
         // Who has been told already has taken the state of others, whose latest sum may have been given up since.
         let was_told = std::mem::replace(&mut own.may_lack, true);
-        let is_reset = self.resets.iter().any(|(of, _)| *of == boot);
         // Who has not been given any sum was told where it starts, and that may change.
         let has_sums = own.has.is_some();
-        let is_excused = !waits_for_all || was_told || !has_sums || is_reset;
+        let is_excused = !waits_for_all || was_told || !has_sums;
         if self.checks_sums && !is_excused && self.was_always_member(life, boot) {
             let detail = format!("life {life} has missed a sum, and was always a member of boot {boot:x}");
             return violated(Rule::Missed, detail);
@@ -528,9 +519,7 @@ impl Checker {
         }
         let had = own.has.replace(record.replayed.unwrap_or((boot, round)));
         let had = had.filter(|_| !std::mem::take(&mut own.may_lack));
-        let is_reset =
-            |had: &Key| self.resets.iter().any(|(of, base)| *of == had.0 && had.1.is_before(*base));
-        if let Some(had) = had.filter(|had| record.replayed.is_none() && !is_reset(had)) {
+        if let Some(had) = had.filter(|_| record.replayed.is_none()) {
             let previous = *record.previous.get_or_insert(had);
             if previous != had {
                 let detail = format!("{} after {had:?}, others after {previous:?}", what());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use iswitch::worker::protocol::Failure;
 use iswitch_daemon::switch::{Config, JobStatus, Keys, Switch};
-use iswitch_protocol::limits::DATAGRAM_OVERHEAD_BYTES;
+use iswitch_protocol::limits::{MAX_JUMBO_PAYLOAD_BYTES, datagram_truesize};
 use iswitch_protocol::wire::{Class, Status};
 use iswitch_protocol::{Instant, Round};
 
@@ -41,6 +41,14 @@ pub(super) struct Process {
     wake: Option<Instant>,
 }
 
+/// Room that the kernel's accounting of page fragments takes of a super-frame.
+const SUPERFRAME_OVERHEAD_BYTES: usize = 4096;
+
+/// Bytes of a receive buffer that a datagram, or a super-frame, is charged for.
+fn charge(len: usize) -> usize {
+    if len <= MAX_JUMBO_PAYLOAD_BYTES { datagram_truesize(len) } else { len + SUPERFRAME_OVERHEAD_BYTES }
+}
+
 impl Process {
     /// What the process's clock shows at `now`.
     pub(super) fn clock(&self, now: Instant) -> Instant {
@@ -54,7 +62,7 @@ impl Process {
 
     /// Keeps a datagram for later. False if the buffer is full.
     pub(super) fn keep(&mut self, waiting: Waiting, buffer_bytes: usize) -> bool {
-        let held = waiting.len + DATAGRAM_OVERHEAD_BYTES;
+        let held = charge(waiting.len);
         // The kernel takes a datagram as long as anything is free.
         let fits = self.backlog_bytes < buffer_bytes;
         if fits {
@@ -66,7 +74,7 @@ impl Process {
 
     pub(super) fn next_waiting(&mut self) -> Option<Waiting> {
         let waiting = self.backlog.pop_front()?;
-        self.backlog_bytes -= waiting.len + DATAGRAM_OVERHEAD_BYTES;
+        self.backlog_bytes -= charge(waiting.len);
         Some(waiting)
     }
 

@@ -64,6 +64,8 @@ struct Pending {
     id: u32,
     request: Request,
     round: Round,
+    /// Epoch of the job when it was asked.
+    boot: u64,
     deadline: Instant,
     pause: Duration,
     is_due: bool,
@@ -143,9 +145,10 @@ impl Worker {
     /// Asks the switch for something, unless another request is still under way.
     pub(super) fn request(&mut self, now: Instant, request: Request) {
         if self.is_member() && (self.pending.is_none() || request == Request::Leave) {
-            let (id, round) = (self.session.begin_request(), self.session.round());
+            let (id, round, boot) = (self.session.begin_request(), self.session.round(), self.boot());
             let (deadline, pause) = (now, FIRST_RETRY);
-            self.pending = Some(Pending { id, request, round, deadline, pause, is_due: true, tries: 0 });
+            self.pending =
+                Some(Pending { id, request, round, boot, deadline, pause, is_due: true, tries: 0 });
         }
     }
 
@@ -211,7 +214,7 @@ impl Worker {
             pending.tries += 1;
             pending.deadline = now.plus(pending.pause);
             pending.pause = (pending.pause * 2).min(LAST_RETRY);
-            let body = pending.request.body(pending.round, self.session.layout().segment_count());
+            let body = pending.body(self.session.layout().segment_count());
             return Some(self.session.emit(pending.id, body, buffer));
         }
         if self.is_leaving() {
@@ -221,14 +224,15 @@ impl Worker {
     }
 }
 
-impl Request {
-    fn body(self, round: Round, segments: u32) -> ControlBody<'static> {
-        match self {
-            Self::Leave => ControlBody::Leave,
-            Self::Reset => ControlBody::RESET,
-            Self::Halt => ControlBody::Halt,
-            Self::SetThreshold(threshold) => ControlBody::SetH { threshold },
-            Self::ForceBroadcast => ControlBody::FBcast(RangeRepr { round, first: 0, count: segments }),
+impl Pending {
+    fn body(&self, segments: u32) -> ControlBody<'static> {
+        let Self { round, boot, .. } = *self;
+        match self.request {
+            Request::Leave => ControlBody::Leave,
+            Request::Reset => ControlBody::Reset { boot },
+            Request::Halt => ControlBody::Halt,
+            Request::SetThreshold(threshold) => ControlBody::SetH { threshold },
+            Request::ForceBroadcast => ControlBody::FBcast(RangeRepr { round, first: 0, count: segments }),
         }
     }
 }

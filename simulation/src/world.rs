@@ -46,8 +46,10 @@ pub(super) struct World<'a> {
     next_life: usize,
     training: Training,
     checker: Checker,
-    /// The latest round of the root's present run that a data packet has named.
+    /// The latest round that data packets have named, in the present incarnation of the job and in the one before of
+    /// the same run of the root.
     named: Option<Round>,
+    named_before: Option<Round>,
     healed_at: Option<Instant>,
     /// Whether the job was reset after the faults had ended, and with every H as the members have it.
     was_reset: bool,
@@ -89,6 +91,7 @@ impl<'a> World<'a> {
             },
             checker: Checker::new(Witness::new(layout, lives), lives, !may_be_damaged, is_tree),
             named: None,
+            named_before: None,
             healed_at: None,
             was_reset: false,
             report: Report {

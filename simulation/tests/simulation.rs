@@ -138,7 +138,7 @@ fn switches_of_a_tree_that_restart_cost_no_sum() {
 
 #[test]
 fn what_was_found_once_is_not_found_again() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/regressions");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/regressions/synchronous");
     let mut count = 0;
     for entry in directory.read_dir().unwrap() {
         let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();

@@ -10,6 +10,7 @@ use libc::{c_int, socklen_t};
 
 /// `SO_MEMINFO` and its length, counted in numbers, from `linux/sock_diag.h`.
 const SK_MEMINFO_VARS: usize = 9;
+const SK_MEMINFO_RMEM_ALLOC: usize = 0;
 const SK_MEMINFO_DROPS: usize = 8;
 
 /// Sets an option that is a number; `level` and `name` as in `setsockopt(2)`.
@@ -66,7 +67,16 @@ pub fn path_mtu_bytes(socket: BorrowedFd<'_>) -> io::Result<usize> {
 
 /// Datagrams that the socket has lost since it was opened because its receive buffer was full. Wraps at 2^32.
 pub fn recv_drops(socket: BorrowedFd<'_>) -> io::Result<u32> {
+    memory_info(socket).map(|values| values[SK_MEMINFO_DROPS])
+}
+
+/// Bytes of its receive buffer that the kernel charges the socket for what waits in it.
+pub fn recv_charged_bytes(socket: BorrowedFd<'_>) -> io::Result<usize> {
+    memory_info(socket).map(|values| values[SK_MEMINFO_RMEM_ALLOC] as usize)
+}
+
+fn memory_info(socket: BorrowedFd<'_>) -> io::Result<[u32; SK_MEMINFO_VARS]> {
     let mut values = [0; SK_MEMINFO_VARS];
     get(socket, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut values)?;
-    Ok(values[SK_MEMINFO_DROPS])
+    Ok(values)
 }

@@ -118,6 +118,11 @@ impl UdpSocket {
         option::recv_drops(self.as_fd())
     }
 
+    /// Bytes of the receive buffer that the kernel charges for the datagrams that wait in it.
+    pub fn recv_charged_bytes(&self) -> io::Result<usize> {
+        option::recv_charged_bytes(self.as_fd())
+    }
+
     /// Sends `payload` as datagrams of `stride` bytes (the last may be shorter) and returns the bytes sent.
     ///
     /// `to` is the peer unless the socket is connected; `source` the local address to send from, for sockets

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use iswitch_protocol::limits::MAX_SUPERFRAME_LEN_BYTES;
+use iswitch_protocol::limits::{MAX_JUMBO_PAYLOAD_BYTES, MAX_SUPERFRAME_LEN_BYTES, datagram_truesize};
 use iswitch_socket::{Options, UdpSocket};
 
 const TOS: u8 = 0x1c;
@@ -181,6 +181,25 @@ fn full_receive_buffer_drops_and_counts() {
     }
     let drops = there.recv_drops().unwrap();
     assert!((20..50).contains(&drops), "{drops}");
+}
+
+#[test]
+fn the_kernel_charges_no_more_for_a_datagram_than_windows_assume() {
+    const DATAGRAMS: usize = 8;
+    let options = Options { recv_buffer_bytes: 1 << 20, ..Options::default() };
+    for len in [0, 60, 86, 87, 408, 1472, 1480, 1622, 1623, 4000, 8972, MAX_JUMBO_PAYLOAD_BYTES] {
+        let (here, there) = (socket(false), UdpSocket::bind(localhost(0), &options).unwrap());
+        for _ in 0..DATAGRAMS {
+            here.send(TOS, Some(there.local_addr().unwrap()), None, &vec![7; len], len.max(1)).unwrap();
+        }
+        let charged = there.recv_charged_bytes().unwrap();
+        assert!(charged >= DATAGRAMS * len, "{charged} bytes charged for {DATAGRAMS} datagrams of {len}");
+        let assumed = DATAGRAMS * datagram_truesize(len);
+        assert!(
+            charged <= assumed,
+            "{charged} bytes charged for {DATAGRAMS} datagrams of {len}, not {assumed}"
+        );
+    }
 }
 
 #[test]

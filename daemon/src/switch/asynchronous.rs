@@ -151,6 +151,15 @@ impl Job {
         aggregate.distance_from(oldest) < self.asynchronous.filling().distance_from(oldest)
     }
 
+    /// History of the members whose next round, or aggregate, is `round`; zero if that is not known.
+    pub(crate) fn history_before(&self, round: Round) -> u64 {
+        if self.mode == Mode::Asynchronous && self.is_kept(round) {
+            self.asynchronous.finished[self.asynchronous.generation(round)].before
+        } else {
+            self.chronicle.before(round)
+        }
+    }
+
     /// The next aggregate of a member with that history, if all that it lacks is kept.
     pub(crate) fn aggregate_after(&self, history: u64) -> Option<Round> {
         let filling = self.asynchronous.filling();

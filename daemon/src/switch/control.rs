@@ -2,7 +2,7 @@
 
 use iswitch_protocol::auth::NO_SESSION;
 use iswitch_protocol::limits::{
-    DATAGRAM_OVERHEAD_BYTES, MAX_BITMAP_LEN_BYTES, MAX_HEIGHT, MAX_MEMBERS, PROTOCOL_VERSION,
+    DATA_TAG_LEN_BYTES, MAX_BITMAP_LEN_BYTES, MAX_HEIGHT, MAX_MEMBERS, PROTOCOL_VERSION, datagram_truesize,
 };
 use iswitch_protocol::wire::control::{ACK_LEN_BYTES, JOIN_LEN_BYTES, RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
@@ -123,7 +123,7 @@ impl Switch {
             ControlBody::Join(_) | ControlBody::Ack(_) => unreachable!("handled above"),
             ControlBody::Leave => return self.handle_leave(from, request, at),
             ControlBody::Help(wanted) => self.handle_help(from, request, at, wanted),
-            ControlBody::Reset { .. } => return self.handle_reset(from, request, at),
+            ControlBody::Reset { boot } => return self.handle_reset(from, request, at, boot),
             ControlBody::SetH { threshold } => self.handle_set_h(from, request, at, threshold),
             ControlBody::FBcast(range) => self.handle_fbcast(from, request, at, range),
             ControlBody::Halt => return self.handle_halt(from, request, at),
@@ -321,7 +321,6 @@ impl Switch {
             start,
             admitted: now,
             last_heard: now,
-            last_reset: None,
             held_up: None,
             session: NO_SESSION,
             counter: 0,
@@ -365,36 +364,24 @@ impl Switch {
         self.remove_member(at, Departure::Leave);
     }
 
-    fn handle_reset(&mut self, from: &Endpoint, request: Request, at: MemberAt) {
+    /// Clears a job: its members join again and state by their histories which sums they have. If the job continued
+    /// with the same members instead, a sum that some have received and others have not would go unnoticed.
+    fn handle_reset(&mut self, from: &Endpoint, request: Request, at: MemberAt, boot: u64) {
         let Some(job) = self.jobs[at.job].as_mut() else { return };
-        let (has_parent, base) = (job.has_parent, job.base);
-        let round = job.round_after_reset();
-        let Some(member) = job.member_mut(at.member) else { return };
-        // A repeated request is acknowledged again, but not done again. One that goes up is acknowledged when
-        // the parent has done it, which changes the base.
-        let (last, base_then) = member.last_reset.unwrap_or((0, base));
-        let is_new = member.last_reset.is_none() || last != request.id;
-        if is_new {
-            member.last_reset = Some((request.id, base));
+        let is_over = boot != 0 && boot != job.boot();
+        if is_over || !job.formed {
+            // A repeated request takes effect once, and a job without rounds has nothing to clear.
+            job.halted &= is_over;
+            return self.grant(from, request, at);
         }
-        if has_parent && (is_new || base_then == base) {
-            return self.pass_to_parent(at.job, ControlBody::RESET);
-        }
-        if is_new && job.formed {
-            self.reset_job(at.job, round);
-        } else if is_new {
-            // There is nothing to clear, and a notice of it could come when the job has begun elsewhere.
-            job.halted = false;
+        let (id, boot) = (job.id, job.boot());
+        if job.has_parent {
+            // The parent answers by forgetting this switch, which then forgets its members.
+            return self.pass_to_parent(at.job, ControlBody::Reset { boot });
         }
         self.grant(from, request, at);
-    }
-
-    pub(super) fn reset_job(&mut self, job_at: usize, round: Round) {
-        let Some(job) = self.jobs[job_at].as_mut() else { return };
-        job.reset(round, self.generations.next());
-        let (id, boot) = (job.id, job.boot());
-        self.report(Event::Reset { job: id, round });
-        self.notify_members(job_at, ControlBody::Reset { round, boot });
+        self.report(Event::Reset { job: id });
+        self.dismiss_members(at.job);
     }
 
     fn handle_halt(&mut self, from: &Endpoint, request: Request, at: MemberAt) {
@@ -442,11 +429,18 @@ impl Switch {
     ) -> Result<(), Refusal> {
         let job = self.check_range(at, range)?;
         if job.mode == Mode::Asynchronous {
-            let is_open = job.asynchronous.is_open() && job.asynchronous.filling() == range.round;
-            if !is_open {
-                return Err(Refusal { round: job.current_round(), ..Status::StaleRound.into() });
+            let filling = job.asynchronous.filling();
+            if filling != range.round {
+                return Err(Refusal { round: filling, ..Status::StaleRound.into() });
             }
-            self.close_aggregate(at.job);
+            if job.asynchronous.is_open() {
+                self.close_aggregate(at.job);
+            }
+            self.grant(from, request, at);
+            return Ok(());
+        }
+        if job.is_next(range.round) {
+            // Nothing was contributed to it.
             self.grant(from, request, at);
             return Ok(());
         }
@@ -578,7 +572,10 @@ impl Switch {
         missing: Option<SegmentSetRepr<'_>>,
     ) {
         let Some(job) = self.job(at.job) else { return };
-        let ack = AckRepr { missing, ..self.job_ack(at.job, job, at.member, request.action) };
+        // The round of a Confirm may be the number of a vector.
+        let asked = missing.filter(|_| request.action == Action::Help);
+        let history = asked.map_or(0, |asked| job.history_before(asked.range.round));
+        let ack = AckRepr { missing, history, ..self.job_ack(at.job, job, at.member, request.action) };
         self.send_ack(to, request, ack, 0);
     }
 
@@ -642,7 +639,9 @@ impl Switch {
         let job = self.find_job(request.job).and_then(|at| self.job(at));
         // Who is told where to go on is told what has been summed until then.
         let told = job.filter(|_| status == Status::StaleRound);
-        let history = told.map_or(0, |job| job.chronicle.before(round));
+        // The round in the answer to a Confirm is the number of a vector.
+        let told = told.filter(|_| request.action != Action::Confirm);
+        let history = told.map_or(0, |job| job.history_before(round));
         let boot = job.map_or(self.config.boot, Job::boot);
         // What a job says of its rounds before it is complete is not final.
         let formed = job.is_some_and(|job| job.formed);
@@ -713,7 +712,8 @@ impl Switch {
 
     /// Segments that each member may have in flight, so that those of all members fit in the receive buffer.
     fn window(&self, job_at: usize, job: &Job) -> u16 {
-        let datagram = job.layout.full_packet_len() + DATAGRAM_OVERHEAD_BYTES;
+        let tag_len = if job.tag_key.is_some() { DATA_TAG_LEN_BYTES } else { 0 };
+        let datagram = datagram_truesize(job.layout.full_packet_len() + tag_len);
         let members = usize::from(job.member_count().max(job.workers).max(1));
         let own =
             (self.config.recv_buffer_bytes / (datagram * members)).clamp(1, usize::from(u16::MAX)) as u16;

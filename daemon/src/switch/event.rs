@@ -146,12 +146,10 @@ pub enum Event {
         /// The threshold; zero lets it follow the number of members.
         threshold: u16,
     },
-    /// The job was cleared.
+    /// The job was cleared; its members join again.
     Reset {
         /// The job.
         job: u32,
-        /// The round it goes on from.
-        round: Round,
     },
     /// The job was suspended.
     Halted {
@@ -233,7 +231,7 @@ impl Event {
             | Self::Slow { job, .. }
             | Self::Recovered { job, .. }
             | Self::ThresholdSet { job, .. }
-            | Self::Reset { job, .. }
+            | Self::Reset { job }
             | Self::Halted { job }
             | Self::Diverged { job, .. } => Some(*job),
             Self::EventsLost { .. } => None,
@@ -258,7 +256,6 @@ impl Event {
             Self::JobResumed { round, .. }
             | Self::Joined { round, .. }
             | Self::Slow { round, .. }
-            | Self::Reset { round, .. }
             | Self::Diverged { round, .. } => Some(*round),
             _ => None,
         }
@@ -326,7 +323,7 @@ impl fmt::Display for Event {
                 write!(f, "threshold H of job {job} follows its members")
             }
             Self::ThresholdSet { job, threshold } => write!(f, "threshold H of job {job} set to {threshold}"),
-            Self::Reset { job, round } => write!(f, "job {job} reset, goes on at round {round}"),
+            Self::Reset { job } => write!(f, "job {job} reset, its members join again"),
             Self::Halted { job } => write!(f, "job {job} halted"),
             Self::Diverged { job, round, member, other } => write!(
                 f,

@@ -35,14 +35,9 @@ pub(crate) struct Chronicle {
 }
 
 impl Chronicle {
-    /// Of a job, or what is left of it after a Reset, that begins at a round.
+    /// The histories of a job that begins at a round.
     pub(crate) fn begin(boot: u64, job: u32, base: Round) -> Self {
         Self { boot, at: base, before: history::begin(boot, job, base), earlier: None, replayed: None }
-    }
-
-    /// The same switch after a Reset.
-    pub(crate) fn reset(&self, job: u32, base: Round) -> Self {
-        Self::begin(self.boot, job, base)
     }
 
     /// A round is opened: the one that this is about, or the next.
@@ -443,7 +438,7 @@ impl Job {
         let (base, history) = if others_have_it {
             (next, self.chronicle.before(next))
         } else {
-            (self.round_after_reset(), behind)
+            (self.next_unnamed_round(), behind)
         };
         if others_have_it {
             self.base = base;

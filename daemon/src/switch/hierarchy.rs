@@ -513,11 +513,6 @@ impl Switch {
                 self.uplinks[job_at].questions.answered(now, repr.request);
                 self.handle_parent_ack(job_at, &ack);
             }
-            ControlBody::Reset { round, boot } if boot == self.uplinks[job_at].boot => {
-                self.reset_from_parent(job_at, round);
-            }
-            // Of an earlier run.
-            ControlBody::Reset { .. } => self.counters.count_drop(DropReason::Late),
             ControlBody::Halt => self.halt_job(job_at),
             _ => self.counters.count_drop(DropReason::Wire(WireError::UnknownAction)),
         }
@@ -594,10 +589,10 @@ impl Switch {
         let is_stale = ack.status == Status::StaleRound && ack.formed;
         let at = job.earliest_unfinished();
         let is_behind = is_stale && at.is_before(ack.round);
-        // A halted job refuses Helps: this one has been reset since, and the notice was lost.
-        let was_reset = job.halted && (ack.status, ack.action) == (Status::Success, Action::Help);
+        // A halted job refuses Helps: the parent has ended the Halt since.
+        let was_resumed = job.halted && (ack.status, ack.action) == (Status::Success, Action::Help);
         let taken_up = job.taken_up;
-        if ack.boot != uplink.boot || ack.status == Status::UnknownMember || is_behind || was_reset {
+        if ack.boot != uplink.boot || ack.status == Status::UnknownMember || is_behind || was_resumed {
             if is_behind && taken_up.is_some_and(|last| at.is_before(last)) {
                 self.uplinks[job_at].refused_past = taken_up;
             }
@@ -665,18 +660,15 @@ impl Switch {
         self.send_to_parent(job_at, &ControlRepr { job, request, body }, 0);
     }
 
-    fn reset_from_parent(&mut self, job_at: usize, round: Round) {
-        let Some(job) = self.job(job_at).filter(|job| job.formed) else { return };
-        if !job.current_round().is_before(round) {
-            return;
-        }
-        self.reset_job(job_at, round);
-    }
-
-    /// The parent has forgotten this switch: so does this switch its members, and all join anew.
+    /// The parent has forgotten this switch: so does this switch its members, and all join again.
     pub(super) fn forget_members(&mut self, job_at: usize) {
         let Some(id) = self.job(job_at).map(|job| job.id) else { return };
         self.report(Event::JobForgotten { job: id });
+        self.dismiss_members(job_at);
+    }
+
+    /// Removes all members of a job and tells them, so that they join again.
+    pub(super) fn dismiss_members(&mut self, job_at: usize) {
         for member in 0..MAX_MEMBERS {
             if let Some(endpoint) = self.job(job_at).and_then(|job| job.member(member)).map(|it| it.endpoint)
             {

@@ -7,7 +7,7 @@ use core::time::Duration;
 use iswitch_protocol::auth::TagKey;
 use iswitch_protocol::limits::{MAX_MEMBERS, ROUND_BITS, async_generations};
 use iswitch_protocol::wire::{JoinRepr, Kind, Mode, Standing, Status};
-use iswitch_protocol::{Instant, Round, VectorLayout};
+use iswitch_protocol::{Instant, Round, Seg, VectorLayout};
 
 use super::asynchronous::Asynchronous;
 use super::authentication::Seal;
@@ -52,12 +52,14 @@ pub(crate) struct Job {
     pub(crate) sends_replay_up: bool,
     /// The last round of which the parent perhaps had results already when the job was resumed below it.
     pub(crate) taken_up: Option<Round>,
+    /// Whether a switch is among its members, or was: packets of those below it may still be in flight.
+    had_switches: bool,
     members: [Option<Member>; MAX_MEMBERS],
     /// Bit i: member i exists.
     active: u64,
     /// Threshold H set by SetH; otherwise H follows the members.
     pub(crate) pinned_threshold: Option<u16>,
-    /// The first round since the job was created or reset.
+    /// The first round since the job was created or resumed.
     pub(crate) base: Round,
     /// The latest round that any contribution has opened.
     newest: Option<Round>,
@@ -146,6 +148,7 @@ impl Job {
             has_parent: false,
             sends_replay_up: false,
             taken_up: None,
+            had_switches: false,
             members: [None; MAX_MEMBERS],
             active: 0,
             pinned_threshold: None,
@@ -294,6 +297,7 @@ impl Job {
         if let Some(order) = &mut self.order {
             order.insert(id, &member);
         }
+        self.had_switches |= member.kind == Kind::Switch;
         self.members[id] = Some(member);
         self.asynchronous.admit_member(id, member.instance);
         self.active |= 1 << id;
@@ -346,7 +350,7 @@ impl Job {
 
     /// All members start at the first round, without sums before it.
     fn begin_anew(&mut self) {
-        self.chronicle = self.chronicle.reset(self.id, self.base);
+        self.chronicle = Chronicle::begin(self.boot(), self.id, self.base);
         let (base, history) = (self.base, self.chronicle.before(self.base));
         for (_, member) in self.members_mut() {
             (member.start, member.history) = (base, history);
@@ -504,6 +508,11 @@ impl Job {
         self.newest
     }
 
+    /// Whether that round is the one to be opened next.
+    pub(crate) fn is_next(&self, round: Round) -> bool {
+        round == self.newest.map_or(self.base, Round::next)
+    }
+
     /// The latest round that was opened, or else the first.
     pub(crate) fn current_round(&self) -> Round {
         self.newest.unwrap_or(self.base)
@@ -536,28 +545,23 @@ impl Job {
     /// The first round that none of the job's packets in flight can name. A member that has the results of the
     /// newest round has perhaps sent contributions to the one after it. If that member is a switch, it may have
     /// opened the one after that as well, and a worker that has joined it since begins with the next.
-    pub(crate) fn round_after_reset(&self) -> Round {
+    pub(crate) fn next_unnamed_round(&self) -> Round {
         let latest = self.newest.map_or(self.base, Round::next);
-        let has_switches = self.members().any(|(_, member)| member.kind == Kind::Switch);
-        latest.plus(if has_switches { 3 } else { 1 })
+        latest.plus(if self.had_switches { 3 } else { 1 })
     }
 
-    /// The same, when the job ends.
+    /// Whether a contribution is to a round that no member can know of yet: its sender does not count rounds as the job
+    /// does, and will wait for ever.
+    pub(crate) fn is_unnamed(&self, contribution: &[u8]) -> bool {
+        let seg = contribution.first_chunk().map(|bytes| Seg::from_bytes(*bytes));
+        seg.is_some_and(|seg| !seg.round.is_before(self.next_unnamed_round()))
+    }
+
+    /// Where the next job begins when this one ends: beyond [`Self::next_unnamed_round`].
     pub(crate) fn position_after(&self) -> Position {
         let mut position = self.position;
-        position.advance(self.round_after_reset());
+        position.advance(self.next_unnamed_round());
         position
-    }
-
-    /// Forgets all rounds; the job goes on with a round that none of its packets in flight can name.
-    pub(crate) fn reset(&mut self, base: Round, generation: u64) {
-        self.generation = generation;
-        self.restart_at(base);
-        self.halted = false;
-        self.begin_anew();
-        for (_, member) in self.members_mut() {
-            member.standing = Standing::Resumed;
-        }
     }
 
     /// Goes on at a round as if none had been before.
@@ -624,7 +628,6 @@ mod tests {
             start,
             admitted: Instant::default(),
             last_heard: Instant::default(),
-            last_reset: None,
             held_up: None,
             session: 0,
             counter: 0,

@@ -42,8 +42,6 @@ pub(crate) struct Member {
     pub(crate) counter: u64,
     /// Of its contributions, if they are tagged.
     pub(crate) tag_key: Option<TagKey>,
-    /// Id of its last Reset, which must not be done twice when it is repeated, and the job's base then.
-    pub(crate) last_reset: Option<(u32, Round)>,
     /// The latest round that was reported to wait for it, until another one has not.
     pub(crate) held_up: Option<Round>,
     /// What it may have repeated.

@@ -40,7 +40,7 @@ use core::time::Duration;
 pub use iswitch_protocol::Instant;
 use iswitch_protocol::auth::TagKey;
 use iswitch_protocol::limits::{MAX_JOBS, MAX_PENDING_RANGES, SEG_LEN_BYTES};
-use iswitch_protocol::wire::{Class, DataPacket, Kind, Mode, WireError};
+use iswitch_protocol::wire::{Class, DataPacket, Kind, Mode, Status, WireError};
 use iswitch_protocol::{Round, SegmentIndex};
 
 pub use accumulate::NonFinite;
@@ -374,8 +374,8 @@ impl Switch {
         }
         self.record_rounds(at.job);
         // One answer to a super-frame is enough: the member learns the reason and the first segment.
-        if let Some((reason, bytes)) = refused.first {
-            self.explain(from, at, reason, bytes);
+        if let Some((status, reason, bytes)) = refused.first {
+            self.explain(from, at, (status, reason), bytes);
         }
         if let Some((reason, times)) = refused.latest {
             let dropped = Incident::Dropped { member: at.member as u16, reason };
@@ -401,6 +401,9 @@ impl Switch {
             });
             if let Err(reason) = outcome {
                 refused.note(counters, reason, bytes);
+                if reason == DropReason::EarlyRound && aggregation.job.is_unnamed(bytes) {
+                    refused.first.get_or_insert((Status::StaleRound, reason, bytes));
+                }
             }
         }
         let summed = counters.contributions - before;
@@ -436,8 +439,14 @@ impl Switch {
     }
 
     /// Tells a member why its data packet was dropped, and what was expected.
-    fn explain(&mut self, from: &Endpoint, at: MemberAt, reason: DropReason, bytes: &[u8]) {
-        let (Some(status), Some(job)) = (reason.status(), self.job(at.job)) else { return };
+    fn explain(
+        &mut self,
+        from: &Endpoint,
+        at: MemberAt,
+        (status, reason): (Status, DropReason),
+        bytes: &[u8],
+    ) {
+        let Some(job) = self.job(at.job) else { return };
         let seg = DataPacket::new_checked(bytes).ok().map(|packet| packet.seg());
         let index = seg.map_or(SegmentIndex::default(), |seg| seg.index);
         let current = job.next_round_of(at.member);
@@ -511,7 +520,7 @@ impl Switch {
 /// The first datagram of a super-frame whose sender is told that it was dropped, and why.
 #[derive(Default)]
 struct Refused<'a> {
-    first: Option<(DropReason, &'a [u8])>,
+    first: Option<(Status, DropReason, &'a [u8])>,
     /// Why the last ones were dropped, and how many for that reason, one after the other.
     latest: Option<(DropReason, u32)>,
 }
@@ -520,8 +529,8 @@ impl<'a> Refused<'a> {
     #[cold]
     fn note(&mut self, counters: &mut Counters, reason: DropReason, bytes: &'a [u8]) {
         counters.count_drop(reason);
-        if self.first.is_none() && reason.status().is_some() {
-            self.first = Some((reason, bytes));
+        if self.first.is_none() {
+            self.first = reason.status().map(|status| (status, reason, bytes));
         }
         let before = self.latest.filter(|(last, _)| *last == reason).map_or(0, |(_, times)| times);
         self.latest = Some((reason, before + 1));

@@ -19,7 +19,7 @@ pub(crate) const LEASE_MS: u32 = 1000;
 #[derive(Debug, PartialEq)]
 pub(crate) enum Sent {
     Ack { to: u8, request: u32, status: Status, round: u32, expected: u32, missing: Vec<u32> },
-    Notice { to: u8, halt: bool, round: u32 },
+    Halted { to: u8 },
     Result { to: u8, index: u32, round: u32, contributions: u16, floats: Vec<f32> },
 }
 
@@ -225,8 +225,7 @@ fn describe(to: u8, class: Class, bytes: &[u8]) -> Sent {
             let missing = missing.map_or(Vec::new(), |missing| missing.indices().collect());
             Sent::Ack { to, request: repr.request, status, round: round.get(), expected, missing }
         }
-        ControlBody::Reset { round, .. } => Sent::Notice { to, halt: false, round: round.get() },
-        ControlBody::Halt => Sent::Notice { to, halt: true, round: 0 },
+        ControlBody::Halt => Sent::Halted { to },
         other => panic!("the switch sends no {other:?}"),
     }
 }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{Harness, JOB, LEASE_MS, Sent, data, join, range, result, weighted};
+use crate::common::{Harness, JOB, LEASE_MS, Sent, control, data, endpoint, join, range, result, weighted};
 use iswitch_daemon::switch::{Config, DropReason, Event, PortId, Uplinks};
 use iswitch_protocol::limits::{MAX_DIGESTS, async_generations};
 use iswitch_protocol::wire::control::SegmentSetRepr;
-use iswitch_protocol::wire::{Class, ControlBody, DigestRepr, JoinRepr, Kind, Mode, ResumeRepr, Status};
+use iswitch_protocol::wire::{
+    Class, ControlBody, ControlPacket, ControlRepr, DigestRepr, JoinRepr, Kind, Mode, ResumeRepr, Status,
+};
 use iswitch_protocol::{Round, history};
 use proptest::prelude::*;
 
@@ -216,12 +218,31 @@ fn a_silent_member_is_expelled_and_what_it_gave_stays() {
 fn fbcast_finishes_the_aggregate_as_a_whole() {
     let mut switch = formed(3);
     let fbcast = |aggregate| ControlBody::FBcast(range(aggregate, 1, 1));
-    assert_eq!(switch.control(1, 9, fbcast(0)), [refusal(1, 9, Status::StaleRound, 0, 0)], "it is empty");
+    assert_eq!(switch.control(1, 9, fbcast(0)), [ack(1, 0, 0, &[])], "it is empty");
+    assert_eq!(switch.control(1, 9, fbcast(1)), [refusal(1, 9, Status::StaleRound, 0, 0)], "not filled yet");
     send(&mut switch, 2, 1, 4.0);
     let sent = switch.control(1, 9, fbcast(0));
     assert_eq!(sent[0], ack(1, 0, 0, &[]));
     assert_eq!(sent[1..], results(&[1, 2, 3], 0, 1, 4.0));
-    assert_eq!(switch.control(1, 9, fbcast(0)), [refusal(1, 9, Status::StaleRound, 0, 0)], "it is over");
+    assert_eq!(switch.control(1, 9, fbcast(0)), [refusal(1, 9, Status::StaleRound, 1, 0)], "it is over");
+}
+
+#[test]
+fn a_member_that_lags_behind_is_told_the_history_before_what_is_kept() {
+    let mut switch = formed(1);
+    let aggregates = GENERATIONS + 5;
+    (1..=aggregates).for_each(|vector| drop(send(&mut switch, 1, vector, 1.0)));
+    let oldest = aggregates + 1 - GENERATIONS;
+    let help = control(JOB, 9, ControlBody::Help(set(0, &[ALL])));
+    switch.switch.handle_datagrams(switch.now(), &endpoint(1), Class::Control, &help, help.len());
+    let sent = switch.switch.poll_transmit().unwrap();
+    let packet = ControlPacket::new_checked(sent.payload).unwrap();
+    let Ok(ControlRepr { body: ControlBody::Ack(ack), .. }) = ControlRepr::parse(&packet) else {
+        panic!("no Ack")
+    };
+    let begin = history::begin(EPOCH, JOB, Round::new(0));
+    let expected = (0..oldest).fold(begin, |before, round| history::after(before, EPOCH, Round::new(round)));
+    assert_eq!((ack.status, ack.round.get(), ack.history), (Status::StaleRound, oldest, expected));
 }
 
 #[test]
@@ -234,9 +255,12 @@ fn halt_and_reset_work_as_in_a_synchronous_job() {
     assert_eq!(switch.send(2, Class::Data, &segment(1, 1, 9.0)), [halted]);
     assert_eq!(confirm(&mut switch, 2, 1), refusal(2, 9, Status::Halted, 0, 0));
     switch.control(1, 3, ControlBody::RESET);
+    for host in [1, 2] {
+        switch.join(host, asynchronous(2));
+    }
     assert_eq!(confirm(&mut switch, 2, 1), ack(2, 2, 0, &[0, 1, 2]), "what was set aside is given up");
-    send(&mut switch, 2, 2, 1.0);
-    assert_eq!(send(&mut switch, 1, 2, 1.0), results(&[1, 2], 2, 2, 2.0), "and what was in the aggregate");
+    send(&mut switch, 2, 1, 1.0);
+    assert_eq!(send(&mut switch, 1, 1, 1.0), results(&[1, 2], 2, 2, 2.0), "and what was in the aggregate");
 }
 
 #[test]

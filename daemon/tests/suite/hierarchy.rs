@@ -569,23 +569,30 @@ fn reset_and_halt_reach_all_racks() {
     tree.send(1, 1, Class::Control, &control(JOB, 5, ControlBody::Halt));
     let notices = |tree: &mut Tree| tree.take().iter().filter(|(_, got)| *got == Got::Notice).count();
     assert_eq!(notices(&mut tree), 4);
-    let reset = control(JOB, 6, ControlBody::RESET);
+    let reset = control(JOB, 6, ControlBody::Reset { boot: EPOCH });
     tree.send(1, 1, Class::Control, &reset);
-    assert_eq!(notices(&mut tree), 4);
+    let mut dismissed = tree.take();
+    dismissed.retain(|(_, got)| matches!(got, Got::Ack { status: Status::UnknownMember, .. }));
+    assert_eq!(dismissed.len(), 4);
+    let start = history::begin(EPOCH, JOB, Round::new(0));
+    for (rack, place) in [(2, 2), (1, 1), (2, 1), (1, 2)] {
+        tree.join(rack, place, resume(0, start, 0));
+    }
+    let told = tree.standings();
+    let base = told[0].2;
+    assert!(told.iter().all(|(_, standing, round)| (*standing, *round) == (Standing::Resumed, base)));
     tree.send(1, 1, Class::Control, &reset);
     let got = tree.take();
-    assert!(matches!(
-        got[..],
-        [(_, Got::Ack { action: Action::Reset, status: Status::Success, round: 3, .. })]
-    ));
+    let granted = |got: &Got| matches!(got, Got::Ack { action: Action::Reset, status: Status::Success, .. });
+    assert!(got.len() == 1 && granted(&got[0].1), "{got:?}: repeated, it takes no effect");
     for (rack, place) in [(2, 2), (1, 1), (2, 1), (1, 2)] {
-        tree.contribute(rack, place, 3);
+        tree.contribute(rack, place, base);
     }
-    assert_eq!(tree.result_for_all(), sum_of_all(3));
+    assert_eq!(tree.result_for_all(), sum_of_all(base));
 }
 
 #[test]
-fn a_rack_hears_of_a_reset_whose_notice_was_lost() {
+fn a_rack_learns_of_a_reset_if_its_dismissal_was_lost() {
     let mut tree = Tree::formed();
     tree.send(1, 1, Class::Control, &control(JOB, 5, ControlBody::Halt));
     tree.cut = vec![*uplink(2).ip()];

@@ -30,6 +30,12 @@ fn resuming(history: u64, previous: u64, members: u16) -> JoinRepr {
     JoinRepr { resume: Some(resume), ..join(3) }
 }
 
+/// A member of three that has no more than that history.
+fn resuming_at(round: u32, history: u64, previous: u64) -> JoinRepr {
+    let JoinRepr { resume, .. } = resuming(history, previous, 3);
+    JoinRepr { resume: resume.map(|resume| ResumeRepr { round: Round::new(round), ..resume }), ..join(3) }
+}
+
 /// What the Acks of Joins tell: to whom, whether the job is complete, standing, round and history.
 type Answer = (u8, bool, Standing, u32, u64);
 
@@ -112,6 +118,23 @@ fn those_who_hold_the_last_sum_send_it_to_those_who_lack_it() {
     let (before, late) = (switch.counters().contributions, weighted(2, BASE, 3, &[60.0]));
     switch.send(1, Class::Data, &late);
     assert_eq!(switch.counters().contributions, before, "weights are for the replayed round alone");
+}
+
+#[test]
+fn a_reset_hides_no_sum_that_one_member_lacks() {
+    let mut switch = Harness::formed(3);
+    switch.round(&[1, 2, 3], 0);
+    switch.control(3, 2, ControlBody::RESET);
+    let start = history::begin(BOOT, JOB, Round::new(0));
+    let after = history::after(start, BOOT, Round::new(0));
+    // Only member 3 has lost the sum of round 0.
+    send_join(&mut switch, 1, resuming_at(1, after, start));
+    send_join(&mut switch, 2, resuming_at(1, after, start));
+    let told = send_join(&mut switch, 3, resuming_at(0, start, 0));
+    let standings: Vec<_> =
+        told.iter().map(|(host, formed, standing, ..)| (*host, *formed, *standing)).collect();
+    let supplies = |host| (host, true, Standing::Supplies);
+    assert_eq!(standings, [supplies(1), supplies(2), (3, true, Standing::Awaits)]);
 }
 
 #[test]

@@ -68,7 +68,8 @@ fn two_rounds_are_kept_and_older_ones_are_over() {
     // The sum of round 1 is still there.
     assert_eq!(switch.data(1, 0, 0, &[0.0, 0.0]), [refusal(1, 0, Status::StaleRound, 1, 0)]);
     assert_eq!(switch.counters().drops(DropReason::StaleRound), 1);
-    assert_eq!(switch.data(1, 0, 4, &[0.0, 0.0]), [], "a round in the future cannot open");
+    let refused = [refusal(1, 0, Status::StaleRound, 1, 0)];
+    assert_eq!(switch.data(1, 0, 4, &[0.0, 0.0]), refused, "a round in the future cannot open");
     assert_eq!(switch.counters().drops(DropReason::EarlyRound), 1);
 }
 
@@ -272,17 +273,34 @@ fn fbcast_closes_named_segments_with_what_they_have() {
 }
 
 #[test]
-fn reset_moves_the_job_to_fresh_rounds_once() {
+fn fbcast_of_a_round_without_contributions_closes_nothing() {
+    let mut switch = Harness::formed(2);
+    let fbcast = |round| ControlBody::FBcast(range(round, 0, 3));
+    assert_eq!(switch.control(1, 5, fbcast(0)), [success(1, 5, 0)]);
+    switch.round(&[1, 2], 0);
+    assert_eq!(switch.control(1, 6, fbcast(1)), [success(1, 6, 0)]);
+    assert_eq!(switch.control(1, 7, fbcast(2)), [refusal(1, 7, Status::StaleRound, 0, 0)]);
+    switch.data(1, 0, 1, &[1.0, 1.0]);
+    assert_eq!(switch.data(2, 0, 1, &[2.0, 2.0])[0], result(1, 0, 1, 2, &[3.0, 3.0]));
+}
+
+#[test]
+fn a_reset_dismisses_all_members_once() {
     let mut switch = Harness::formed(2);
     switch.round(&[1, 2], 0);
     switch.data(1, 0, 1, &[1.0, 1.0]);
-    let reset = ControlBody::RESET;
-    let sent = switch.control(2, 5, reset);
-    // Round 1 is open, so that a contribution to round 2 may be under way.
-    let notice = |to| Sent::Notice { to, halt: false, round: 3 };
-    assert_eq!(sent, [notice(1), notice(2), success(2, 5, 3)]);
-    assert_eq!(switch.control(2, 5, reset), [success(2, 5, 3)], "a repeated request is not a second reset");
-    assert_eq!(switch.data(1, 0, 1, &[1.0, 1.0]), [refusal(1, 0, Status::StaleRound, 3, 0)]);
+    let epoch = switch.switch.jobs().next().unwrap().boot;
+    let reset = ControlBody::Reset { boot: epoch };
+    let dismissed = |to| refusal(to, 0, Status::UnknownMember, 0, 0);
+    assert_eq!(switch.control(2, 5, reset), [success(2, 5, 1), dismissed(1), dismissed(2)]);
+    assert!(switch.events().contains(&Event::Reset { job: JOB }));
+    switch.now_ms += 1000;
+    // The request is not padded, so a sender that is no member any more gets no answer.
+    assert_eq!(switch.control(2, 5, reset), []);
+    // Round 1 was open, so that a contribution to round 2 may be in flight.
+    let granted = |to| success(to, 1, 3);
+    assert_eq!([1, 2].map(|host| switch.join(host, join(2))), [1, 2].map(granted));
+    assert_eq!(switch.control(2, 5, reset), [success(2, 5, 3)], "that concerns an earlier incarnation");
     assert_eq!(switch.data(1, 0, 2, &[1.0, 1.0]), [refusal(1, 0, Status::StaleRound, 3, 0)]);
     switch.data(1, 0, 3, &[1.0, 1.0]);
     assert_eq!(switch.data(2, 0, 3, &[1.0, 1.0])[0], result(1, 0, 3, 2, &[2.0, 2.0]));
@@ -292,13 +310,41 @@ fn reset_moves_the_job_to_fresh_rounds_once() {
 fn a_halted_job_takes_nothing_until_it_is_reset() {
     let mut switch = Harness::formed(2);
     let sent = switch.control(1, 5, ControlBody::Halt);
-    let notice = |to| Sent::Notice { to, halt: true, round: 0 };
-    assert_eq!(sent, [notice(1), notice(2), success(1, 5, 0)]);
+    assert_eq!(sent, [Sent::Halted { to: 1 }, Sent::Halted { to: 2 }, success(1, 5, 0)]);
     assert_eq!(switch.data(2, 0, 0, &[1.0, 1.0]), [refusal(2, 0, Status::Halted, 0, 0)]);
     assert_eq!(switch.control(2, 6, help(&[1], 0, 1, 0)), [refusal(2, 6, Status::Halted, 0, 0)]);
     switch.control(1, 7, ControlBody::RESET);
+    for host in [1, 2] {
+        switch.join(host, join(2));
+    }
     switch.data(1, 2, 1, &[1.0]);
     assert_eq!(switch.data(2, 2, 1, &[1.0]).len(), 2);
+}
+
+#[test]
+fn a_reset_of_an_incomplete_job_ends_a_halt_and_keeps_its_members() {
+    let mut switch = Harness::new();
+    switch.join(1, join(2));
+    switch.control(1, 5, ControlBody::Halt);
+    assert_eq!(switch.control(1, 6, ControlBody::RESET), [success(1, 6, 0)]);
+    switch.join(2, join(2));
+    switch.data(1, 2, 0, &[1.0]);
+    assert_eq!(switch.data(2, 2, 0, &[1.0]).len(), 2);
+}
+
+#[test]
+fn a_sender_that_counts_rounds_by_itself_is_told_where_the_job_is() {
+    let mut switch = Harness::formed(2);
+    switch.round(&[1, 2], 0);
+    switch.data(1, 0, 1, &[1.0, 1.0]);
+    // A member that has the result of round 1 may be early by that much.
+    assert_eq!(switch.data(2, 0, 2, &[1.0, 1.0]), []);
+    for round in [3, 500, 1 << 22] {
+        // The result of round 0 is still kept for it.
+        let told = refusal(2, 0, Status::StaleRound, 0, 0);
+        assert_eq!(switch.data(2, 0, round, &[1.0, 1.0]), [told], "round {round}");
+    }
+    assert_eq!(switch.counters().drops(DropReason::EarlyRound), 4);
 }
 
 #[test]

@@ -241,7 +241,6 @@ pub(crate) enum Saying {
     Result(RoundOffset, #[generator(0..8u8)] u8, u8),
     /// All segments of a round in one super-frame.
     Results(RoundOffset, u8),
-    Reset(RoundOffset),
     Halt,
     Bytes(bool, #[generator(bolero::produce::<Vec<u8>>().with().len(0..=96usize))] Vec<u8>, u8),
 }

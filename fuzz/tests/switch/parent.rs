@@ -75,7 +75,6 @@ impl World {
 
     fn words(&mut self, at: usize, says: &Saying) -> Option<(Class, Vec<u8>, usize)> {
         let standpoint = self.standpoint(at)?;
-        let round = |offset_by| offset(standpoint.round, offset_by);
         let body = match says {
             Saying::Bytes(is_control, bytes, stride) => {
                 let class = if *is_control { Class::Control } else { Class::Data };
@@ -90,9 +89,6 @@ impl World {
             Saying::Results(offset_by, variant) => {
                 let indices = 0..standpoint.layout.segment_count().min(16);
                 return Some(self.results(at, &standpoint, *offset_by, indices, *variant));
-            }
-            Saying::Reset(offset_by) => {
-                ControlBody::Reset { round: round(*offset_by), boot: self.parent.below[at].boot }
             }
             Saying::Halt => ControlBody::Halt,
             Saying::Joined { .. } | Saying::Challenge(_) | Saying::Refused(..) | Saying::Missing(..) => {

@@ -320,9 +320,7 @@ impl World {
         while let Some(event) = self.switch.poll_event() {
             assert!(!event.to_string().is_empty());
             match event {
-                Event::JobCreated { job, .. } | Event::JobResumed { job, .. } | Event::Reset { job, .. } => {
-                    self.ledger.begin_anew(job);
-                }
+                Event::JobCreated { job, .. } | Event::JobResumed { job, .. } => self.ledger.begin_anew(job),
                 Event::EventsLost { .. } => self.ledger.forget_all(),
                 _ => {}
             }

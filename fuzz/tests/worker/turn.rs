@@ -58,7 +58,6 @@ pub(crate) enum Turn {
         #[generator(1..9u8)]
         floats: u8,
     },
-    Reset(RoundOffset),
     Halt,
     Bytes(bool, #[generator(bolero::produce::<Vec<u8>>().with().len(0..=96usize))] Vec<u8>, u8),
     /// Something comes again, perhaps damaged.

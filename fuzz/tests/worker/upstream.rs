@@ -154,9 +154,6 @@ impl Upstream {
                 }
                 one(Class::Data, self.packet(seg, &floats))
             }
-            Turn::Reset(round) => {
-                self.seal(0, ControlBody::Reset { round: near(at, *round), boot: self.boot })
-            }
             Turn::Halt => self.seal(0, ControlBody::Halt),
             Turn::Bytes(is_control, bytes, stride) => {
                 let class = if *is_control { Class::Control } else { Class::Data };

@@ -66,7 +66,7 @@ mod field {
     }
 
     pub(super) const THRESHOLD: Range<usize> = 12..14;
-    pub(super) const RESET_ROUND: Range<usize> = 12..16;
+    pub(super) const RESET_RESERVED: Range<usize> = 12..16;
     pub(super) const RESET_BOOT: Range<usize> = 16..24;
 
     pub(super) mod digest {
@@ -449,11 +449,9 @@ pub enum ControlBody<'a> {
     Join(JoinRepr),
     /// Leave the job.
     Leave,
-    /// To the switch: clear the job. From the switch: the job was cleared and goes on at this round.
+    /// Clear the job: all its members join again.
     Reset {
-        /// The round to go on from; zero in a request.
-        round: Round,
-        /// The run of the topmost switch that the round belongs to; zero in a request.
+        /// Epoch of the incarnation of the job that is meant; zero for the present one.
         boot: u64,
     },
     /// Pin the threshold H, from the next round on.
@@ -476,8 +474,8 @@ pub enum ControlBody<'a> {
 }
 
 impl ControlBody<'_> {
-    /// The request to reset the job.
-    pub const RESET: ControlBody<'static> = ControlBody::Reset { round: Round::new(0), boot: 0 };
+    /// A Reset of the present incarnation of the job, whichever that is. If it is repeated, it may clear the next one too.
+    pub const RESET: ControlBody<'static> = ControlBody::Reset { boot: 0 };
     /// The empty Help, which only renews the lease of a member.
     pub const HEARTBEAT: ControlBody<'static> = ControlBody::Help(SegmentSetRepr {
         range: RangeRepr { round: Round::new(0), first: 0, count: 0 },
@@ -690,8 +688,10 @@ impl<'a> ControlRepr<'a> {
             Action::Halt => padded(buffer, HEADER_LEN_BYTES).map(|()| ControlBody::Halt)?,
             Action::Reset => {
                 padded(buffer, HEADER_LEN_BYTES + 12)?;
-                let boot = u64_at(buffer, field::RESET_BOOT);
-                ControlBody::Reset { round: round_at(buffer, field::RESET_ROUND)?, boot }
+                if buffer[field::RESET_RESERVED] != [0; 4] {
+                    return Err(WireError::BadValue);
+                }
+                ControlBody::Reset { boot: u64_at(buffer, field::RESET_BOOT) }
             }
             Action::SetH => {
                 padded(buffer, HEADER_LEN_BYTES + 2)?;
@@ -768,10 +768,7 @@ impl<'a> ControlRepr<'a> {
         match &self.body {
             ControlBody::Join(join) => emit_join(buffer, join),
             ControlBody::Leave | ControlBody::Halt => {}
-            ControlBody::Reset { round, boot } => {
-                put_u32(buffer, field::RESET_ROUND, round.get());
-                put_u64(buffer, field::RESET_BOOT, *boot);
-            }
+            ControlBody::Reset { boot } => put_u64(buffer, field::RESET_BOOT, *boot),
             ControlBody::SetH { threshold } => put_u16(buffer, field::THRESHOLD, *threshold),
             ControlBody::FBcast(range) => emit_range(buffer, HEADER_LEN_BYTES, range),
             ControlBody::Help(set) | ControlBody::Confirm(set) => emit_set(buffer, HEADER_LEN_BYTES, set),
@@ -833,6 +830,13 @@ fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
     if flags & !JOIN_FLAGS != 0 {
         return Err(WireError::BadValue);
     }
+    let (height, resume) = (buffer[join::HEIGHT], parse_resume(buffer, flags)?);
+    let has_members = flags & (JOIN_ROAMS | JOIN_UPDATES) != 0
+        || height != 0
+        || resume.is_some_and(|resume| resume.behind != 0);
+    if kind == Kind::Worker && has_members {
+        return Err(WireError::BadValue);
+    }
     Ok(JoinRepr {
         gradient_len: u32_at(buffer, join::GRADIENT_LEN),
         segment_floats: u16_at(buffer, join::SEGMENT_FLOATS),
@@ -842,13 +846,13 @@ fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
         weight: u16_at(buffer, join::WEIGHT),
         instance: u32_at(buffer, join::INSTANCE),
         rank: u16_at(buffer, join::RANK),
-        height: buffer[join::HEIGHT],
+        height,
         query: flags & JOIN_QUERY != 0,
         tagged: flags & JOIN_TAGGED != 0,
         roams: flags & JOIN_ROAMS != 0,
         updates: flags & JOIN_UPDATES != 0,
         nonce: u64_at(buffer, join::NONCE),
-        resume: parse_resume(buffer, flags)?,
+        resume,
         padding_len: padding(buffer, JOIN_LEN_BYTES)?,
     })
 }
@@ -1106,6 +1110,12 @@ mod tests {
                 let (gradient_len, segment_floats, workers, mode, kind) = declared;
                 let (weight, instance, rank, height) = own;
                 let (query, tagged, roams, updates, nonce) = flags;
+                // A worker has no members.
+                let is_switch = kind == Kind::Switch;
+                let (height, roams, updates) =
+                    (height * u8::from(is_switch), roams && is_switch, updates && is_switch);
+                let own_behind = |resume: ResumeRepr| if is_switch { resume.behind } else { 0 };
+                let resume = resume.map(|resume| ResumeRepr { behind: own_behind(resume), ..resume });
                 JoinRepr {
                     gradient_len,
                     segment_floats,
@@ -1133,7 +1143,7 @@ mod tests {
             join().prop_map(ControlBody::Join),
             Just(ControlBody::Leave),
             Just(ControlBody::Halt),
-            (round(), any::<u64>()).prop_map(|(round, boot)| ControlBody::Reset { round, boot }),
+            any::<u64>().prop_map(|boot| ControlBody::Reset { boot }),
             any::<u16>().prop_map(|threshold| ControlBody::SetH { threshold }),
             range().prop_map(ControlBody::FBcast),
             (range(), any::<bool>()).prop_map(|(range, confirm)| {

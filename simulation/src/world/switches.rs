@@ -5,9 +5,9 @@ use std::net::SocketAddrV4;
 use iswitch_daemon::switch::{
     Config, Counters, Departure, Endpoint, Event, Keys, PortId, SECRET_LEN_BYTES, Switch, Uplinks,
 };
-use iswitch_protocol::Round;
 use iswitch_protocol::limits::DATA_TAG_LEN_BYTES;
 use iswitch_protocol::wire::{Class, WireError};
+use iswitch_protocol::{Round, Seg};
 
 use super::super::addresses::{Member, member_at, switch_address, uplink_address};
 use super::super::checker::{RoundThen, Rule, Violation, mix, violated};
@@ -54,7 +54,7 @@ impl World<'_> {
             keys.insert(Some(JOB), job_key());
         }
         if at == 0 {
-            self.named = None;
+            (self.named, self.named_before) = (None, None);
         }
         self.switches[at].start(config, keys);
     }
@@ -120,13 +120,16 @@ impl World<'_> {
         let boot = match (self.switches[at].parent, epoch) {
             (Some(_), epoch) => epoch.unwrap_or(0),
             (None, Some(epoch)) => {
-                self.switches[at].boot = epoch;
+                if std::mem::replace(&mut self.switches[at].boot, epoch) != epoch {
+                    self.named_before = self.named.take().or(self.named_before);
+                }
                 epoch
             }
             // What it sends and reports last is of the job that has just ended.
             (None, None) => self.switches[at].boot,
         };
         let tag_len = if self.scenario.protection == Protection::All { DATA_TAG_LEN_BYTES } else { 0 };
+        let named_before = self.named_before.filter(|_| self.report.unchecked == 0);
         let Self { switches, wires, checker, report, transcript, .. } = self;
         let SwitchNode { switch, parent, .. } = &mut switches[at];
         let Some(switch) = switch else { return Ok(()) };
@@ -152,7 +155,10 @@ impl World<'_> {
                 for bytes in payload.chunks(stride) {
                     let content = &bytes[..bytes.len().saturating_sub(tag_len)];
                     match parent {
-                        None => checker.sent(boot, content)?,
+                        None => {
+                            check_unnamed(content, named_before)?;
+                            checker.sent(boot, content)?;
+                        }
                         Some(_) if goes_up => checker.sent_up(boot, content)?,
                         Some(_) => checker.passed_on(boot, content)?,
                     }
@@ -194,7 +200,11 @@ impl World<'_> {
                 self.checker.resumed(boot, round);
             }
             // Those below follow the root.
-            Event::Reset { round, .. } if at == 0 => return self.hear_reset(round),
+            Event::Reset { .. } if at == 0 => {
+                self.report.resets += 1;
+                self.was_reset |=
+                    self.healed_at.is_some() && self.switches.iter().all(|node| !node.is_pinned);
+            }
             Event::ThresholdSet { threshold, .. } => {
                 self.report.thresholds += 1;
                 self.switches[at].is_pinned = threshold > 0;
@@ -222,15 +232,17 @@ impl World<'_> {
             None => self.checker.lost_switch(),
         }
     }
+}
 
-    fn hear_reset(&mut self, round: Round) -> Result<(), Violation> {
-        self.report.resets += 1;
-        self.checker.reset((self.switches[0].boot, round));
-        self.was_reset |= self.healed_at.is_some() && self.switches.iter().all(|node| !node.is_pinned);
-        let named = self.named.filter(|named| !named.is_before(round) && self.report.unchecked == 0);
-        named.map_or(Ok(()), |named| {
-            violated(Rule::Reset, format!("the job goes on at round {round}, packets named {named}"))
-        })
+/// A result is of a round that no packet of an earlier incarnation of the job has named.
+fn check_unnamed(result: &[u8], named: Option<Round>) -> Result<(), Violation> {
+    let round = result.first_chunk().map(|bytes| Seg::from_bytes(*bytes).round);
+    match (round, named) {
+        (Some(round), Some(named)) if !named.is_before(round) => violated(
+            Rule::Resume,
+            format!("round {round} is summed, packets of an earlier incarnation named {named}"),
+        ),
+        _ => Ok(()),
     }
 }
 

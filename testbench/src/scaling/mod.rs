@@ -22,7 +22,7 @@ pub mod wire;
 use std::fmt;
 
 use clap::ValueEnum;
-use iswitch_protocol::limits::{DATAGRAM_OVERHEAD_BYTES, FLOAT_LEN_BYTES};
+use iswitch_protocol::limits::{FLOAT_LEN_BYTES, datagram_truesize};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
@@ -197,7 +197,7 @@ impl Scenario {
 
     /// Segments that a worker may have in flight, as each iswitchd grants them.
     fn window_segments(&self) -> usize {
-        let datagram = Framing::segments(1).payload_bytes + DATAGRAM_OVERHEAD_BYTES;
+        let datagram = datagram_truesize(Framing::segments(1).payload_bytes);
         self.switch_daemons * (self.switch_buffer_bytes / (datagram * self.tree().fan_in())).max(1)
     }
 

@@ -1,5 +1,7 @@
 //! The daemon over UDP on the loop-back interface: needs no privilege.
 
+use std::time::Duration;
+
 use iswitch_testbench::cluster::{Daemon, Group, SOON, times, total};
 use iswitch_testbench::process::Signal;
 use iswitch_testbench::requirements::{alone, programs, report};
@@ -20,6 +22,31 @@ fn four_processes_aggregate_through_the_daemon() {
     }
     assert_eq!(daemon.drops("unknown_member"), 0);
     daemon.stop();
+}
+
+/// The kernel charges a datagram for more than its payload, by a rule that is not the same for all lengths.
+#[test]
+fn what_is_in_flight_to_a_stopped_daemon_fits_in_its_receive_buffer() {
+    if !programs("what_is_in_flight_to_a_stopped_daemon_fits_in_its_receive_buffer", &["setpriv"]) {
+        return;
+    }
+    let _alone = alone();
+    for segment_floats in [15, 100, 366, 1000, 2241] {
+        let mut daemon = Daemon::on_loopback(&["--recv-buffer-bytes", "500000", "--lease-ms", "60000"]);
+        let floats = 1000 * segment_floats;
+        let arguments =
+            format!("--floats {floats} --segment-floats {segment_floats} --seconds 2 --no-offload");
+        let group = Group::here(2, daemon.address(), &arguments);
+        for _ in 0..4 {
+            daemon.wait_for_results();
+            daemon.process.signal(Signal::STOP);
+            std::thread::sleep(Duration::from_millis(150));
+            daemon.process.signal(Signal::CONT);
+        }
+        let results = group.results(SOON);
+        assert_eq!(total(&results, "retransmitted"), 0, "{segment_floats} floats in a segment");
+        daemon.stop();
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use core::ops::Range;
 use core::time::Duration;
 
 use iswitch_protocol::limits::{
-    DATA_TAG_LEN_BYTES, DATAGRAM_OVERHEAD_BYTES, MAX_RANGE_SEGMENTS, MAX_SUPERFRAME_DATAGRAMS, SEG_LEN_BYTES,
+    DATA_TAG_LEN_BYTES, MAX_RANGE_SEGMENTS, MAX_SUPERFRAME_DATAGRAMS, SEG_LEN_BYTES, datagram_truesize,
     superframe_datagrams,
 };
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
@@ -83,7 +83,7 @@ pub enum Failure {
     Missed(Round),
     /// The job is halted.
     Halted,
-    /// The round is over, by a Reset or because others were enough; the worker may go on at this one.
+    /// The round is over, because others were enough; the worker may continue at this one.
     StaleRound(Round),
     /// The switch refused a contribution.
     Refused(Status),
@@ -167,7 +167,7 @@ pub struct WorkerProtocol {
 
 /// Segments that may be in flight: what the switch grants and this member's own receive buffer holds.
 pub(super) fn max_window(layout: &VectorLayout, membership: &Membership, recv_buffer_bytes: usize) -> u32 {
-    let datagram = layout.full_packet_len() + DATAGRAM_OVERHEAD_BYTES;
+    let datagram = datagram_truesize(layout.full_packet_len() + DATA_TAG_LEN_BYTES);
     let own = (recv_buffer_bytes / datagram).clamp(1, usize::from(u16::MAX)) as u32;
     u32::from(membership.window).min(own).max(1)
 }
@@ -640,10 +640,6 @@ impl WorkerProtocol {
         };
         match repr.body {
             ControlBody::Ack(ack) => self.handle_ack(now, repr.request, &ack),
-            ControlBody::Reset { round, boot } if (repr.job, boot) == (self.job, self.membership.boot) => {
-                self.go_on_at(now, round, history::begin(boot, self.job, round));
-                true
-            }
             ControlBody::Halt if repr.job == self.job => {
                 if self.current.is_some() {
                     self.fail(Failure::Halted);

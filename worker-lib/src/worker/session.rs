@@ -417,6 +417,10 @@ impl Session {
     fn join(&mut self, now: Instant) {
         self.attempts += 1;
         self.phase = Phase::Joining(Attempt::new(self.config.join.instance, self.attempts, now));
+        if let Some((_, outcome)) = &mut self.request {
+            // The switch does not answer the request of a membership that is over.
+            outcome.get_or_insert(Status::UnknownMember);
+        }
     }
 
     fn handle_join_answer(&mut self, now: Instant, repr: &ControlRepr<'_>) {

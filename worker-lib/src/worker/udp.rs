@@ -308,10 +308,14 @@ impl Worker {
         self.request(ControlBody::SetH { threshold })
     }
 
-    /// Clears the job: every worker's round in progress fails with [`AggregateError::StaleRound`], a halted job
-    /// goes on.
+    /// Clears the job at the switch and ends a halt. All workers join again, with their next call: rounds in progress
+    /// start again from the contributions, and a sum that only some workers have received is sent to the others.
+    ///
+    /// # Errors
+    /// [`AggregateError::SwitchLost`] if the switch does not answer.
     pub fn reset(&mut self) -> Result<(), AggregateError> {
-        self.request(ControlBody::RESET)
+        let reset = ControlBody::Reset { boot: self.membership().boot };
+        forgotten_is_done(self.request(reset))
     }
 
     /// Suspends the job: contributions are refused until a [`Self::reset`].
@@ -326,11 +330,7 @@ impl Worker {
 
     /// Leaves the job and waits for the switch to confirm it.
     pub fn leave(mut self) -> Result<(), AggregateError> {
-        match self.request(ControlBody::Leave) {
-            // An Ack that was lost: the switch has already forgotten this member.
-            Ok(()) | Err(AggregateError::Expelled { .. }) => Ok(()),
-            Err(error) => Err(error),
-        }
+        forgotten_is_done(self.request(ControlBody::Leave))
     }
 
     /// Ends the worker without a word, as if its process were killed: the switch expels it when its lease ends.
@@ -538,6 +538,14 @@ pub(super) fn round_error(round: WireRound, failure: Failure) -> AggregateError 
             AggregateError::StaleRound { round: round.get(), current: current.get() }
         }
         Failure::Refused(status) => AggregateError::Refused { reason: status.name() },
+    }
+}
+
+/// Outcome of a Leave or a Reset. If its Ack is lost, the next answer is that the switch does not know the member.
+pub(super) fn forgotten_is_done(outcome: Result<(), AggregateError>) -> Result<(), AggregateError> {
+    match outcome {
+        Err(AggregateError::Expelled { .. }) => Ok(()),
+        outcome => outcome,
     }
 }
 

@@ -19,7 +19,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixDatagram;
 
-use iswitch_protocol::limits::{DATAGRAM_OVERHEAD_BYTES, MAX_SUPERFRAME_LEN_BYTES};
+use iswitch_protocol::limits::{MAX_SUPERFRAME_LEN_BYTES, datagram_truesize};
 use iswitch_protocol::wire::frame::{ETHERNET_HEADER_LEN_BYTES, HEADERS_LEN_BYTES, complete_udp_checksum};
 use iswitch_protocol::wire::{Class, Classifier, WireError};
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -349,7 +349,7 @@ impl Port for XdpPort {
 
     /// Each datagram takes a frame of its own, however short it is: reckoned with the shortest.
     fn recv_buffer_bytes(&self) -> usize {
-        self.served.size.recv_datagrams() * DATAGRAM_OVERHEAD_BYTES
+        self.served.size.recv_datagrams() * datagram_truesize(0)
     }
 
     fn recv(&mut self) -> Option<Arrival<'_>> {

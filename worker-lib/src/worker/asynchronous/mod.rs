@@ -153,6 +153,8 @@ pub struct AsyncProtocol {
     divergence: Option<Divergence>,
     /// Later sums are held back until the caller knows it.
     failure: Option<Failure>,
+    /// Whether the caller has missed sums and has taken none since: it may not have the state of a peer yet.
+    lacks_state: bool,
     heartbeat_at: Instant,
     counters: AsyncCounters,
 }
@@ -177,6 +179,7 @@ impl AsyncProtocol {
             submission: None,
             divergence: None,
             failure: None,
+            lacks_state: false,
             heartbeat_at: now,
             counters: AsyncCounters::default(),
         };
@@ -248,6 +251,8 @@ impl AsyncProtocol {
     pub fn take_sum(&mut self) -> Option<Sum> {
         let sum = self.receiver.take()?;
         self.counters.sums += 1;
+        // What is taken while a failure waits comes before it.
+        self.lacks_state &= self.failure.is_some();
         Some(sum)
     }
 
@@ -262,8 +267,7 @@ impl AsyncProtocol {
     }
 
     /// Why the member cannot simply go on, once, when the sums before it are taken. After [`Failure::Missed`]
-    /// the caller lacks sums and needs the state of a peer; after [`Failure::StaleRound`] the job was reset. Sums go
-    /// on at the aggregate that it names.
+    /// the caller lacks sums and needs the state of a peer. Sums continue at the aggregate that it names.
     pub fn take_failure(&mut self) -> Option<Failure> {
         if self.receiver.ready_len() > 0 {
             return None;
@@ -289,8 +293,13 @@ impl AsyncProtocol {
     }
 
     /// Sends SetH, Reset, Halt or FBcast until the switch answers, see [`Self::take_order_outcome`]. Replaces an
-    /// earlier one that was not answered.
+    /// earlier one that was not answered. A Reset concerns the present incarnation of the job, also if it is repeated
+    /// in a later one.
     pub fn order(&mut self, now: Instant, body: ControlBody<'static>) {
+        let body = match (body, &self.membership) {
+            (ControlBody::Reset { .. }, Some(membership)) => ControlBody::Reset { boot: membership.boot },
+            _ => body,
+        };
         let mut timer = RetryTimer::default();
         timer.restart(now);
         self.order = Some(Order { id: self.requests.take_id(), body, timer, due: true });
@@ -411,7 +420,7 @@ impl AsyncProtocol {
             history: self.receiver.history(),
             previous: 0,
             behind: 0,
-            fresh: false,
+            fresh: self.lacks_state,
         })
     }
 
@@ -436,9 +445,14 @@ impl AsyncProtocol {
             if before.boot != membership.boot {
                 self.past_boots = [self.past_boots[1], before.boot];
             }
-            if membership.standing != Standing::Resumed {
-                self.fail(Failure::Missed(membership.start));
+            // Who still lacks the state has to know at which aggregate it is needed now.
+            if membership.standing != Standing::Resumed || self.lacks_state {
+                self.miss(membership.start);
             }
+        } else {
+            // The caller learns it from the membership.
+            let beginning = history::begin(membership.boot, self.config.job, membership.start);
+            self.lacks_state = membership.history != beginning;
         }
         self.phase = Phase::Member;
         self.pinned_threshold = 0;
@@ -463,6 +477,16 @@ impl AsyncProtocol {
     fn forgotten(&mut self, now: Instant) {
         self.lose_vector();
         self.join(now);
+    }
+
+    /// The caller lacks sums before that aggregate.
+    fn miss(&mut self, next: Round) {
+        if self.lacks_state {
+            // They come after a state that perhaps no peer has any more.
+            self.receiver.discard_ready();
+        }
+        self.lacks_state = true;
+        self.fail(Failure::Missed(next));
     }
 
     /// The vector under way is not concerned: see [`Self::lose_vector`].
@@ -493,26 +517,10 @@ impl AsyncProtocol {
         }
         match repr.body {
             ControlBody::Ack(ack) => self.handle_ack(now, repr.request, &ack),
-            ControlBody::Reset { round, boot } if repr.job == self.config.job => {
-                self.handle_reset(now, round, boot);
-            }
             ControlBody::Halt if repr.job == self.config.job => self.refused(Failure::Halted),
             _ => return false,
         }
         true
-    }
-
-    fn handle_reset(&mut self, now: Instant, round: Round, boot: u64) {
-        if self.membership.is_none_or(|membership| membership.boot != boot) {
-            return;
-        }
-        let history = history::begin(boot, self.config.job, round);
-        let is_known = round == self.receiver.next() && history == self.receiver.history();
-        if is_known || round.is_before(self.receiver.next()) {
-            return;
-        }
-        self.receiver.restart(now, round, history, boot);
-        self.refused(Failure::StaleRound(round));
     }
 
     fn handle_ack(&mut self, now: Instant, request: u32, ack: &AckRepr<'_>) {
@@ -536,12 +544,15 @@ impl AsyncProtocol {
         if !is_join && self.order.as_ref().is_some_and(|order| order.id == request) {
             self.order = None;
             self.order_outcome = Some(ack.status);
+            if ack.status == Status::UnknownMember {
+                self.forgotten(now);
+            }
             return;
         }
         match (ack.status, ack.action) {
             (Status::UnknownMember, Action::Leave) | (Status::StaleRound, Action::Digest) => {}
             (Status::UnknownMember, _) => self.forgotten(now),
-            (Status::Success, Action::Help) => self.receiver.handle_help_answer(now, request),
+            (Status::Success, Action::Help) => self.receiver.handle_help_answer(now, request, ack),
             (Status::Success, Action::Confirm) => {
                 if let Some(aggregate) = self.sender.handle_confirmed(now, request, ack) {
                     self.counters.admitted += 1;
@@ -556,7 +567,7 @@ impl AsyncProtocol {
                     let boot = ack.boot;
                     self.receiver.restart(now, next, 0, boot);
                     self.receiver.ask();
-                    self.fail(Failure::Missed(next));
+                    self.miss(next);
                 }
             }
             (Status::Halted, _) => self.refused(Failure::Halted),

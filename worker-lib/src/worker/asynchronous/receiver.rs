@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use iswitch_protocol::auth::TagKey;
 use iswitch_protocol::limits::{FLOAT_LEN_BYTES, MAX_RANGE_SEGMENTS};
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
-use iswitch_protocol::wire::{Class, ControlBody, DataPacket};
+use iswitch_protocol::wire::{AckRepr, Class, ControlBody, DataPacket};
 use iswitch_protocol::{Instant, Round, Seg, VectorLayout, history};
 
 use super::{AsyncCounters, Requests, Sum};
@@ -149,6 +149,13 @@ impl Receiver {
         Some(sum)
     }
 
+    /// Forgets the sums that wait to be taken.
+    pub(super) fn discard_ready(&mut self) {
+        for sum in std::mem::take(&mut self.ready) {
+            self.recycle(sum.vector);
+        }
+    }
+
     /// Gives the memory of a sum back.
     pub(super) fn recycle(&mut self, vector: Vec<f32>) {
         if vector.len() == self.layout.gradient_len() as usize && self.spare.len() < *READY_SUMS.start() {
@@ -232,8 +239,12 @@ impl Receiver {
         Some(requests.emit(id, ControlBody::Help(set), buffer))
     }
 
-    /// A Help was answered.
-    pub(super) fn handle_help_answer(&mut self, now: Instant, request: u32) {
+    /// A Help was answered. If it is about the next aggregate, a member that does not know what has been summed before
+    /// learns it.
+    pub(super) fn handle_help_answer(&mut self, now: Instant, request: u32, ack: &AckRepr<'_>) {
+        if self.history == 0 && ack.missing.is_some_and(|asked| asked.range.round == self.next) {
+            self.history = ack.history;
+        }
         if let Some((id, sent)) = self.help_sent
             && id == request
         {

@@ -18,7 +18,7 @@ use crate::aggregate::{AggregateError, check_vector};
 use crate::worker::join::{JoinError, JoinOptions};
 use crate::worker::protocol::Membership;
 use crate::worker::session::{JoinProgress, SessionConfig};
-use crate::worker::udp::{Joining, Joins, Link, accept, instance, round_error};
+use crate::worker::udp::{Joining, Joins, Link, accept, forgotten_is_done, instance, round_error};
 
 /// Datagrams or super-frames received before the caller's side is looked at.
 const RECEIVES_PER_TURN: usize = 64;
@@ -260,9 +260,10 @@ impl AsyncWorker {
         self.order(ControlBody::SetH { threshold })
     }
 
-    /// Clears the job: vectors under way are lost, a halted job goes on.
+    /// Clears the job at the switch and ends a halt. All workers join again: vectors in flight are lost, and a worker
+    /// that lacks a sum which others have received gets [`AggregateError::MissedRounds`].
     pub fn reset(&self) -> Result<(), AggregateError> {
-        self.order(ControlBody::RESET)
+        forgotten_is_done(self.order(ControlBody::RESET))
     }
 
     /// Suspends the job: contributions are refused until a [`Self::reset`].
