@@ -5,6 +5,7 @@
 //! or in part, or in two aggregates, shows in the result.
 
 mod scenario;
+mod upsets;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -14,9 +15,10 @@ use std::time::Duration;
 
 use iswitch::pipeline::{Staleness, digest};
 use iswitch::worker::asynchronous::{AsyncCounters, AsyncProtocol, Submission, Sum};
+use iswitch::worker::auth::Authenticator;
 use iswitch::worker::protocol;
 use iswitch::worker::session::SessionConfig;
-use iswitch_daemon::switch::{Config, Endpoint, Event, Instant, PortId, Switch};
+use iswitch_daemon::switch::{Config, Departure, Endpoint, Event, Instant, PortId, Switch};
 use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Mode};
 use iswitch_protocol::{Round, VectorLayout};
 use rand::{RngExt, SeedableRng};
@@ -24,10 +26,11 @@ use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
 pub use scenario::{Faults, Pace, Scenario};
+pub use upsets::{PlannedUpset, Upset};
 
 use crate::checker::{Rule, Violation, violated};
 use crate::transcript::{Transcript, describe};
-use crate::{Failure, run_with_transcript};
+use crate::{Failure, job_key, run_with_transcript};
 
 const JOB: u32 = 1;
 const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 254), 7711);
@@ -68,6 +71,10 @@ pub struct WorkerReport {
 /// What a simulation has shown.
 #[derive(Clone, Debug)]
 pub struct Report {
+    /// Crashes of the switch and Resets.
+    pub upsets: u64,
+    /// Whether the job has a key.
+    pub is_keyed: bool,
     /// Aggregates that any worker has applied.
     pub aggregates: u64,
     /// Aggregates whose sum was compared with the vectors that their senders say are in them.
@@ -97,11 +104,17 @@ pub struct Totals {
     pub helps: u64,
     /// Times that a worker needed the state of a peer.
     pub missed: u64,
+    /// Times that the switch had forgotten a worker and took it back.
+    pub rejoins: u64,
+    /// Crashes of the switch and Resets.
+    pub upsets: u64,
+    /// Jobs with a key.
+    pub authenticated: u64,
 }
 
 impl Totals {
     fn of(report: &Report) -> Self {
-        let Report { aggregates, checked, datagrams, ref workers } = *report;
+        let Report { aggregates, checked, datagrams, upsets, is_keyed, ref workers } = *report;
         let sum = |count: fn(&WorkerReport) -> u64| workers.iter().map(count).sum();
         Self {
             aggregates,
@@ -112,6 +125,9 @@ impl Totals {
             retransmitted: sum(|worker| worker.counters.retransmitted),
             helps: sum(|worker| worker.counters.helps),
             missed: sum(|worker| worker.missed),
+            rejoins: sum(|worker| worker.counters.rejoins),
+            upsets,
+            authenticated: u64::from(is_keyed),
         }
     }
 }
@@ -126,6 +142,9 @@ impl AddAssign for Totals {
         self.retransmitted += other.retransmitted;
         self.helps += other.helps;
         self.missed += other.missed;
+        self.rejoins += other.rejoins;
+        self.upsets += other.upsets;
+        self.authenticated += other.authenticated;
     }
 }
 
@@ -158,6 +177,8 @@ struct SimulatedWorker {
     model: Vec<f32>,
     /// Aggregates that it has applied.
     updates: u64,
+    /// Epoch of the job as it knows it.
+    epoch: u64,
     /// The aggregate to be applied next.
     next: Option<Round>,
     /// The same where it has missed what is before, and no peer has got so far.
@@ -168,6 +189,8 @@ struct SimulatedWorker {
     committed: Option<u64>,
     sequence: u64,
     missed: u64,
+    /// Vectors of which it cannot know what became.
+    lost: u64,
     /// What arrived while it was stopped.
     inbox: VecDeque<(Class, Vec<u8>)>,
 }
@@ -186,6 +209,7 @@ struct Aggregate {
 /// A running simulation.
 struct Simulation<'a> {
     scenario: &'a Scenario,
+    seed: u64,
     transcript: &'a mut Transcript,
     /// What the network does now.
     faults: Faults,
@@ -196,7 +220,12 @@ struct Simulation<'a> {
     wire: BinaryHeap<Reverse<Packet>>,
     switch: Switch,
     workers: Vec<SimulatedWorker>,
-    aggregates: BTreeMap<u32, Aggregate>,
+    /// By epoch and number.
+    aggregates: BTreeMap<(u64, u32), Aggregate>,
+    /// Upsets that have happened.
+    upsets: usize,
+    /// The model of those who were Resumed, by epoch and their next aggregate.
+    resumed_models: BTreeMap<(u64, u32), Vec<f32>>,
     /// The first aggregate for which the threshold H is the one that was set.
     pinned_from: Option<u32>,
     datagrams: u64,
@@ -236,15 +265,15 @@ impl<'a> Simulation<'a> {
     /// A job whose workers are about to join.
     fn new(scenario: &'a Scenario, seed: u64, transcript: &'a mut Transcript) -> Self {
         let begin = Instant::from_nanos(1);
-        let config = Config { boot: seed + 1, memory_bytes: 16 << 20, ..Config::default() };
         let layout = VectorLayout::new(GRADIENT_LEN, SEGMENT_FLOATS).expect("a valid layout");
         let count = scenario.workers.len();
         let member = |(worker, pace): (usize, &Pace)| SimulatedWorker {
             pace: *pace,
-            protocol: AsyncProtocol::new(session(layout, worker, count, seed), begin),
+            protocol: protocol(session(layout, worker, count, seed), begin, scenario.is_keyed),
             staleness: Staleness::new(scenario.staleness_bound),
             model: vec![0.0; GRADIENT_LEN as usize],
             updates: 0,
+            epoch: 0,
             next: None,
             awaits_state: None,
             gradient: None,
@@ -252,11 +281,13 @@ impl<'a> Simulation<'a> {
             committed: None,
             sequence: 0,
             missed: 0,
+            lost: 0,
             inbox: VecDeque::new(),
         };
         let workers = scenario.workers.iter().enumerate().map(member).collect();
         Self {
             scenario,
+            seed,
             transcript,
             faults: scenario.faults,
             random: ChaCha8Rng::seed_from_u64(seed),
@@ -264,9 +295,11 @@ impl<'a> Simulation<'a> {
             now: begin,
             sequence: 0,
             wire: BinaryHeap::new(),
-            switch: Switch::new(config),
+            switch: upsets::switch(seed, 0, scenario.is_keyed),
             workers,
             aggregates: BTreeMap::new(),
+            upsets: 0,
+            resumed_models: BTreeMap::new(),
             pinned_from: None,
             datagrams: 0,
         }
@@ -323,11 +356,12 @@ impl<'a> Simulation<'a> {
         let (begin, now) = (self.begin, self.now);
         let packet = self.wire.peek().map(|Reverse(next)| next.at);
         let deadlines = self.workers.iter().filter_map(|worker| worker.deadline(begin, now));
-        let deadline = deadlines.chain(self.switch.poll_timeout()).min();
+        let deadline = deadlines.chain(self.switch.poll_timeout()).chain(self.upset_deadline()).min();
         let Some(at) = packet.into_iter().chain(deadline).min() else {
             return violated(Rule::Liveness, "nothing moves any more".to_owned());
         };
         self.now = self.now.max(at);
+        self.upset();
         if packet == Some(at) {
             let Some(Reverse(next)) = self.wire.pop() else { return Ok(()) };
             return self.deliver(next);
@@ -364,6 +398,7 @@ impl<'a> Simulation<'a> {
         let now = self.now;
         while let Some((class, bytes)) = self.workers[worker].inbox.pop_front() {
             self.workers[worker].protocol.handle_datagrams(now, class, &bytes, bytes.len());
+            self.note_admission(worker)?;
             self.apply_sums(worker)?;
         }
         let acting = &mut self.workers[worker];
@@ -381,10 +416,9 @@ impl<'a> Simulation<'a> {
     fn apply_sums(&mut self, worker: usize) -> Result<(), Violation> {
         self.fetch_state(worker);
         loop {
-            if self.workers[worker].awaits_state.is_some() {
-                return Ok(());
-            }
-            while let Some(sum) = self.workers[worker].protocol.take_sum() {
+            while self.workers[worker].awaits_state.is_none()
+                && let Some(sum) = self.workers[worker].protocol.take_sum()
+            {
                 self.apply(worker, sum)?;
             }
             let acting = &mut self.workers[worker];
@@ -407,12 +441,10 @@ impl<'a> Simulation<'a> {
 
     /// The state that a worker lacks which has missed sums: the model of a peer that has just applied the last of them.
     fn fetch_state(&mut self, worker: usize) {
-        let acting = &mut self.workers[worker];
-        let Some(next) = acting.awaits_state else { return };
-        let peer = self.aggregates.get(&next.previous().get()).filter(|known| known.sum.is_some());
-        if let Some(peer) = peer {
-            acting.model.clone_from(&peer.model);
-            (acting.next, acting.awaits_state) = (Some(next), None);
+        let Some(next) = self.workers[worker].awaits_state else { return };
+        if let Some(model) = self.model_before(self.workers[worker].epoch, next) {
+            let acting = &mut self.workers[worker];
+            (acting.model, acting.next, acting.awaits_state) = (model, Some(next), None);
         }
     }
 
@@ -429,7 +461,7 @@ impl<'a> Simulation<'a> {
         acting.model.iter_mut().zip(&sum.vector).for_each(|(x, sum)| *x = (*x + sum) % 1e6);
         acting.staleness.applied(number);
         acting.protocol.tell_digest(sum.aggregate, digest(&acting.model));
-        let known = self.aggregates.entry(number).or_default();
+        let known = self.aggregates.entry((acting.epoch, number)).or_default();
         match &known.sum {
             None => {
                 known.model.clone_from(&acting.model);
@@ -451,7 +483,8 @@ impl<'a> Simulation<'a> {
     fn check_threshold(&self, number: u32, contributions: u16) -> Result<(), Violation> {
         let is_pinned = self.pinned_from.is_some_and(|first| number >= first);
         let threshold = if is_pinned { self.scenario.threshold } else { self.workers.len() as u16 };
-        if contributions == threshold {
+        // Who comes back may not know any more whether H was set.
+        if contributions == threshold || self.upsets > 0 {
             return Ok(());
         }
         let detail = format!("aggregate {number} counts {contributions} vectors, and H was {threshold}");
@@ -461,12 +494,21 @@ impl<'a> Simulation<'a> {
     fn note_submission(&mut self, worker: usize) -> Result<(), Violation> {
         let acting = &mut self.workers[worker];
         let Some(submission) = acting.protocol.take_submission() else { return Ok(()) };
-        let (Some(number), Submission::Admitted(aggregate)) = (acting.committed.take(), submission) else {
-            return violated(Rule::Lost, format!("worker {worker} was told {submission:?}"));
+        let committed = acting.committed.take();
+        let (number, aggregate) = match (committed, submission) {
+            (Some(number), Submission::Admitted(aggregate)) => (number, aggregate),
+            (Some(_), Submission::Lost) if self.upsets > 0 => {
+                acting.lost += 1;
+                acting.staleness.admitted(acting.sequence, None);
+                acting.sequence += 1;
+                return Ok(());
+            }
+            _ => return violated(Rule::Lost, format!("worker {worker} was told {submission:?}")),
         };
         acting.staleness.admitted(acting.sequence, Some(aggregate.get()));
         acting.sequence += 1;
-        self.aggregates.entry(aggregate.get()).or_default().vectors.push((worker, number));
+        let place = (acting.epoch, aggregate.get());
+        self.aggregates.entry(place).or_default().vectors.push((worker, number));
         self.note(|| format!("{worker} is told that {aggregate} has its vector {number}"));
         Ok(())
     }
@@ -525,6 +567,8 @@ impl<'a> Simulation<'a> {
                     let newest = self.switch.jobs().next().and_then(|job| job.round);
                     self.pinned_from.get_or_insert(newest.map_or(0, |newest| newest + 1));
                 }
+                // Restarted: an answer from before it was admitted made it join again.
+                Event::Left { why: Departure::Forgotten | Departure::Restarted, .. } if self.upsets > 0 => {}
                 Event::Left { .. } => return violated(Rule::Membership, event.to_string()),
                 _ => {}
             }
@@ -558,7 +602,7 @@ impl<'a> Simulation<'a> {
 
     fn report(self) -> Result<Report, Violation> {
         let mut checked = 0;
-        for (number, aggregate) in &self.aggregates {
+        for ((_, number), aggregate) in &self.aggregates {
             let Some((sum, contributions)) = &aggregate.sum else { continue };
             if aggregate.vectors.len() > usize::from(*contributions) {
                 let detail = format!("aggregate {number} counts {contributions}: {:?}", aggregate.vectors);
@@ -582,7 +626,8 @@ impl<'a> Simulation<'a> {
         let aggregates = self.aggregates.values().filter(|aggregate| aggregate.sum.is_some()).count() as u64;
         // Each worker may not know yet what became of its last vector.
         let unknown = aggregates - checked;
-        if unknown > self.workers.len() as u64 {
+        let lost: u64 = self.workers.iter().map(|worker| worker.lost).sum();
+        if unknown > self.workers.len() as u64 + lost {
             let detail =
                 format!("{unknown} aggregates count vectors whose senders were told nothing of them");
             return violated(Rule::Lost, detail);
@@ -592,8 +637,26 @@ impl<'a> Simulation<'a> {
             counters: worker.protocol.counters(),
             missed: worker.missed,
         });
-        Ok(Report { aggregates, checked, datagrams: self.datagrams, workers: workers.collect() })
+        Ok(Report {
+            upsets: self.upsets as u64,
+            is_keyed: self.scenario.is_keyed,
+            aggregates,
+            checked,
+            datagrams: self.datagrams,
+            workers: workers.collect(),
+        })
     }
+}
+
+fn config(boot: u64) -> Config {
+    Config { boot, memory_bytes: 16 << 20, ..Config::default() }
+}
+
+fn protocol(config: SessionConfig, begin: Instant, is_keyed: bool) -> AsyncProtocol {
+    // The counter begins with a number that looks random.
+    let first_counter = u64::from(config.join.instance) << 24;
+    let protocol = AsyncProtocol::new(config, begin);
+    if is_keyed { protocol.with_key(Authenticator::new(job_key(), first_counter)) } else { protocol }
 }
 
 fn session(layout: VectorLayout, worker: usize, workers: usize, seed: u64) -> SessionConfig {

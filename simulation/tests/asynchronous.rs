@@ -1,5 +1,6 @@
 //! Asynchronous jobs on a simulated network: exact aggregates of whole vectors, the same models, bounded staleness.
 
+use std::path::Path;
 use std::time::Duration;
 
 use iswitch_simulation::Failure;
@@ -15,6 +16,8 @@ fn scenario(workers: &[Pace]) -> Scenario {
         faults: Faults::NONE,
         duration: Duration::from_millis(500),
         heals: false,
+        upsets: Vec::new(),
+        is_keyed: false,
     }
 }
 
@@ -97,18 +100,18 @@ fn faults_never_change_a_sum() {
 #[test]
 fn who_has_missed_more_than_is_kept_goes_on_with_the_others() {
     // The others fill an aggregate in little more than the time that a Help and its answer take.
-    let fast = Pace { compute: Duration::from_micros(36), stall: None };
-    let stalling = Pace { stall: Some(Duration::from_millis(120)), ..fast };
+    let fast = Pace { compute: Duration::from_micros(6), stall: None };
+    let stalling = Pace { stall: Some(Duration::from_millis(200)), ..fast };
     let faults = Faults { delay: Duration::from_micros(6), loss: 0.04, ..Faults::NONE };
     let scenario = Scenario {
         threshold: 2,
         faults,
-        duration: Duration::from_millis(250),
+        duration: Duration::from_millis(410),
         heals: true,
         ..scenario(&[fast, fast, stalling])
     };
-    let report = run(&scenario, 1);
-    assert!(report.workers[2].missed > 0, "{report:?}");
+    let missed: Vec<_> = (0..3).map(|seed| run(&scenario, seed).workers[2].missed).collect();
+    assert!(missed.iter().any(|missed| *missed > 0), "{missed:?}");
 }
 
 #[test]
@@ -131,4 +134,17 @@ fn a_worker_that_stalls_half_of_the_time_costs_the_others_nothing() {
     }
     assert!(with.aggregates > without.aggregates, "it contributes when it can");
     assert_eq!(with.workers[3].missed, 0, "and catches up with what was kept for it");
+}
+
+#[test]
+fn what_was_found_once_is_not_found_again() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/regressions/asynchronous");
+    let files: Vec<_> = directory.read_dir().unwrap().collect();
+    assert!(!files.is_empty());
+    for file in files {
+        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        let regression: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let scenario = serde_json::from_value(regression["scenario"].clone()).unwrap();
+        run(&scenario, regression["seed"].as_u64().unwrap());
+    }
 }

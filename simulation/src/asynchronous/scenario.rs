@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::upsets::{PlannedUpset, Upset};
 use crate::swarm::Draw;
 
 /// What the network does to packets. Probabilities are per datagram.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Faults {
     /// Time on the wire of every packet.
     pub delay: Duration,
@@ -40,7 +41,7 @@ impl Faults {
 }
 
 /// One worker.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Pace {
     /// Time that it takes to compute a gradient.
     pub compute: Duration,
@@ -49,7 +50,7 @@ pub struct Pace {
 }
 
 /// A job to simulate.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Scenario {
     /// Its workers.
     pub workers: Vec<Pace>,
@@ -63,6 +64,10 @@ pub struct Scenario {
     pub duration: Duration,
     /// Whether all faults end after that, and every worker then has to go on.
     pub heals: bool,
+    /// What happens meanwhile, in order.
+    pub upsets: Vec<PlannedUpset>,
+    /// Whether the job has a key.
+    pub is_keyed: bool,
 }
 
 impl Scenario {
@@ -81,13 +86,30 @@ impl Scenario {
         let faults = Faults::draw(&mut draw);
         // About the time that the fastest worker needs for a vector.
         let turn = compute + faults.delay * 2;
+        let threshold = if draw.chance(0.5) { 0 } else { draw.among(1..=count + 2) as u16 };
+        let staleness_bound = draw.among(0..=4) as u32;
+        let duration = turn * draw.scale(10.0, 250.0) as u32;
         Self {
             workers,
-            threshold: if draw.chance(0.5) { 0 } else { draw.among(1..=count + 2) as u16 },
-            staleness_bound: draw.among(0..=4) as u32,
+            threshold,
+            staleness_bound,
             faults,
-            duration: turn * draw.scale(10.0, 250.0) as u32,
+            duration,
             heals: true,
+            upsets: draw_upsets(&mut draw, duration, count),
+            is_keyed: draw.chance(0.3),
         }
     }
+}
+
+fn draw_upsets(draw: &mut Draw, duration: Duration, workers: usize) -> Vec<PlannedUpset> {
+    let count = if draw.chance(0.5) { 0 } else { draw.among(1..=3) };
+    let upset = |draw: &mut Draw| {
+        let at = duration.mul_f64(draw.among(0..=1_000) as f64 / 1_000.0);
+        let upset = if draw.chance(0.5) { Upset::Restart } else { Upset::Reset(draw.among(0..=workers - 1)) };
+        (at, upset)
+    };
+    let mut upsets: Vec<_> = (0..count).map(|_| upset(draw)).collect();
+    upsets.sort_by_key(|(at, _)| *at);
+    upsets
 }
