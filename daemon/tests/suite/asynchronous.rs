@@ -284,11 +284,11 @@ fn a_driver_that_does_not_drain_mixes_nothing() {
     switch.join(1, big);
     (0..99).for_each(|index| drop(switch.data(1, index, 1, &[1.0; 366])));
     let last = data(99, 1, &[1.0; 366]);
-    switch.switch.handle_datagrams(switch.now(), &crate::common::endpoint(1), Class::Data, &last, last.len());
+    switch.switch.handle_datagrams(switch.now(), &endpoint(1), Class::Data, &last, last.len());
     // The first super-frame is on its way, the vector is not yet added to its end.
     assert!(switch.switch.poll_transmit().is_some());
     let next = data(0, 2, &[9.0; 366]);
-    switch.switch.handle_datagrams(switch.now(), &crate::common::endpoint(1), Class::Data, &next, next.len());
+    switch.switch.handle_datagrams(switch.now(), &endpoint(1), Class::Data, &next, next.len());
     assert_eq!(switch.counters().drops(DropReason::Busy), 1);
     assert_eq!(switch.drain().len(), 100 - 44);
     assert_eq!(switch.data(1, 0, 2, &[9.0; 366]), [], "now it is taken");
@@ -317,7 +317,7 @@ fn the_modes_are_not_mixed() {
 
 #[test]
 fn a_switch_with_a_parent_has_no_asynchronous_jobs() {
-    let uplinks = Uplinks::new(&[crate::common::endpoint(99).peer], PortId(1), 1);
+    let uplinks = Uplinks::new(&[endpoint(99).peer], PortId(1), 1);
     let mut switch = Harness::with(Config { memory_bytes: 1 << 20, uplinks, ..Config::default() });
     assert_eq!(switch.join(1, asynchronous(1)), refusal(1, 1, Status::ModeMismatch, 0, 0));
 }
