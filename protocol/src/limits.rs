@@ -131,6 +131,14 @@ pub const fn datagram_truesize(payload_len: usize) -> usize {
     SK_BUFF + if buffer < SMALL_HEAD { SMALL_HEAD } else { buffer }
 }
 
+/// Bytes of a receive buffer that data packets in flight may be charged for.
+///
+/// Linux counts up to a quarter of the buffer of a UDP socket for datagrams that were read (`udp_rmem_release`),
+/// and requests need room too.
+pub const fn recv_room(recv_buffer_bytes: usize) -> usize {
+    recv_buffer_bytes / 8 * 5
+}
+
 /// Floats that fit in one data packet on a path of the given MTU.
 ///
 /// Zero where not even one fits.

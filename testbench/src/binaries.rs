@@ -133,7 +133,9 @@ fn build() -> Paths {
 }
 
 fn cargo_build() -> Command {
-    let mut command = Command::new(env!("CARGO"));
+    // Through rustup's proxy, if there is one: a toolchain's own cargo lets directories of dependencies choose theirs.
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
     command.args(["build", "--message-format=json-render-diagnostics"]);
     command.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"));
     command

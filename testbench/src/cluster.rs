@@ -153,6 +153,14 @@ impl Daemon {
         self.ask("status")
     }
 
+    /// What `iswitchctl jobs` tells.
+    ///
+    /// # Panics
+    /// If iswitchctl fails.
+    pub fn jobs(&self) -> Value {
+        self.ask("jobs")
+    }
+
     /// What `iswitchctl status` tells people.
     ///
     /// # Panics
@@ -166,7 +174,7 @@ impl Daemon {
     /// # Panics
     /// If there is no job.
     pub fn has_lost_parent(&self) -> bool {
-        let jobs = self.ask("jobs");
+        let jobs = self.jobs();
         jobs[0]["parent_lost"].as_bool().unwrap_or_else(|| panic!("no job with a parent in {jobs}"))
     }
 
@@ -242,7 +250,7 @@ impl Daemon {
     /// # Panics
     /// If it does not get or lose as many.
     pub fn wait_for_members(&self, members: usize) {
-        let present = || self.ask("jobs")[0]["members"].as_array().map_or(0, Vec::len);
+        let present = || self.jobs()[0]["members"].as_array().map_or(0, Vec::len);
         wait_for("members", present, |present| *present == members);
     }
 

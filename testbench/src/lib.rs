@@ -2,6 +2,7 @@
 //! real frames between network namespaces, with faults injected by the kernel.
 
 pub mod actors;
+pub mod attack;
 pub mod binaries;
 pub mod cluster;
 pub mod faults;

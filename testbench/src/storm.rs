@@ -43,7 +43,12 @@ pub struct Storm {
 impl Storm {
     /// Opens the worker's interface. To be called inside the worker's namespace.
     pub fn open(seed: u64) -> io::Result<Self> {
-        let interface = pnet_datalink::interfaces().into_iter().find(|it| it.name == WORKER_INTERFACE);
+        Self::open_on(WORKER_INTERFACE, seed)
+    }
+
+    /// Opens any interface of the namespace.
+    pub fn open_on(name: &str, seed: u64) -> io::Result<Self> {
+        let interface = pnet_datalink::interfaces().into_iter().find(|it| it.name == name);
         let interface = interface.ok_or(io::ErrorKind::NotFound)?;
         match pnet_datalink::channel(&interface, Config::default())? {
             Channel::Ethernet(sender, _) => Ok(Self { sender, random: ChaCha8Rng::seed_from_u64(seed) }),

@@ -3,6 +3,7 @@
 use iswitch_protocol::auth::NO_SESSION;
 use iswitch_protocol::limits::{
     DATA_TAG_LEN_BYTES, MAX_BITMAP_LEN_BYTES, MAX_HEIGHT, MAX_MEMBERS, PROTOCOL_VERSION, datagram_truesize,
+    recv_room,
 };
 use iswitch_protocol::wire::control::{ACK_LEN_BYTES, JOIN_LEN_BYTES, RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
@@ -715,8 +716,8 @@ impl Switch {
         let tag_len = if job.tag_key.is_some() { DATA_TAG_LEN_BYTES } else { 0 };
         let datagram = datagram_truesize(job.layout.full_packet_len() + tag_len);
         let members = usize::from(job.member_count().max(job.workers).max(1));
-        let own =
-            (self.config.recv_buffer_bytes / (datagram * members)).clamp(1, usize::from(u16::MAX)) as u16;
+        let own = recv_room(self.config.recv_buffer_bytes) / (datagram * members);
+        let own = own.clamp(1, usize::from(u16::MAX)) as u16;
         // What members have in flight is in flight to the parent as well.
         self.uplinks.get(job_at).filter(|_| job.formed).map_or(own, |uplink| own.min(uplink.window.max(1)))
     }

@@ -474,7 +474,7 @@ pub enum ControlBody<'a> {
 }
 
 impl ControlBody<'_> {
-    /// A Reset of the present incarnation of the job, whichever that is. If it is repeated, it may clear the next one too.
+    /// A Reset of the present incarnation of the job, whichever that is. Repeated, it may clear the next one too.
     pub const RESET: ControlBody<'static> = ControlBody::Reset { boot: 0 };
     /// The empty Help, which only renews the lease of a member.
     pub const HEARTBEAT: ControlBody<'static> = ControlBody::Help(SegmentSetRepr {

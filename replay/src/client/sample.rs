@@ -9,12 +9,17 @@ use tokio::task::JoinSet;
 use tonic::{Code, Status};
 
 use super::error::{ClientError, is_failure_of_shard};
+use super::shard::Shard;
 use super::{Inner, ItemKey, ReplayClient};
 use crate::lock;
 use crate::proto::{Extent, Item, SampleRequest};
 
 /// How long one of several shards may hold a draw back before it is asked of what the shards then have.
 const ROUND: Duration = Duration::from_millis(100);
+
+/// How long such a shard is left alone while others have items: one whose actors are gone holds draws back for ever,
+/// and must not cost a [`ROUND`] in each call.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// An item that was drawn from all shards.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,7 +63,8 @@ struct Answer {
 
 impl ReplayClient {
     /// Draws `count` items, from each shard as many as belong to it: by the sums of priorities where the sampler goes
-    /// by them, else by sizes. Fewer, but at least one, if rate limiters hold the others back for
+    /// by them, else by sizes. A shard whose rate limiter has held draws back is left out for a second, if others have
+    /// items. Fewer, but at least one, if rate limiters hold the others back for
     /// [`super::ClientConfig::wait`].
     ///
     /// # Errors
@@ -104,9 +110,10 @@ impl Inner {
             }
         }
         while asking.join_next().await.is_some() {}
-        let known =
-            self.shards.iter().map(|shard| shard.extent(table, Duration::MAX).filter(|_| !shard.is_down()));
-        Union::new(known.collect())
+        let known = |shard: &Shard| shard.extent(table, Duration::MAX).filter(|_| !shard.is_down());
+        let free = |shard: &Shard| known(shard).filter(|_| !shard.holds_back(table));
+        let union = Union::new(self.shards.iter().map(free).collect());
+        if union.total > 0.0 { union } else { Union::new(self.shards.iter().map(known).collect()) }
     }
 
     async fn refresh(&self, place: usize) {
@@ -171,8 +178,13 @@ impl Inner {
         match &answer.failure {
             None => shard.succeeded(),
             Some(status) if is_failure_of_shard(status) => shard.failed(|failures| self.backoff(failures)),
-            // Held back: what was known of it is not so.
-            Some(_) => self.refresh(place).await,
+            // What was known of it is not so.
+            Some(status) => {
+                if is_held_back(status) {
+                    shard.held_back(table, PAUSE);
+                }
+                self.refresh(place).await;
+            }
         }
         answer
     }
@@ -208,12 +220,16 @@ impl Inner {
             let text = status.message().to_owned();
             return Some(ClientError::Unreachable { patience_ms, shard: shard.clone(), text });
         }
-        let is_held = matches!(status.code(), Code::DeadlineExceeded | Code::ResourceExhausted);
-        if is_held && spent < self.config.wait {
+        if is_held_back(status) && spent < self.config.wait {
             return None;
         }
         Some(ClientError::refused(shard, status))
     }
+}
+
+/// Whether a rate limiter says so.
+fn is_held_back(status: &Status) -> bool {
+    matches!(status.code(), Code::DeadlineExceeded | Code::ResourceExhausted)
 }
 
 impl Union {

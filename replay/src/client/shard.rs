@@ -91,6 +91,8 @@ struct State {
     failures: u32,
     /// By table: what it had, and when it said so.
     extents: std::collections::HashMap<String, (Extent, Instant)>,
+    /// By table whose rate limiter has held draws back: until when it is not worth waiting for it.
+    held_until: std::collections::HashMap<String, Instant>,
 }
 
 impl Shard {
@@ -204,6 +206,16 @@ impl Shard {
     pub(super) fn learn(&self, table: &str, extent: Option<Extent>) {
         let Some(extent) = extent else { return };
         lock(&self.state).extents.insert(table.to_owned(), (extent, Instant::now()));
+    }
+
+    /// Its rate limiter has held draws from a table back.
+    pub(super) fn held_back(&self, table: &str, pause: Duration) {
+        lock(&self.state).held_until.insert(table.to_owned(), Instant::now() + pause);
+    }
+
+    /// Whether it lately held draws from a table back.
+    pub(super) fn holds_back(&self, table: &str) -> bool {
+        lock(&self.state).held_until.get(table).is_some_and(|until| Instant::now() < *until)
     }
 
     /// What it has of a table, if it said so not longer ago than `age`.

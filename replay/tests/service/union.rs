@@ -64,3 +64,32 @@ async fn chances_are_those_of_one_table() {
     let statistic = chi_square(&drawn, &chances);
     assert!(statistic < 66.2, "{statistic}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shard_that_holds_draws_back_delays_no_draw_from_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let sockets: Vec<_> = (0..2).map(|shard| folder.path().join(format!("socket-{shard}"))).collect();
+    let start = |(socket, least): (&PathBuf, u32)| {
+        let table = format!("name=t,capacity=1000,sampler=prioritized:1,min_size_to_sample={least}");
+        Process::start(socket, &["--table", &table])
+    };
+    let _shards: Vec<_> = sockets.iter().zip([100, 1]).map(start).collect();
+    // The first has nearly all of the priorities, and nobody writes to it any more.
+    for (shard, count, priority) in [(0, 5, 1e6), (1, 10, 1.0)] {
+        let client = client(&sockets[shard..=shard]);
+        let writer = client.writer("t", shard as u64);
+        for _ in 0..count {
+            writer
+                .insert(NewItem { priority, version: 0, payload: Bytes::from_static(b"item") })
+                .await
+                .unwrap();
+        }
+    }
+    let client = ReplayClient::new(ClientConfig::new(sockets.iter().map(|path| address(path)))).unwrap();
+    // It is found to hold draws back, and then draws are from what is left.
+    assert_eq!(client.sample("t", 60).await.unwrap().len(), 60);
+    for item in client.sample("t", 60).await.unwrap() {
+        assert_eq!((item.key.shard, item.table_size), (1, 10));
+        assert!((item.probability - 0.1).abs() < 1e-9, "{}", item.probability);
+    }
+}

@@ -289,8 +289,8 @@ fn resets(target: &Target) -> Result<Act, String> {
             member.contribute(round, 0, LARGE_SEGMENT_FLOATS);
         } else {
             member.control(ControlBody::RESET);
-            // The job goes on two rounds later.
-            round = round.plus(2);
+            // A Reset makes all members join again.
+            round = member.join(large_join(1)).unwrap_or(round);
         }
         drain_sometimes(&mut member, number);
     }))

@@ -18,7 +18,7 @@ const REPEAT_AFTER: Duration = Duration::from_millis(200);
 
 /// A socket and the job that it joins.
 #[derive(Debug)]
-pub(super) struct Member {
+pub(crate) struct Member {
     socket: UdpSocket,
     switch: SocketAddrV4,
     job: u32,
@@ -28,7 +28,7 @@ pub(super) struct Member {
 
 impl Member {
     /// Opens a socket, of which the switch does not know yet.
-    pub(super) fn open(switch: SocketAddrV4, job: u32) -> Result<Self, String> {
+    pub(crate) fn open(switch: SocketAddrV4, job: u32) -> Result<Self, String> {
         let any = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
         let open = || {
             let socket = UdpSocket::bind(any, &Options::default())?;
@@ -40,7 +40,7 @@ impl Member {
     }
 
     /// Joins, and returns the round to start from.
-    pub(super) fn join(&mut self, mut join: JoinRepr) -> Result<Round, Status> {
+    pub(crate) fn join(&mut self, mut join: JoinRepr) -> Result<Round, Status> {
         let begin = Instant::now();
         while begin.elapsed() < ANSWER_TIMEOUT {
             self.control(ControlBody::Join(join));
@@ -75,7 +75,7 @@ impl Member {
     }
 
     /// Sends a request.
-    pub(super) fn control(&mut self, body: ControlBody<'_>) {
+    pub(crate) fn control(&mut self, body: ControlBody<'_>) {
         self.requests += 1;
         let repr = ControlRepr { job: self.job, request: self.requests, body };
         let mut packet = vec![0; repr.buffer_len()];
@@ -84,7 +84,7 @@ impl Member {
     }
 
     /// Sends a contribution of zeros.
-    pub(super) fn contribute(&self, round: Round, index: u32, floats: u16) {
+    pub(crate) fn contribute(&self, round: Round, index: u32, floats: u16) {
         let mut packet = vec![0; SEG_LEN_BYTES + usize::from(floats) * size_of::<f32>()];
         let index = SegmentIndex::new(index).expect("an index of 24 bits");
         emit_seg(&mut packet, Seg { index, round, contributions: 1 });
@@ -97,15 +97,15 @@ impl Member {
     }
 
     /// Forgets what has arrived.
-    pub(super) fn drain(&mut self) {
+    pub(crate) fn drain(&mut self) {
         while self.socket.recv(&mut self.buffer).is_ok() {}
     }
 }
 
 /// All segments of a range.
-pub(super) const ALL: [u8; MAX_BITMAP_LEN_BYTES] = [0xff; MAX_BITMAP_LEN_BYTES];
+pub(crate) const ALL: [u8; MAX_BITMAP_LEN_BYTES] = [0xff; MAX_BITMAP_LEN_BYTES];
 
 /// The first segments of a round.
-pub(super) fn first(round: Round, count: u32) -> RangeRepr {
+pub(crate) fn first(round: Round, count: u32) -> RangeRepr {
     RangeRepr { round, first: 0, count }
 }

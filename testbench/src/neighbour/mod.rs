@@ -2,7 +2,7 @@
 //! under each attack, in turns, through a real daemon between namespaces.
 
 mod attack;
-mod member;
+pub(crate) mod member;
 pub mod table;
 
 use std::io::{PipeReader, Write, pipe};

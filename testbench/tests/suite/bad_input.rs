@@ -20,6 +20,7 @@ use iswitch_testbench::requirements::{alone, report, root_and};
 const JOB: u32 = 9;
 const GRADIENT_LEN: u32 = 1000;
 const SEGMENT_FLOATS: u16 = 366;
+const LAST_SEGMENT_FLOATS: usize = 268;
 /// Room for the longest packet that is ours, and for one that is longer.
 const MTU_BYTES: u32 = 9100;
 
@@ -49,6 +50,8 @@ fn each_kind_has_its_own_counter_and_answer() {
         let member = Sender::open(switch);
         let stranger = Sender::open(switch);
         let start = member.join();
+        // Opens the round, so that the next one is merely early.
+        member.send(Class::Data, &segment(2, start, 1, &[1.0; LAST_SEGMENT_FLOATS]));
         for case in data_cases(start).into_iter().chain(control_cases()) {
             let sender = if case.is_member { &member } else { &stranger };
             check(&daemon, sender, &case);
@@ -88,6 +91,7 @@ fn data_cases(round: Round) -> Vec<Case> {
         case("non_finite", with(f32::NAN), Some(Status::NonFinite)),
         case("non_finite", with(f32::INFINITY), Some(Status::NonFinite)),
         case("early_round", of_round(round.plus(1).get()), None),
+        case("early_round", of_round(round.plus(2).get()), Some(Status::StaleRound)),
         case("stale_round", of_round(round.get().wrapping_sub(1)), Some(Status::StaleRound)),
         Case {
             reason: "unknown_member",

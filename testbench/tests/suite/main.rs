@@ -1,5 +1,6 @@
 //! The tests of whole programs, one program so that they are linked once.
 
+mod attack;
 mod authentication;
 mod bad_input;
 mod coflow;
@@ -11,6 +12,7 @@ mod faults;
 mod forged_sources;
 mod guide;
 mod hierarchy;
+mod independent_client;
 mod instructions;
 mod join_storm;
 mod lockstep;

@@ -85,7 +85,8 @@ pub enum AggregateError {
         /// The round of the next call.
         next: u32,
     },
-    /// A member halted the job; it goes on after a Reset.
+    /// A member halted the job; it continues after a Reset. What was sent before the Reset may be refused like this
+    /// once more.
     #[error("the job is halted")]
     Halted,
     /// The round of this call is over at the switch and its result no longer kept: the job was reset, or the

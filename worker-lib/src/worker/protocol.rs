@@ -12,7 +12,7 @@ use core::time::Duration;
 
 use iswitch_protocol::limits::{
     DATA_TAG_LEN_BYTES, MAX_RANGE_SEGMENTS, MAX_SUPERFRAME_DATAGRAMS, SEG_LEN_BYTES, datagram_truesize,
-    superframe_datagrams,
+    recv_room, superframe_datagrams,
 };
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
@@ -168,7 +168,7 @@ pub struct WorkerProtocol {
 /// Segments that may be in flight: what the switch grants and this member's own receive buffer holds.
 pub(super) fn max_window(layout: &VectorLayout, membership: &Membership, recv_buffer_bytes: usize) -> u32 {
     let datagram = datagram_truesize(layout.full_packet_len() + DATA_TAG_LEN_BYTES);
-    let own = (recv_buffer_bytes / datagram).clamp(1, usize::from(u16::MAX)) as u32;
+    let own = (recv_room(recv_buffer_bytes) / datagram).clamp(1, usize::from(u16::MAX)) as u32;
     u32::from(membership.window).min(own).max(1)
 }
 

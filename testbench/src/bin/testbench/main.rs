@@ -2,6 +2,7 @@
 //! with simpler protocols. And the benchmark beside what others have.
 
 mod actors;
+mod attack;
 mod compare;
 mod core;
 mod files;
@@ -58,6 +59,8 @@ enum Command {
     Actors(actors::Options),
     /// Kill actors, cells, shards and learners of a run, and measure how soon they are back
     Recovery(actors::RecoveryOptions),
+    /// Attack real daemons, and check what is promised against each attack; needs root
+    Attack(attack::Options),
     /// Measure what a job gets while its neighbours on the switch misbehave; needs root
     Neighbour(neighbour::Options),
     /// Measure how long actors take to write to replay, in shards, beside Reverb; needs root
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
         Command::Models(options) => models::run(&options),
         Command::Actors(options) => actors::run(&options),
         Command::Recovery(options) => actors::recover(&options),
+        Command::Attack(options) => attack::run(&options),
         Command::Neighbour(options) => neighbour::run(&options),
         Command::Replay(options) => replay::run(&options),
         Command::RtlMutants(options) => rtl_mutants::run(&options),

@@ -1,0 +1,185 @@
+"""Members of a job in threads of one process, which compare every sum that they receive with the vectors in it."""
+
+import argparse
+import json
+import sys
+import threading
+from dataclasses import asdict
+from pathlib import Path
+
+from .asynchronous import AsynchronousMember, Sum
+from .auth import read_key
+from .channel import Channel
+from .fixtures import check_fixtures
+from .member import Counts, Job, Member
+from .synchronous import SynchronousMember
+from .wire import Layout
+
+# Vectors that a worker may have in aggregates whose sums it has not applied.
+STALENESS = 3
+
+
+def vector(worker: int, step: int, floats: int) -> list[float]:
+    """Integers so small that sums of 64 of them are exact in binary32, in whatever order."""
+    begin = (worker + 1) * 1_000_003 + step * 7_919
+    return [float((begin + at * 31) % 2_001 - 1_000) for at in range(floats)]
+
+
+def exact_sum(vectors: list[list[float]]) -> list[float]:
+    return [sum(values) for values in zip(*vectors, strict=True)]
+
+
+class Check:
+    """A run: what the workers share, and what went wrong."""
+
+    def __init__(self, options: argparse.Namespace):
+        self.options = options
+        self.failures: list[str] = []
+        self.counts: list[Counts] = []
+        self.sent = self.dropped = self.checked = 0
+        # Asynchronous: which vectors an aggregate has, and its sum as the workers received it.
+        self.vectors: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        self.sums: dict[tuple[int, int], Sum] = {}
+        self.lock = threading.Lock()
+
+    def run(self) -> None:
+        threads = [threading.Thread(target=self._work, args=(rank,)) for rank in range(self.options.workers)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if self.options.mode == "asynchronous" and not self.failures:
+            self._check_aggregates()
+
+    def _work(self, rank: int) -> None:
+        options = self.options
+        channel = Channel(options.switch, options.loss, options.seed * 1_000 + rank)
+        try:
+            layout = Layout(options.floats, options.segment_floats)
+            key = read_key(options.key_file) if options.key_file else None
+            job = Job(options.job, layout, options.workers, key, options.tagged)
+            member: Member
+            if options.mode == "synchronous":
+                member = SynchronousMember(channel, job, rank)
+                self._synchronous(member, rank)
+            else:
+                member = AsynchronousMember(channel, job, rank)
+                self._asynchronous(member, rank)
+            member.leave()
+            with self.lock:
+                self.counts.append(member.counts)
+                self.sent += channel.counts.sent
+                self.dropped += channel.counts.dropped
+        except Exception as error:  # noqa: BLE001: whatever it is, the run has failed, and the others must learn of it.
+            self.failures.append(f"worker {rank}: {type(error).__name__}: {error}")
+        finally:
+            channel.close()
+
+    def _progress(self, rank: int, step: int) -> None:
+        if self.failures:
+            raise RuntimeError("stops with the others")
+        if rank == 0 and step % 10 == 0:
+            print(f"step {step}", flush=True)
+
+    def _synchronous(self, member: SynchronousMember, rank: int) -> None:
+        options = self.options
+        for step in range(options.steps):
+            total, count = member.all_reduce(vector(rank, step, options.floats))
+            expected = exact_sum([vector(worker, step, options.floats) for worker in range(options.workers)])
+            if count != options.workers or total != expected:
+                raise ValueError(f"step {step}: a wrong sum of {count} vectors")
+            with self.lock:
+                self.checked += 1
+            self._progress(rank, step + 1)
+
+    def _asynchronous(self, member: AsynchronousMember, rank: int) -> None:
+        options = self.options
+        # Places of the own vectors whose aggregates were not applied yet.
+        waits: list[tuple[int, int]] = []
+        for step in range(options.steps):
+            place = member.submit(vector(rank, step, options.floats))
+            if place is not None:
+                waits.append(place)
+                with self.lock:
+                    self.vectors.setdefault(place, []).append((rank, step))
+            while True:
+                self._take_sums(member)
+                waits = [place for place in waits if not member.applied(*place)]
+                is_last = step + 1 == options.steps
+                if len(waits) < (1 if is_last and rank == 0 else STALENESS):
+                    break
+                member.turn()
+            self._progress(rank, step + 1)
+
+    def _take_sums(self, member: AsynchronousMember) -> None:
+        for sum in member.take_sums():
+            with self.lock:
+                first = self.sums.setdefault((sum.epoch, sum.aggregate), sum)
+            if first != sum:
+                raise ValueError(f"aggregate {sum.aggregate} differs from what another worker received")
+
+    def _check_aggregates(self) -> None:
+        unknown = 0
+        for place, sum in self.sums.items():
+            known = self.vectors.get(place, [])
+            if len(known) < sum.contributions:
+                unknown += 1
+                continue
+            expected = exact_sum([vector(*origin, self.options.floats) for origin in known])
+            if len(known) > sum.contributions or sum.vector != expected:
+                self.failures.append(f"aggregate {place[1]}: a wrong sum of {sum.contributions} vectors")
+            self.checked += 1
+        # Of a vector that was lost its sender does not know in which aggregate it is.
+        lost = sum_of(self.counts, "lost")
+        if unknown > lost:
+            self.failures.append(f"{unknown} aggregates have vectors of unknown origin, and {lost} were lost")
+
+
+def sum_of(counts: list[Counts], name: str) -> int:
+    return sum(getattr(one, name) for one in counts)
+
+
+def address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    return host, int(port)
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="iswitch_client", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    fixtures = commands.add_parser("fixtures", help="compare the golden packets with their values, both ways")
+    fixtures.add_argument("directory", type=Path, help="fixtures/wire of the repository")
+    run = commands.add_parser("run", help="run all workers of a job, and check every sum")
+    run.add_argument("--switch", type=address, required=True, metavar="HOST:PORT", help="UDP address of the switch")
+    run.add_argument("--mode", choices=["synchronous", "asynchronous"], default="synchronous", help="kind of job (%(default)s)")
+    run.add_argument("--job", type=int, default=1, help="number of the job (%(default)s)")
+    run.add_argument("--workers", type=int, default=3, help="workers of the job (%(default)s)")
+    run.add_argument("--steps", type=int, default=100, help="vectors of each worker (%(default)s)")
+    run.add_argument("--floats", type=int, default=5_000, help="floats of a vector (%(default)s)")
+    run.add_argument("--segment-floats", type=int, default=366, help="floats of a segment (%(default)s)")
+    run.add_argument("--loss", type=float, default=0.0, help="probability that a packet is lost, in each direction (%(default)s)")
+    run.add_argument("--seed", type=int, default=0, help="decides which packets are lost (%(default)s)")
+    run.add_argument("--key-file", help="file with the key of the job, as hexadecimal digits")
+    run.add_argument("--tagged", action="store_true", help="tag data packets too; needs a key")
+    options = parser.parse_args()
+    if options.command == "run" and options.tagged and not options.key_file:
+        parser.error("--tagged: there is no key, expected --key-file")
+    return options
+
+
+def main() -> int:
+    options = parse_arguments()
+    if options.command == "fixtures":
+        print(json.dumps({"fixtures": check_fixtures(options.directory)}))
+        return 0
+    check = Check(options)
+    check.run()
+    for failure in check.failures:
+        print(failure, file=sys.stderr)
+    counts = {name: sum_of(check.counts, name) for name in asdict(Counts())}
+    print(json.dumps({"checked": check.checked, "sent": check.sent, "dropped": check.dropped, **counts}))
+    return 1 if check.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+"""The golden packets of the repository, which are normative examples: their bytes as values, and their values as bytes."""
+
+import json
+import socket
+import struct
+from pathlib import Path
+
+from .auth import FROM_MEMBER, FROM_SWITCH, TRAILER_LEN, DataTags, data_key, siphash13, trailer_tag
+from .member import PADDED
+from .wire import (
+    ACK_FORMED,
+    ACK_ORPHANED,
+    ACK_PINNED,
+    FLAG_AUTHENTICATED,
+    HEADER,
+    JOIN_QUERY,
+    JOIN_ROAMS,
+    JOIN_TAGGED,
+    JOIN_UPDATES,
+    RANGE,
+    Ack,
+    Action,
+    Control,
+    Join,
+    Resume,
+    Seg,
+    SegmentSet,
+)
+
+MODES = {"Synchronous": 0, "Asynchronous": 1}
+KINDS = {"Worker": 0, "Switch": 1}
+STANDINGS = ["Fresh", "Resumed", "Supplies", "Awaits"]
+STATUSES = {"Success": 0, "GradientLenMismatch": 5, "Challenge": 23}
+
+
+def check_fixtures(directory: Path) -> int:
+    """Compares all golden packets; returns how many there are.
+
+    Raises AssertionError with the name of one that differs.
+    """
+    files = sorted(directory.glob("*.json"))
+    if not files:
+        raise FileNotFoundError(f"{directory}: no golden packets")
+    for file in files:
+        values = json.loads(file.read_text())
+        packet = bytes.fromhex(file.with_suffix(".hex").read_text())
+        try:
+            check(values, packet)
+        except Exception as error:
+            raise AssertionError(f"{file.stem}: {error}") from error
+    return len(files)
+
+
+def check(values: dict, packet: bytes) -> None:
+    if "headers_len" in values:
+        check(values["payload"], packet[values["headers_len"] :])
+    elif values["class"] == "data":
+        check_data(values, packet)
+    else:
+        expect(control(values, len(packet)), packet)
+        if values["action"] == "Ack":
+            check_ack(values["value"], packet)
+
+
+def expect(own: object, given: object) -> None:
+    if own != given:
+        raise AssertionError(f"{own!r} by the text, and {given!r} by the example")
+
+
+def check_data(values: dict, packet: bytes) -> None:
+    floats = b"".join(struct.pack("<I", int(bits, 16)) for bits in values["float_bits"])
+    own = Seg(values["index"], values["round"], values["contributions"])
+    tag = values.get("tag")
+    content = packet[:-8] if tag else packet
+    expect(own, Seg.parse(content))
+    expect(floats, content[8:])
+    # A packet in the paper's style says nothing of contributions, which means one.
+    if content[6:8] != b"\0\0":
+        expect(own.emit(), content[:8])
+    if tag:
+        key = bytes.fromhex(tag["key"])
+        if "session" in tag:
+            expect(DataTags(key, tag["session"], 0, 0).seal(content), packet)
+        else:
+            result_key = data_key(key, FROM_SWITCH, tag["boot"], tag["job"])
+            expect(siphash13(result_key, content).to_bytes(8, "little"), packet[-8:])
+            expect(DataTags(key, 0, tag["boot"], tag["job"]).open(packet), content)
+
+
+def control(values: dict, length: int) -> bytes:
+    """A control packet with those values. The examples do not name the padding of requests that may have some (C-4)."""
+    action = Action[{"SetH": "SET_H"}.get(values["action"], values["action"].upper())]
+    trailer = values.get("trailer")
+    flags = FLAG_AUTHENTICATED if trailer else 0
+    value = value_of(action, values["value"]) + bytes(values["value"].get("padding_len", 0))
+    padded = length - (TRAILER_LEN if trailer else 0) if action in PADDED else 0
+    content = Control(action, values["job"], values["request"], value, flags).emit(padded)
+    if not trailer:
+        return content
+    content += struct.pack("<Q", trailer["counter"])
+    direction = {"ToSwitch": FROM_MEMBER, "ToMember": FROM_SWITCH}[trailer["direction"]]
+    return content + trailer_tag(bytes.fromhex(trailer["key"]), direction, trailer["context"], content)
+
+
+def value_of(action: Action, value: dict) -> bytes:
+    match action:
+        case Action.JOIN:
+            return join(value).emit()
+        case Action.ACK:
+            return ack(value)
+        case Action.HELP | Action.CONFIRM:
+            return segment_set(value).emit()
+        case Action.RESET:
+            return struct.pack("<IQ", 0, value["boot"])
+        case Action.SET_H:
+            return struct.pack("<H", value["threshold"])
+        case Action.FBCAST:
+            return RANGE.pack(value["round"], value["first"], value["count"])
+        case Action.DIGEST:
+            return struct.pack("<IIQ", value["round"], 0, value["digest"])
+        case _:
+            return b""
+
+
+def segment_set(value: dict) -> SegmentSet:
+    return SegmentSet(value["round"], value["first"], value["count"], tuple(value["segments"]))
+
+
+def join(value: dict) -> Join:
+    flags = {"query": JOIN_QUERY, "tagged": JOIN_TAGGED, "roams": JOIN_ROAMS, "updates": JOIN_UPDATES}
+    names = ["gradient_len", "segment_floats", "workers", "instance", "rank", "weight", "height", "nonce"]
+    return Join(
+        **{name: value[name] for name in names},
+        mode=MODES[value["mode"]],
+        kind=KINDS[value["kind"]],
+        flags=sum(bit for name, bit in flags.items() if value[name]),
+        resume=Resume(**value["resume"]) if value["resume"] else None,
+    )
+
+
+def ack(value: dict) -> bytes:
+    flags = {"formed": ACK_FORMED, "orphaned": ACK_ORPHANED, "pinned": ACK_PINNED}
+    host, port = value["peer"].split(":") if value["peer"] else ("0.0.0.0", "0")
+    own = Ack(
+        **{name: value[name] for name in ["member", "members", "threshold", "round", "window", "boot"]},
+        **{name: value[name] for name in ["lease_ms", "expected", "history", "weight"]},
+        action=Action[value["action"].upper()],
+        status=STATUSES[value["status"]],
+        standing=STANDINGS.index(value["standing"]),
+        flags=sum(bit for name, bit in flags.items() if value[name]),
+        peer=socket.inet_aton(host),
+        peer_port=int(port),
+        missing=segment_set(value["missing"]) if value["missing"] else None,
+    )
+    return own.emit()
+
+
+def check_ack(value: dict, packet: bytes) -> None:
+    """An Ack is what this client has to understand."""
+    end = -TRAILER_LEN if packet[2] & FLAG_AUTHENTICATED else None
+    expect(Ack.parse(packet[HEADER.size : end]).emit(), ack(value))

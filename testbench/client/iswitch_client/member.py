@@ -1,0 +1,323 @@
+"""What members of both kinds of jobs have in common: joining, joining again, requests, heartbeats (SPEC.md, sections 4 and 9)."""
+
+import random
+import time
+from dataclasses import dataclass
+
+from .auth import DATA_TAG_LEN, TRAILER_LEN, Authenticator, DataTags
+from .channel import Channel
+from .wire import (
+    JOIN_TAGGED,
+    MAX_RANGE_SEGMENTS,
+    MIN_PADDED_LEN,
+    TOS_CONTROL,
+    Ack,
+    Action,
+    Control,
+    Join,
+    Layout,
+    Resume,
+    Seg,
+    SegmentSet,
+    Status,
+    WireError,
+)
+
+# Seconds between repeated Joins (M-12).
+JOIN_INTERVAL = (0.02, 0.1)
+# Bounds of the retransmission timeout in seconds (F-2).
+MIN_TIMEOUT, MAX_TIMEOUT = 0.002, 0.25
+PADDED = {Action.LEAVE, Action.FBCAST, Action.HELP, Action.CONFIRM, Action.DIGEST}
+
+
+class Refused(Exception):
+    """The switch does not let the member go on."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a member knows of its job before it joins."""
+
+    number: int
+    layout: Layout
+    workers: int
+    key: bytes | None = None
+    tagged: bool = False
+
+
+@dataclass
+class Counts:
+    """What happened to a member."""
+
+    joins: int = 0
+    challenges: int = 0
+    rejoins: int = 0
+    supplied: int = 0
+    awaited: int = 0
+    helps: int = 0
+    resent: int = 0
+    stale: int = 0
+    lost: int = 0
+    missed: int = 0
+
+
+class Timer:
+    """A retransmission timeout (F-2, RFC 6298)."""
+
+    def __init__(self) -> None:
+        self._smoothed: float | None = None
+        self._variation = 0.0
+        self.silences = 0
+        self._since = time.monotonic()
+
+    def measured(self, round_trip: float) -> None:
+        if self._smoothed is None:
+            self._smoothed, self._variation = round_trip, round_trip / 2
+        else:
+            self._variation += (abs(self._smoothed - round_trip) - self._variation) / 4
+            self._smoothed += (round_trip - self._smoothed) / 8
+
+    def progress(self, now: float) -> None:
+        self._since, self.silences = now, 0
+
+    def silence(self, now: float) -> None:
+        self._since = now
+        self.silences += 1
+
+    @property
+    def deadline(self) -> float:
+        base = 0.02 if self._smoothed is None else self._smoothed + 4 * self._variation
+        base = max(base, MIN_TIMEOUT) * 2 ** min(self.silences, 10)
+        return self._since + min(base, MAX_TIMEOUT)
+
+
+class Member:
+    """A worker at a switch. Subclasses have the rounds or the aggregates."""
+
+    MODE: int
+
+    def __init__(self, channel: Channel, job: Job, rank: int):
+        self.channel, self.job, self.rank = channel, job, rank
+        self.counts = Counts()
+        self.epoch = 0
+        self.history = 0
+        self._past_epochs = [0, 0]
+        self._instance = random.getrandbits(32)
+        self._auth = Authenticator(job.key) if job.key else None
+        self._tags: DataTags | None = None
+        self._members = self._weight = self._threshold = self._window = 0
+        self._lease = 0.0
+        self._last_sent = 0.0
+        self._request = random.getrandbits(31)
+        # Requests under way and when they were sent.
+        self._asked: dict[int, float] = {}
+        self._leaving: int | None = None
+        self._left = False
+        self._begin_joining(time.monotonic())
+
+    # What subclasses do.
+
+    def _resume(self) -> Resume | None:
+        raise NotImplementedError
+
+    def _admitted(self, now: float, ack: Ack) -> None:
+        raise NotImplementedError
+
+    def _forgotten(self) -> None:
+        raise NotImplementedError
+
+    def _answered(self, now: float, ack: Ack, request: int, round_trip: float | None) -> None:
+        raise NotImplementedError
+
+    def _result(self, now: float, seg: Seg, floats: bytes) -> None:
+        raise NotImplementedError
+
+    def _act(self, now: float) -> float:
+        """What is due, and the time of the next deadline."""
+        raise NotImplementedError
+
+    # Turns.
+
+    def turn(self) -> None:
+        """Does what is due, and waits for packets until something else is."""
+        now = time.monotonic()
+        timeout = self._deadline(now) - now
+        for _ in range(64):
+            packet = self.channel.receive(timeout)
+            if packet is None:
+                return
+            self._handle(time.monotonic(), *packet)
+            timeout = 0.0
+
+    def _deadline(self, now: float) -> float:
+        if self._joining:
+            if self._join_at <= now:
+                self._send_join(now)
+            return self._join_at
+        heartbeat_at = self._last_sent + self._lease / 4
+        if heartbeat_at <= now:
+            self._heartbeat()
+        return min(self._act(now), max(heartbeat_at, now))
+
+    def leave(self) -> None:
+        """Leaves the job (C-6: repeated until it is answered)."""
+        while not self._left:
+            self._leaving = self._send(Action.LEAVE)
+            until = time.monotonic() + 0.05
+            while not self._left and (now := time.monotonic()) < until:
+                packet = self.channel.receive(until - now)
+                if packet:
+                    self._handle(time.monotonic(), *packet)
+
+    # Sending.
+
+    def _seal_control(self, packet: bytes, is_join: bool) -> bytes:
+        self._last_sent = time.monotonic()
+        return self._auth.seal(packet, is_join) if self._auth else packet
+
+    def _send(self, action: Action, value: bytes = b"", request: int | None = None) -> int:
+        """Sends a request and returns its number."""
+        if request is None:
+            self._request = request = (self._request + 1) & 0xFFFFFFFF or 1
+        length = MIN_PADDED_LEN if action in PADDED else 0
+        packet = Control(action, self.job.number, request, value).emit(length)
+        self.channel.send_control(self._seal_control(packet, is_join=False))
+        return request
+
+    def _heartbeat(self) -> None:
+        """An empty Help that asks for no Ack (M-6)."""
+        self._send(Action.HELP, SegmentSet(0, 0, 0, ()).emit(), request=0)
+
+    def _ask(self, action: Action, round: int, segments: list[int]) -> int:
+        """Asks about segments of a round, in as many requests as their range needs (C-7); returns the last of them."""
+        request = 0
+        while segments:
+            some = [segment for segment in segments if segment < segments[0] + MAX_RANGE_SEGMENTS]
+            segments = segments[len(some) :]
+            request = self._send(action, SegmentSet.of(round, some).emit())
+            self._asked[request] = time.monotonic()
+            self.counts.helps += 1
+        return request
+
+    def _send_data(self, index: int, round: int, contributions: int, floats: bytes) -> None:
+        packet = Seg(index, round, contributions).emit() + floats
+        self.channel.send_data(self._tags.seal(packet) if self._tags else packet)
+        self._last_sent = time.monotonic()
+
+    # Joining.
+
+    def _begin_joining(self, now: float) -> None:
+        self._joining = True
+        self._nonce = 0
+        self._asked.clear()
+        self._request = self._join_request = (self._request + 1) & 0xFFFFFFFF or 1
+        self._join_at = now
+
+    def _send_join(self, now: float) -> None:
+        """Padded to the length of a data packet, trailer and tag included (C-4, A-1)."""
+        job = self.job
+        flags = JOIN_TAGGED if job.tagged else 0
+        layout = job.layout
+        join = Join(
+            layout.gradient_len,
+            layout.segment_floats,
+            job.workers,
+            self.MODE,
+            self._instance,
+            self.rank,
+            flags=flags,
+            nonce=self._nonce,
+            resume=self._resume(),
+        )
+        length = layout.full_packet_len + (DATA_TAG_LEN if job.tagged else 0)
+        length -= TRAILER_LEN if self._auth else 0
+        packet = Control(Action.JOIN, job.number, self._join_request, join.emit()).emit(length)
+        self.channel.send_control(self._seal_control(packet, is_join=True))
+        self.counts.joins += 1
+        shortest, longest = JOIN_INTERVAL
+        self._join_at = now + (max(shortest, min(longest, self._lease / 8)) if self._lease else longest)
+
+    def _join_answered(self, now: float, ack: Ack) -> None:
+        if ack.status == Status.CHALLENGE:
+            self.counts.challenges += 1
+            self._nonce = ack.history
+            self._send_join(now)
+        elif ack.status != Status.SUCCESS:
+            raise Refused(f"Join: status {ack.status}, expected {ack.expected}")
+        else:
+            self._lease = ack.lease_ms / 1000
+            if ack.formed:
+                self._enter(now, ack)
+
+    def _enter(self, now: float, ack: Ack) -> None:
+        if self.epoch and ack.boot != self.epoch:
+            self._past_epochs = [self._past_epochs[1], self.epoch]
+        self.counts.rejoins += self.epoch != 0
+        self.epoch = ack.boot
+        self._window = ack.window
+        self._note(ack)
+        if self.job.tagged and self.job.key:
+            self._tags = DataTags(self.job.key, self._nonce, self.epoch, self.job.number)
+        self._joining = False
+        self._heartbeat()
+        self._admitted(now, ack)
+
+    def _note(self, ack: Ack) -> None:
+        """What a Join tells when the member resumes (M-8)."""
+        self._members, self._weight, self._threshold = ack.members, ack.weight, ack.pinned_threshold
+
+    # Receiving.
+
+    def _handle(self, now: float, tos: int, payload: bytes) -> None:
+        try:
+            if tos == TOS_CONTROL:
+                self._handle_control(now, payload)
+            elif not self._joining:
+                self._handle_data(now, payload)
+        except WireError:
+            return
+
+    def _handle_data(self, now: float, payload: bytes) -> None:
+        content = self._tags.open(payload) if self._tags else payload
+        if content is None:
+            return
+        seg, floats = Seg.parse(content), content[8:]
+        layout = self.job.layout
+        if seg.index < layout.segments and len(floats) == 4 * layout.floats_of(seg.index):
+            self._result(now, seg, floats)
+
+    def _handle_control(self, now: float, payload: bytes) -> None:
+        if self._auth:
+            opened = self._auth.open(payload, self._nonce if self._joining else 0)
+            if opened is None:
+                return
+            payload = opened
+        control = Control.parse(payload)
+        if control.flags or control.job not in (0, self.job.number):
+            return
+        if control.action == Action.HALT:
+            raise Refused("the job is halted")
+        if control.action != Action.ACK:
+            return
+        ack = Ack.parse(control.value)
+        if self._leaving is not None:
+            self._left = ack.action == Action.LEAVE or ack.status == Status.UNKNOWN_MEMBER
+        elif self._joining:
+            if ack.action == Action.JOIN and control.request == self._join_request:
+                self._join_answered(now, ack)
+        elif ack.action != Action.JOIN:
+            self._handle_ack(now, ack, control.request)
+
+    def _handle_ack(self, now: float, ack: Ack, request: int) -> None:
+        is_of_the_past = ack.boot in self._past_epochs
+        if ack.status == Status.UNKNOWN_MEMBER or (ack.boot != self.epoch and not is_of_the_past):
+            self._forgotten()
+            return self._begin_joining(now)
+        if is_of_the_past:
+            return None
+        if ack.status == Status.SUCCESS:
+            self._note(ack)
+        if ack.status == Status.HALTED:
+            raise Refused("the job is halted")
+        sent = self._asked.pop(request, None)
+        return self._answered(now, ack, request, None if sent is None else now - sent)

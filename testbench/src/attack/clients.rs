@@ -1,0 +1,72 @@
+//! Clients of a daemon that keep their connections and say nothing.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use super::site::{Site, undisturbed};
+use super::{Effort, Verdict};
+use crate::netns::SWITCH_ADDRESS;
+
+const METRICS_PORT: u16 = 7790;
+/// More connections of each kind than a daemon serves.
+const CONNECTIONS: usize = 400;
+/// How long a client waits for an answer, once the silent ones are gone.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(super) fn silent(effort: &Effort) -> Verdict {
+    let site = Site::new();
+    let metrics = SocketAddr::from((SWITCH_ADDRESS, METRICS_PORT));
+    let daemon = site.daemon(&["--metrics", &metrics.to_string()]);
+    let workers = site.workers(&daemon, effort.duration, "");
+    daemon.wait_for_results();
+    let control = daemon.control_socket();
+    let silent = site.attacker().enter(|| {
+        let mut silent = Vec::new();
+        for _ in 0..CONNECTIONS {
+            // One that is refused is as good.
+            if let Ok(mut stream) = TcpStream::connect_timeout(&metrics, Duration::from_millis(100)) {
+                let _ = stream.write_all(b"GET /met");
+                silent.push(stream);
+            }
+        }
+        silent
+    });
+    let questions: Vec<_> = (0..CONNECTIONS).filter_map(|_| half_a_question(&control)).collect();
+    let rounds = undisturbed(workers, effort)?;
+    let open = (silent.len(), questions.len());
+    drop((silent, questions));
+    let answered = site.attacker().enter(|| wait_for_page(metrics));
+    // Panics if there is no answer.
+    daemon.counters();
+    daemon.stop();
+    answered.map(|()| format!("{} and {} silent connections beside {rounds} rounds", open.0, open.1))
+}
+
+fn half_a_question(path: &std::path::Path) -> Option<UnixStream> {
+    let mut stream = UnixStream::connect(path).ok()?;
+    stream.set_nonblocking(true).ok()?;
+    let _ = stream.write_all(b"stat");
+    Some(stream)
+}
+
+fn wait_for_page(address: SocketAddr) -> Result<(), String> {
+    let begin = Instant::now();
+    while begin.elapsed() < PATIENCE {
+        if page(address).is_ok_and(|page| page.contains("iswitch_jobs")) {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Err("metrics are not served any more".to_owned())
+}
+
+fn page(address: SocketAddr) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
+    stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+    stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
+    let mut page = String::new();
+    stream.read_to_string(&mut page)?;
+    Ok(page)
+}

@@ -1,0 +1,337 @@
+//! Packets whose senders are not who they say.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use iswitch_protocol::limits::MAX_BITMAP_LEN_BYTES;
+use iswitch_protocol::limits::{DEFAULT_PORT, MAX_RANGE_SEGMENTS};
+use iswitch_protocol::wire::control::{DigestRepr, RangeRepr, SegmentSetRepr};
+use iswitch_protocol::wire::{
+    AckRepr, Action, Class, ControlBody, ControlRepr, FrameAddresses, JoinRepr, ResumeRepr, Standing, Status,
+    emit_seg,
+};
+use iswitch_protocol::{Round, Seg, SegmentIndex};
+use rand::{Rng, RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::site::{Host, JOB, Site, WORKERS, undisturbed};
+use super::wire::{frame, is_answer, recorded};
+use super::{Effort, Verdict};
+use crate::cluster::Daemon;
+use crate::netns::{SWITCH_ADDRESS, SWITCH_MAC};
+use crate::storm::{SENDER_MAC, Storm};
+
+/// UDP port of forged senders.
+const PORT: u16 = 5000;
+/// Each kind of packet as often as a switch may answer a stranger, and more.
+const REPEATS: usize = 50;
+/// Time between packets: the switch limits strangers, and silence would hide an answer that is too long.
+const PAUSE: Duration = Duration::from_millis(2);
+/// Time after which no answer comes any more.
+const QUIET: Duration = Duration::from_millis(200);
+const ALL_BITS: [u8; MAX_BITMAP_LEN_BYTES] = [0xff; MAX_BITMAP_LEN_BYTES];
+const FULL_SEGMENT_FLOATS: usize = 366;
+/// The longest payload of random bytes.
+const MAX_RANDOM_LEN: usize = 1472;
+
+/// A packet without addresses.
+struct Packet {
+    what: String,
+    class: Class,
+    payload: Vec<u8>,
+}
+
+fn control(job: u32, request: u32, body: ControlBody<'_>) -> Packet {
+    let repr = ControlRepr { job, request, body };
+    let mut payload = vec![0; repr.buffer_len()];
+    repr.emit(&mut payload);
+    Packet { what: format!("{} of job {job}", name(&body)), class: Class::Control, payload }
+}
+
+fn name(body: &ControlBody<'_>) -> String {
+    let text = format!("{body:?}");
+    text.split(['(', ' ', '{']).next().unwrap_or_default().to_owned()
+}
+
+fn data(round: Round, index: u32, floats: usize) -> Packet {
+    let mut payload = vec![0; 8 + 4 * floats];
+    let index = SegmentIndex::new(index).expect("an index of 24 bits");
+    emit_seg(&mut payload, Seg { index, round, contributions: 1 });
+    Packet { what: format!("{floats} floats"), class: Class::Data, payload }
+}
+
+fn join() -> JoinRepr {
+    JoinRepr { instance: 9, ..JoinRepr::worker(10_119, FULL_SEGMENT_FLOATS as u16, 2) }
+}
+
+fn ack() -> AckRepr<'static> {
+    AckRepr {
+        action: Action::Help,
+        status: Status::UnknownMember,
+        member: 0,
+        members: 0,
+        threshold: 0,
+        round: Round::default(),
+        window: 0,
+        standing: Standing::Fresh,
+        formed: false,
+        orphaned: false,
+        pinned: false,
+        boot: 1,
+        lease_ms: 0,
+        expected: 0,
+        history: 0,
+        peer: None,
+        weight: 0,
+        missing: None,
+        padding_len: 0,
+    }
+}
+
+/// One packet of each kind.
+fn kinds(job: u32, round: Round) -> Vec<Packet> {
+    let range = RangeRepr { round, first: 0, count: MAX_RANGE_SEGMENTS };
+    let set = SegmentSetRepr::of(range, &ALL_BITS);
+    let few = SegmentSetRepr::of(RangeRepr { count: 28, ..range }, &ALL_BITS);
+    let resume = ResumeRepr {
+        round,
+        members: 2,
+        weight: 2,
+        threshold: 0,
+        history: 7,
+        previous: 0,
+        behind: 0,
+        fresh: false,
+    };
+    let bodies = [
+        ControlBody::Join(join()),
+        ControlBody::Join(JoinRepr { query: true, ..join() }),
+        ControlBody::Join(JoinRepr { padding_len: 1396, ..join() }),
+        ControlBody::Join(JoinRepr { resume: Some(resume), ..join() }),
+        ControlBody::Leave,
+        ControlBody::RESET,
+        ControlBody::SetH { threshold: 1 },
+        ControlBody::FBcast(range),
+        ControlBody::Help(set),
+        ControlBody::Help(few),
+        ControlBody::HEARTBEAT,
+        ControlBody::Halt,
+        ControlBody::Ack(ack()),
+        ControlBody::Confirm(set),
+        ControlBody::Digest(DigestRepr { round, digest: 1 }),
+    ];
+    let mut packets: Vec<_> = bodies.into_iter().map(|body| control(job, 1, body)).collect();
+    packets.extend([1, 27, FULL_SEGMENT_FLOATS].map(|floats| data(round, 0, floats)));
+    packets
+}
+
+fn to_switch(source_mac: [u8; 6], source: SocketAddrV4) -> FrameAddresses {
+    let destination = SocketAddrV4::new(SWITCH_ADDRESS, DEFAULT_PORT);
+    FrameAddresses { source_mac, destination_mac: SWITCH_MAC, source, destination }
+}
+
+/// Sends frames from the attacker's port.
+fn send(site: &Site, frames: &[Vec<u8>], pause: Duration) {
+    site.attacker().enter(|| {
+        let mut sender = Storm::open(1).expect("the attacker's interface");
+        for frame in frames {
+            sender.send_frame(frame).expect("it can be sent");
+            std::thread::sleep(pause);
+        }
+    });
+}
+
+/// Bytes of the answers that reach a host for packets in its name, for each byte of those packets.
+fn amplification(site: &Site, victim: &Host<'_>, packet: &Packet) -> f64 {
+    let addresses = to_switch(victim.mac, SocketAddrV4::new(victim.address, PORT));
+    let frames = vec![frame(packet.class, &addresses, &packet.payload); REPEATS];
+    let sent: usize = frames.iter().map(Vec::len).sum();
+    // A raw port answers where a packet came from: behind a cable with several hosts the victim is there.
+    let (((), at_attacker), at_victim) = recorded(victim.namespace, || {
+        recorded(site.attacker(), || {
+            send(site, &frames, PAUSE);
+            std::thread::sleep(QUIET);
+        })
+    });
+    let answers = at_attacker.iter().chain(&at_victim).filter(|frame| is_answer(frame));
+    answers.map(Vec::len).sum::<usize>() as f64 / sent as f64
+}
+
+pub(super) fn reflection(effort: &Effort) -> Verdict {
+    let site = Site::new();
+    let victim = site.bystander();
+    let mut worst = (0.0, String::new());
+    for with_key in [false, true] {
+        let daemon = if with_key { site.daemon_with_key(&[]) } else { site.daemon(&[]) };
+        let arguments = if with_key { site.keyed() } else { String::new() };
+        // A job whose results could be asked for.
+        let mut workers = site.workers(&daemon, Duration::from_secs(3600), &arguments);
+        daemon.wait_for_results();
+        let round = daemon.jobs()[0]["round"].as_u64().unwrap_or_default();
+        let mut random = ChaCha8Rng::seed_from_u64(effort.seed);
+        let known = [JOB, JOB + 1].into_iter().flat_map(|job| kinds(job, Round::new(round as u32)));
+        for packet in known.chain((0..effort.packets / 100).map(|_| random_packet(&mut random))) {
+            let ratio = amplification(&site, &victim, &packet);
+            if ratio > 1.0 {
+                return Err(format!("{}, with a key: {with_key}: x{ratio:.2}", packet.what));
+            }
+            if ratio > worst.0 {
+                worst = (ratio, packet.what);
+            }
+        }
+        workers.end();
+        undisturbed(workers, effort)?;
+        daemon.stop();
+    }
+    if worst.0 == 0.0 {
+        return Err("no packet was answered: nothing was measured".to_owned());
+    }
+    Ok(format!("at most x{:.2}, for {}", worst.0, worst.1))
+}
+
+/// Answers of the switch to control packets so far.
+fn answers(daemon: &Daemon) -> u64 {
+    daemon.traffic("control_sent")
+}
+
+/// Sends frames to a switch without members, and expects that it answers none.
+fn expect_silence(site: &Site, frames: &[Vec<u8>]) -> Verdict {
+    let daemon = site.daemon(&[]);
+    let begin = answers(&daemon);
+    send(site, frames, PAUSE);
+    std::thread::sleep(QUIET);
+    let answered = answers(&daemon) - begin;
+    // It is not silent for another reason.
+    let proof = control(1, 1, ControlBody::Join(join()));
+    let host = to_switch(SENDER_MAC, SocketAddrV4::new(site.bystander().address, PORT));
+    send(site, &[frame(proof.class, &host, &proof.payload)], QUIET);
+    let is_awake = answers(&daemon) > begin + answered;
+    daemon.stop();
+    match (answered, is_awake) {
+        (0, true) => Ok(format!("{} packets", frames.len())),
+        (0, false) => Err("the switch answers nothing at all".to_owned()),
+        _ => Err(format!("{answered} answers to {} packets", frames.len())),
+    }
+}
+
+pub(super) fn group_senders(_effort: &Effort) -> Verdict {
+    let site = Site::new();
+    let host = site.bystander().address;
+    let senders = [
+        ([0xff; 6], host, PORT),
+        ([1, 0, 0x5e, 0, 0, 1], host, PORT),
+        (SENDER_MAC, Ipv4Addr::BROADCAST, PORT),
+        (SENDER_MAC, Ipv4Addr::new(239, 1, 2, 3), PORT),
+        (SENDER_MAC, Ipv4Addr::UNSPECIFIED, PORT),
+        (SENDER_MAC, Ipv4Addr::LOCALHOST, PORT),
+        (SENDER_MAC, host, 0),
+    ];
+    let frames = senders.into_iter().flat_map(|(mac, address, port)| {
+        let addresses = to_switch(mac, SocketAddrV4::new(address, port));
+        kinds(JOB, Round::default()).into_iter().map(move |it| frame(it.class, &addresses, &it.payload))
+    });
+    let frames: Vec<_> = frames.collect();
+    expect_silence(&site, &frames)
+}
+
+pub(super) fn acks(effort: &Effort) -> Verdict {
+    let site = Site::new();
+    let mut random = ChaCha8Rng::seed_from_u64(effort.seed);
+    let frames = (0..effort.packets / 5).map(|_| {
+        // From a host, or from the port of another switch.
+        let port = if random.random_bool(0.5) { PORT } else { DEFAULT_PORT };
+        let addresses = to_switch(SENDER_MAC, SocketAddrV4::new(site.bystander().address, port));
+        let job = if random.random_bool(0.5) { JOB } else { random.next_u32() };
+        let packet = control(job, random.next_u32(), ControlBody::Ack(ack()));
+        frame(packet.class, &addresses, &packet.payload)
+    });
+    let frames: Vec<_> = frames.collect();
+    expect_silence(&site, &frames)
+}
+
+/// Where the members of the only job are, as the operator sees it.
+fn members(daemon: &Daemon) -> Vec<SocketAddrV4> {
+    let jobs = daemon.jobs();
+    let members = jobs[0]["members"].as_array().cloned().unwrap_or_default();
+    members.iter().filter_map(|member| member["address"].as_str()?.parse().ok()).collect()
+}
+
+/// Lets workers with the key sum while the attacker sends what `forge` makes in the name of one of them.
+fn beside(
+    site: &Site,
+    effort: &Effort,
+    options: &str,
+    forge: impl Fn(&mut ChaCha8Rng) -> Packet + Sync,
+) -> Verdict {
+    let daemon = site.daemon_with_key(&[]);
+    let workers = site.workers(&daemon, effort.duration + QUIET, &format!("{} {options}", site.keyed()));
+    daemon.wait_for_results();
+    let members = members(&daemon);
+    if members.len() != WORKERS {
+        return Err(format!("{} members instead of {WORKERS}", members.len()));
+    }
+    let hosts: Vec<_> = (0..WORKERS).map(|worker| site.host(worker)).collect();
+    let is_over = AtomicBool::new(false);
+    let (sent, rounds) = std::thread::scope(|scope| {
+        let attacker = scope.spawn(|| {
+            site.attacker().enter(|| {
+                let mut sender = Storm::open(1).expect("the attacker's interface");
+                let mut random = ChaCha8Rng::seed_from_u64(effort.seed);
+                let mut sent = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    let member = members[random.random_range(0..WORKERS)];
+                    let host = hosts.iter().find(|host| host.address == *member.ip()).expect("a worker");
+                    let packet = forge(&mut random);
+                    let frame = frame(packet.class, &to_switch(host.mac, member), &packet.payload);
+                    sender.send_frame(&frame).expect("it can be sent");
+                    sent += 1;
+                }
+                sent
+            })
+        });
+        let rounds = undisturbed(workers, effort);
+        is_over.store(true, Ordering::Relaxed);
+        (attacker.join().expect("the attacker does not panic"), rounds)
+    });
+    daemon.stop();
+    let (rounds, sent): (u64, u64) = (rounds?, sent);
+    Ok(format!("{sent} packets beside {rounds} rounds"))
+}
+
+pub(super) fn orders(effort: &Effort) -> Verdict {
+    let site = Site::new();
+    beside(&site, effort, "", |random| {
+        let mut kinds = kinds(JOB, Round::new(random.next_u32() & 0xff_ffff));
+        // Without tags, data is protected by port and address alone.
+        kinds.retain(|packet| packet.class == Class::Control);
+        let at = random.random_range(0..kinds.len());
+        kinds.swap_remove(at)
+    })
+}
+
+pub(super) fn random_bytes(effort: &Effort) -> Verdict {
+    let site = Site::new();
+    beside(&site, effort, "--tag-data", random_packet)
+}
+
+/// Random bytes, or a packet of which some bits are others, or which is cut.
+fn random_packet(random: &mut ChaCha8Rng) -> Packet {
+    let class = if random.random_bool(0.5) { Class::Control } else { Class::Data };
+    let mut payload = vec![0; random.random_range(0..=MAX_RANDOM_LEN)];
+    if random.random_bool(0.3) {
+        random.fill_bytes(&mut payload);
+        return Packet { what: format!("{} random bytes", payload.len()), class, payload };
+    }
+    let mut kinds = kinds(JOB, Round::new(random.next_u32() & 0xff_ffff));
+    let at = random.random_range(0..kinds.len());
+    let Packet { what, class, mut payload } = kinds.swap_remove(at);
+    for _ in 0..random.random_range(0..8) {
+        let bit = random.random_range(0..payload.len() * 8);
+        payload[bit / 8] ^= 1 << (bit % 8);
+    }
+    if random.random_bool(0.3) {
+        payload.truncate(random.random_range(0..=payload.len()));
+    }
+    Packet { what: format!("{what}, damaged, of {} bytes", payload.len()), class, payload }
+}

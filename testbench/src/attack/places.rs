@@ -1,0 +1,71 @@
+//! Jobs without a key that want everything.
+
+use iswitch_protocol::wire::{JoinRepr, Status};
+
+use super::site::{JOB, Site, undisturbed};
+use super::{Effort, Verdict};
+use crate::neighbour::member::Member;
+
+/// More jobs than a switch has places for.
+const JOBS: u32 = 200;
+/// Jobs of the attacker, beyond that of the workers.
+const FIRST_JOB: u32 = 1000;
+/// Floats of a job that takes much memory; the next one half as many, and so on.
+const FLOATS: u32 = 1 << 28;
+const SEGMENT_FLOATS: u16 = 366;
+
+/// Lets members of other jobs join until the switch refuses, then workers with the key sum.
+fn beside(
+    effort: &Effort,
+    take: impl Fn(&Site, std::net::SocketAddrV4) -> Result<Vec<Member>, String> + Sync,
+) -> Verdict {
+    let site = Site::new();
+    let daemon = site.daemon_with_key(&[]);
+    let switch = daemon.address();
+    let taken = site.attacker().enter(|| take(&site, switch))?;
+    let workers = site.workers(&daemon, effort.duration, &site.keyed());
+    let rounds = undisturbed(workers, effort)?;
+    let jobs = taken.len();
+    drop(taken);
+    daemon.stop();
+    Ok(format!("{rounds} rounds beside {jobs} other jobs"))
+}
+
+pub(super) fn squatters(effort: &Effort) -> Verdict {
+    beside(effort, |_, switch| {
+        let mut members = Vec::new();
+        let mut refused = 0;
+        for job in FIRST_JOB..FIRST_JOB + JOBS {
+            let mut member = Member::open(switch, job)?;
+            match member.join(JoinRepr { instance: job, ..JoinRepr::worker(4, 4, 0) }) {
+                Ok(_) => members.push(member),
+                Err(Status::NoCapacity | Status::JobFull) => refused += 1,
+                Err(status) => return Err(format!("job {job}: {status:?}")),
+            }
+        }
+        if refused == 0 { Err(format!("{JOBS} jobs were admitted: there is no limit")) } else { Ok(members) }
+    })
+}
+
+pub(super) fn hoarder(effort: &Effort) -> Verdict {
+    beside(effort, |_, switch| {
+        let mut members = Vec::new();
+        let (mut job, mut floats) = (FIRST_JOB, FLOATS);
+        while floats > u32::from(SEGMENT_FLOATS) {
+            if job == JOB {
+                job += 1;
+            }
+            let mut member = Member::open(switch, job)?;
+            let join = JoinRepr { instance: job, ..JoinRepr::worker(floats, SEGMENT_FLOATS, 0) };
+            match member.join(join) {
+                Ok(_) => {
+                    members.push(member);
+                    job += 1;
+                }
+                Err(Status::NoCapacity | Status::BadLayout) => floats /= 2,
+                Err(status) => return Err(format!("{floats} floats: {status:?}")),
+            }
+        }
+        if members.is_empty() { Err("no job was admitted".to_owned()) } else { Ok(members) }
+    })
+}

@@ -1,0 +1,77 @@
+//! Packets that were right once.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::site::{Host, Site, undisturbed};
+use super::wire::{is_answer, recorded};
+use super::{Effort, Verdict};
+use crate::netns::{Namespace, Star, WORKER_INTERFACE};
+use crate::storm::Storm;
+
+/// Records what one worker sends, or receives, while a job sums, and plays it while the same job sums on and while the
+/// next one does.
+fn replay(effort: &Effort, are_results: bool) -> Verdict {
+    let site = Site::new();
+    let daemon = site.daemon_with_key(&[]);
+    let victim = site.host(0);
+    let options = format!("{} --tag-data", site.keyed());
+    let first = site.workers(&daemon, effort.duration * 3, &options);
+    let (_, mut frames) = recorded(victim.namespace, || {
+        daemon.wait_for_results();
+        std::thread::sleep(effort.duration);
+    });
+    frames.retain(|frame| is_answer(frame) == are_results && is_of(frame, &victim, are_results));
+    if frames.is_empty() {
+        return Err("nothing was recorded".to_owned());
+    }
+    // A port of the switch leads to the worker.
+    let from = if are_results {
+        Cable { namespace: &site.star.switch, interface: Star::port(0) }
+    } else {
+        Cable { namespace: site.attacker(), interface: WORKER_INTERFACE.to_owned() }
+    };
+    let rounds = play(&from, &frames, || undisturbed(first, effort))?;
+    let second = site.workers(&daemon, effort.duration, &options);
+    let later = play(&from, &frames, || undisturbed(second, effort))?;
+    daemon.stop();
+    Ok(format!("{} packets again and again beside {} rounds", frames.len(), rounds + later))
+}
+
+/// Where frames are sent.
+struct Cable<'a> {
+    namespace: &'a Namespace,
+    interface: String,
+}
+
+fn is_of(frame: &[u8], host: &Host<'_>, is_receiver: bool) -> bool {
+    frame.get(if is_receiver { 0..6 } else { 6..12 }) == Some(&host.mac[..])
+}
+
+/// Sends frames over and over while `act` runs.
+fn play<T: Send>(from: &Cable<'_>, frames: &[Vec<u8>], act: impl FnOnce() -> T + Send) -> T {
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            from.namespace.enter(|| {
+                let mut sender = Storm::open_on(&from.interface, 1).expect("an interface");
+                for frame in frames.iter().cycle() {
+                    if is_over.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    sender.send_frame(frame).expect("it can be sent");
+                }
+            });
+        });
+        let outcome = act();
+        is_over.store(true, Ordering::Relaxed);
+        outcome
+    })
+}
+
+pub(super) fn requests(effort: &Effort) -> Verdict {
+    replay(effort, false)
+}
+
+pub(super) fn results(effort: &Effort) -> Verdict {
+    replay(effort, true)
+}

@@ -1,0 +1,82 @@
+//! Frames: what an attacker puts on its cable, and what is seen on others.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use iswitch_protocol::wire::frame::complete_udp_checksum;
+use iswitch_protocol::wire::{Class, Classifier, FrameAddresses};
+use pnet_datalink::{Channel, Config, DataLinkReceiver};
+
+use crate::netns::{Namespace, WORKER_INTERFACE};
+
+/// Time in which a recorder notices that it is to end.
+const READ_TIMEOUT: Duration = Duration::from_millis(20);
+/// What is kept of a recording, so that a fast job does not fill the memory.
+const MAX_FRAMES: usize = 200_000;
+
+/// Ends a recording, also when what was recorded panics.
+struct Recording<'a>(&'a AtomicBool);
+
+impl Drop for Recording<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Frames of ours that pass the interface of a worker in either direction while `act` runs.
+pub(super) fn recorded<T>(namespace: &Namespace, act: impl FnOnce() -> T) -> (T, Vec<Vec<u8>>) {
+    let is_over = AtomicBool::new(false);
+    let (begins, begun) = channel();
+    std::thread::scope(|scope| {
+        let recorder = scope.spawn(|| namespace.enter(|| record(&is_over, &begins)));
+        let recording = Recording(&is_over);
+        begun.recv().expect("the recorder begins");
+        let outcome = act();
+        drop(recording);
+        (outcome, recorder.join().expect("the recorder does not panic"))
+    })
+}
+
+fn record(is_over: &AtomicBool, begins: &Sender<()>) -> Vec<Vec<u8>> {
+    let mut receiver = receiver();
+    begins.send(()).expect("it is waited for");
+    let mut frames = Vec::new();
+    while !is_over.load(Ordering::Relaxed) {
+        // Nothing for a while.
+        let Ok(frame) = receiver.next() else { continue };
+        if is_ours(frame) && frames.len() < MAX_FRAMES {
+            frames.push(frame.to_vec());
+        }
+    }
+    frames
+}
+
+fn receiver() -> Box<dyn DataLinkReceiver> {
+    let interfaces = pnet_datalink::interfaces();
+    let own = interfaces.into_iter().find(|it| it.name == WORKER_INTERFACE).expect("a worker has it");
+    let config = Config { read_timeout: Some(READ_TIMEOUT), read_buffer_size: 1 << 16, ..Config::default() };
+    match pnet_datalink::channel(&own, config) {
+        Ok(Channel::Ethernet(_, receiver)) => receiver,
+        other => panic!("no packet socket: {:?}", other.err()),
+    }
+}
+
+fn is_ours(frame: &[u8]) -> bool {
+    Classifier::default().classify(frame).is_some_and(|frame| frame.is_ok()) || is_answer(frame)
+}
+
+/// Whether it comes from a switch. Its port is the source, so that it is not for one.
+pub(super) fn is_answer(frame: &[u8]) -> bool {
+    let port = Classifier::default().udp_port.to_be_bytes();
+    let (protocol, source_port) = (frame.get(23), frame.get(34..36));
+    protocol == Some(&17) && source_port == Some(&port[..])
+}
+
+/// A frame with any payload.
+pub(super) fn frame(class: Class, addresses: &FrameAddresses, payload: &[u8]) -> Vec<u8> {
+    let mut frame = Classifier::default().emit_headers(class, addresses, payload.len()).to_vec();
+    frame.extend_from_slice(payload);
+    complete_udp_checksum(&mut frame);
+    frame
+}

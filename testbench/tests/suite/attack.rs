@@ -1,0 +1,20 @@
+//! Attacks on real daemons, each for a moment; `testbench attack` runs them for longer. Needs root.
+
+use iswitch_testbench::attack::{ALL, Effort};
+use iswitch_testbench::requirements::{alone, report, root_and};
+
+#[test]
+fn what_is_promised_holds_under_each_attack() {
+    if !root_and("what_is_promised_holds_under_each_attack", &["ethtool", "ping"]) {
+        return;
+    }
+    let _alone = alone();
+    let mut broken = Vec::new();
+    // These have a test of their own.
+    for attack in ALL.iter().filter(|attack| attack.name != "neighbours") {
+        let outcome = attack.run(&Effort::QUICK);
+        report(&format!("{}: {:?}, {:.1} s", attack.name, outcome.verdict, outcome.elapsed.as_secs_f64()));
+        broken.extend(outcome.verdict.err().map(|why| format!("{}: {why}", attack.name)));
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}

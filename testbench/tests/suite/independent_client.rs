@@ -1,0 +1,150 @@
+//! A client that was written from the text of SPEC.md alone, and shares no code with the product, against the daemon.
+//! Needs Python, and root for the jobs.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use iswitch_testbench::binaries;
+use iswitch_testbench::cluster::{Daemon, PortKind, SOON};
+use iswitch_testbench::netns::{Star, StarOptions};
+use iswitch_testbench::process::{Process, command, run};
+use iswitch_testbench::requirements::{alone, programs, report, root_and};
+use iswitch_testbench::scratch;
+use serde_json::Value;
+
+const TIMEOUT: Duration = Duration::from_secs(120);
+const WORKERS: u64 = 3;
+const STEPS: u64 = 60;
+const MODES: [&str; 2] = ["synchronous", "asynchronous"];
+
+/// A switch that runs on either kind of ports, and workers of the client beside it.
+struct Job {
+    star: Star,
+    kind: PortKind,
+    daemon: Daemon,
+    options: Vec<String>,
+}
+
+impl Job {
+    fn new(kind: PortKind, key: Option<&Path>) -> Self {
+        let star = Star::new(StarOptions::default());
+        let key = key.map(|key| key.display().to_string());
+        let options: Vec<_> = key.into_iter().flat_map(|key| ["--key-file".to_owned(), key]).collect();
+        let daemon = start(&star, kind, &options);
+        Self { star, kind, daemon, options }
+    }
+
+    /// Starts all workers of a job on one of the machines.
+    fn run(&self, arguments: &str) -> Process {
+        let mut command = in_client(self.star.workers[0].command("python3"));
+        let switch = self.daemon.address().to_string();
+        command.args(["-m", "iswitch_client", "run", "--switch", &switch]).args(&self.options);
+        command.args(["--workers", &WORKERS.to_string(), "--steps", &STEPS.to_string()]);
+        Process::spawn("iswitch_client", command.args(arguments.split_whitespace()))
+    }
+
+    fn restart_switch(&mut self) {
+        self.daemon.process.kill(SOON);
+        self.daemon = start(&self.star, self.kind, &self.options);
+    }
+}
+
+fn start(star: &Star, kind: PortKind, options: &[String]) -> Daemon {
+    let options: Vec<_> = options.iter().map(String::as_str).collect();
+    Daemon::in_star(star, kind, &options)
+}
+
+/// A command of the client, which is not installed.
+fn in_client(mut command: Command) -> Command {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("client");
+    command.env("PYTHONPATH", directory).env("PYTHONDONTWRITEBYTECODE", "1");
+    command
+}
+
+/// What the workers report that have compared all their sums.
+fn result(what: &str, process: Process) -> Value {
+    let text = process.wait_success(TIMEOUT);
+    let last = text.lines().last().unwrap_or_default();
+    report(&format!("a client from the text alone, {what}: {last}"));
+    serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+fn number(result: &Value, name: &str) -> u64 {
+    result[name].as_u64().unwrap_or_else(|| panic!("no {name} in {result}"))
+}
+
+#[test]
+fn the_text_gives_the_bytes_of_the_golden_packets() {
+    if !programs("the_text_gives_the_bytes_of_the_golden_packets", &["python3"]) {
+        return;
+    }
+    let packets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/wire");
+    let mut command = in_client(command("python3"));
+    let text = run(command.args(["-m", "iswitch_client", "fixtures"]).arg(&packets));
+    let checked = number(&serde_json::from_str(&text).unwrap(), "fixtures");
+    assert_eq!(checked as usize, packets.read_dir().unwrap().count() / 2);
+}
+
+#[test]
+fn a_client_from_the_text_alone_gets_exact_sums() {
+    if !root_and("a_client_from_the_text_alone_gets_exact_sums", &["python3"]) {
+        return;
+    }
+    let _alone = alone();
+    for kind in PortKind::ALL {
+        let job = Job::new(kind, None);
+        for mode in MODES {
+            let what = format!("{mode}, {kind:?} ports");
+            let result = result(&what, job.run(&format!("--mode {mode}")));
+            assert!(number(&result, "checked") >= STEPS, "{result}");
+            let result =
+                self::result(&format!("{what}, 5 % loss"), job.run(&format!("--mode {mode} --loss 0.05")));
+            assert!(number(&result, "checked") >= STEPS, "{result}");
+            assert!(number(&result, "resent") > 0, "{result}");
+        }
+        job.daemon.stop();
+    }
+}
+
+#[test]
+fn a_client_from_the_text_alone_resumes_at_a_switch_that_is_restarted() {
+    if !root_and("a_client_from_the_text_alone_resumes_at_a_switch_that_is_restarted", &["python3"]) {
+        return;
+    }
+    let _alone = alone();
+    for mode in MODES {
+        let mut job = Job::new(PortKind::Raw, None);
+        let mut client = job.run(&format!("--mode {mode} --loss 0.02"));
+        for step in [10, 30] {
+            client.wait_for(&format!("step {step}\n"), TIMEOUT);
+            job.restart_switch();
+        }
+        let result = result(&format!("{mode}, 2 restarts of the switch"), client);
+        assert!(number(&result, "rejoins") >= WORKERS, "{result}");
+        job.daemon.stop();
+    }
+}
+
+#[test]
+fn a_client_from_the_text_alone_is_authentic() {
+    if !root_and("a_client_from_the_text_alone_is_authentic", &["python3"]) {
+        return;
+    }
+    let _alone = alone();
+    let directory = scratch::directory();
+    let key = directory.path().join("job.key");
+    run(command(binaries::iswitchctl()).arg("keygen").arg(&key));
+    let mut job = Job::new(PortKind::Raw, Some(&key));
+    for mode in MODES {
+        let result = result(&format!("{mode}, with a key"), job.run(&format!("--mode {mode} --loss 0.02")));
+        assert!(number(&result, "challenges") >= WORKERS, "{result}");
+    }
+    // Tags take the client long.
+    let mut client = job.run("--tagged --segment-floats 364 --floats 800 --loss 0.02");
+    client.wait_for("step 10\n", TIMEOUT);
+    job.restart_switch();
+    let result = result("synchronous, with tags, a restart of the switch", client);
+    assert_eq!(number(&result, "checked"), WORKERS * STEPS, "{result}");
+    job.daemon.stop();
+}
