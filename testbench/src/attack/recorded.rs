@@ -16,7 +16,7 @@ fn replay(effort: &Effort, are_results: bool) -> Verdict {
     let victim = site.host(0);
     let options = format!("{} --tag-data", site.keyed());
     let first = site.workers(&daemon, effort.duration * 3, &options);
-    let (_, mut frames) = recorded(victim.namespace, || {
+    let ((), mut frames) = recorded(victim.namespace, || {
         daemon.wait_for_results();
         std::thread::sleep(effort.duration);
     });
