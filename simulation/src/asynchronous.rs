@@ -30,9 +30,8 @@ pub use upsets::{PlannedUpset, Upset};
 
 use crate::checker::{Rule, Violation, violated};
 use crate::transcript::{Transcript, describe};
-use crate::{Failure, job_key, run_with_transcript};
+use crate::{Failure, JOB, job_key, run_with_transcript};
 
-const JOB: u32 = 1;
 const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 254), 7711);
 const GRADIENT_LEN: u32 = 150;
 const SEGMENT_FLOATS: u16 = 4;

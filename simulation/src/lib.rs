@@ -24,15 +24,17 @@ mod wires;
 mod worker;
 mod world;
 
+use std::any::Any;
 use std::fmt;
 use std::net::SocketAddrV4;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use clap::ValueEnum;
+use iswitch_daemon::switch::{Keys, SECRET_LEN_BYTES};
 use iswitch_protocol::auth::Key;
 use serde::{Deserialize, Serialize};
 
-use checker::{Rule, Violation};
+use checker::{Rule, Violation, mix};
 use report::Report;
 use swarm::{Node, Scenario};
 use transcript::Transcript;
@@ -44,6 +46,17 @@ const JOB: u32 = 1;
 /// The key of the job, if it has one.
 fn job_key() -> Key {
     Key::new(b"of the simulated job").expect("16 to 64 bytes")
+}
+
+/// The secret of a run of a switch, and the key of the job if it has one.
+fn keys(boot: u64, is_keyed: bool) -> Keys {
+    let mut secret = [0; SECRET_LEN_BYTES];
+    secret[..8].copy_from_slice(&mix(boot).to_le_bytes());
+    let mut keys = Keys::new(secret);
+    if is_keyed {
+        keys.insert(Some(JOB), job_key());
+    }
+    keys
 }
 
 /// Lines of the transcript of a seed that fails.
@@ -119,10 +132,14 @@ fn run_once<R>(
     transcript: &mut Transcript,
 ) -> Result<R, Violation> {
     catch_unwind(AssertUnwindSafe(|| simulation(transcript))).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message");
-        Err(Violation { rule: Rule::Panic, detail: text.to_owned() })
+        Err(Violation { rule: Rule::Panic, detail: panic_message(panic.as_ref()).to_owned() })
     })
+}
+
+/// What a panic that was caught has said.
+pub fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message")
 }
 
 /// What happens next.

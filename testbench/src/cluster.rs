@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -264,6 +264,16 @@ impl Daemon {
         assert!(!self.directory.path().join("control").exists(), "the control socket is left behind");
         finished
     }
+}
+
+/// Lets iswitchctl make a key, and returns its file.
+///
+/// # Panics
+/// If it fails.
+pub fn keygen(directory: &Path, name: &str) -> PathBuf {
+    let path = directory.join(name);
+    run(command(binaries::iswitchctl()).arg("keygen").arg(&path));
+    path
 }
 
 /// What starts a daemon in a namespace, and where workers will reach it.

@@ -97,13 +97,18 @@ impl Storm {
 /// A frame with a control packet from a sender, of whom nothing need be true, to the switch of a
 /// [`Star`](crate::netns::Star).
 pub fn control_frame(source_mac: [u8; 6], source: SocketAddrV4, packet: &ControlRepr<'_>) -> Vec<u8> {
+    let mut payload = vec![0; packet.buffer_len()];
+    packet.emit(&mut payload);
+    frame(source_mac, source, Class::Control, &payload)
+}
+
+/// The same with any payload.
+pub fn frame(source_mac: [u8; 6], source: SocketAddrV4, class: Class, payload: &[u8]) -> Vec<u8> {
     let classifier = Classifier::default();
     let destination = SocketAddrV4::new(SWITCH_ADDRESS, classifier.udp_port);
     let addresses = FrameAddresses { source_mac, destination_mac: SWITCH_MAC, source, destination };
-    let mut frame = classifier.emit_headers(Class::Control, &addresses, packet.buffer_len()).to_vec();
-    let headers = frame.len();
-    frame.resize(headers + packet.buffer_len(), 0);
-    packet.emit(&mut frame[headers..]);
+    let mut frame = classifier.emit_headers(class, &addresses, payload.len()).to_vec();
+    frame.extend_from_slice(payload);
     complete_udp_checksum(&mut frame);
     frame
 }

@@ -174,7 +174,8 @@ fn recable(cable: &Cable<'_>, relay: &Namespace) {
     turn_offloads_off(end, interface);
 }
 
-fn turn_offloads_off(namespace: &Namespace, interface: &str) {
+/// Lets frames of an interface be whole: no super-frames, and checksums that are filled in.
+pub(crate) fn turn_offloads_off(namespace: &Namespace, interface: &str) {
     let mut command = namespace.command("ethtool");
     command.args(["-K", interface]);
     OFFLOADS.iter().for_each(|offload| {

@@ -7,8 +7,8 @@ use iswitch_protocol::limits::{
 };
 use iswitch_protocol::wire::control::{ACK_LEN_BYTES, JOIN_LEN_BYTES, RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
-    AckRepr, Action, ControlBody, ControlPacket, ControlRepr, JoinRepr, Kind, Mode, ResumeRepr, Standing,
-    Status, WireError,
+    AckRepr, Action, ControlBody, ControlPacket, ControlRepr, JoinRepr, Kind, Mode, ResumeRepr, Status,
+    WireError,
 };
 use iswitch_protocol::{Round, SegmentIndex};
 
@@ -639,9 +639,8 @@ impl Switch {
         let Refusal { status, expected, round } = *refusal;
         let job = self.find_job(request.job).and_then(|at| self.job(at));
         // Who is told where to go on is told what has been summed until then.
-        let told = job.filter(|_| status == Status::StaleRound);
         // The round in the answer to a Confirm is the number of a vector.
-        let told = told.filter(|_| request.action != Action::Confirm);
+        let told = job.filter(|_| status == Status::StaleRound && request.action != Action::Confirm);
         let history = told.map_or(0, |job| job.history_before(round));
         let boot = job.map_or(self.config.boot, Job::boot);
         // What a job says of its rounds before it is complete is not final.
@@ -673,27 +672,7 @@ impl Switch {
     }
 
     fn bare_ack(&self, action: Action, status: Status) -> AckRepr<'static> {
-        AckRepr {
-            action,
-            status,
-            member: 0,
-            members: 0,
-            threshold: 0,
-            round: Round::default(),
-            window: 0,
-            standing: Standing::Fresh,
-            formed: false,
-            orphaned: false,
-            pinned: false,
-            boot: self.config.boot,
-            lease_ms: self.config.lease_ms,
-            expected: 0,
-            history: 0,
-            peer: None,
-            weight: 0,
-            missing: None,
-            padding_len: 0,
-        }
+        AckRepr { boot: self.config.boot, lease_ms: self.config.lease_ms, ..AckRepr::bare(action, status) }
     }
 
     /// A request with id zero wants no answer, unless it is refused.

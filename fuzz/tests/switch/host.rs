@@ -323,25 +323,5 @@ impl World {
 
 /// An Ack that no member has any reason to send.
 fn acknowledgement(round: Round) -> AckRepr<'static> {
-    AckRepr {
-        action: Action::Join,
-        status: Status::Success,
-        member: 0,
-        members: 0,
-        threshold: 0,
-        round,
-        window: 0,
-        standing: iswitch_protocol::wire::Standing::Fresh,
-        formed: true,
-        orphaned: false,
-        pinned: false,
-        boot: 0,
-        lease_ms: 0,
-        expected: 0,
-        history: 0,
-        peer: None,
-        weight: 0,
-        missing: None,
-        padding_len: 0,
-    }
+    AckRepr { round, formed: true, ..AckRepr::bare(Action::Join, Status::Success) }
 }

@@ -218,24 +218,12 @@ impl World {
 
 fn ack(action: Action) -> AckRepr<'static> {
     AckRepr {
-        action,
-        status: Status::Success,
-        member: 0,
         members: 2,
         threshold: 2,
-        round: Round::new(0),
         window: 16,
-        standing: Standing::Fresh,
         formed: true,
-        orphaned: false,
-        pinned: false,
-        boot: 0,
         lease_ms: 400,
-        expected: 0,
-        history: 0,
-        peer: None,
         weight: 4,
-        missing: None,
-        padding_len: 0,
+        ..AckRepr::bare(action, Status::Success)
     }
 }

@@ -284,25 +284,15 @@ impl Upstream {
 
     fn ack(&self, action: Action, round: Round) -> AckRepr<'static> {
         AckRepr {
-            action,
-            status: Status::Success,
-            member: 0,
             members: 2,
             threshold: 2,
             round,
             window: 16,
-            standing: Standing::Fresh,
             formed: true,
-            orphaned: false,
-            pinned: false,
             boot: self.boot,
             lease_ms: 1000,
-            expected: 0,
-            history: 0,
-            peer: None,
             weight: 2,
-            missing: None,
-            padding_len: 0,
+            ..AckRepr::bare(action, Status::Success)
         }
     }
 

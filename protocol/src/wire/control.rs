@@ -641,6 +641,33 @@ pub struct AckRepr<'a> {
     pub padding_len: u16,
 }
 
+impl AckRepr<'_> {
+    /// An Ack that says no more than that; all else is zero, [`Standing::Fresh`], unset.
+    pub const fn bare(action: Action, status: Status) -> AckRepr<'static> {
+        AckRepr {
+            action,
+            status,
+            member: 0,
+            members: 0,
+            threshold: 0,
+            round: Round::new(0),
+            window: 0,
+            standing: Standing::Fresh,
+            formed: false,
+            orphaned: false,
+            pinned: false,
+            boot: 0,
+            lease_ms: 0,
+            expected: 0,
+            history: 0,
+            peer: None,
+            weight: 0,
+            missing: None,
+            padding_len: 0,
+        }
+    }
+}
+
 /// Some of the segments of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentSetRepr<'a> {

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use iswitch_daemon::switch::{Keys, SECRET_LEN_BYTES, Switch};
+use iswitch_daemon::switch::Switch;
 use iswitch_protocol::wire::{ControlBody, Standing};
 use iswitch_protocol::{Round, history};
 use serde::{Deserialize, Serialize};
 
 use super::{JOB, Simulation, config};
 use crate::checker::{Rule, Violation, mix, violated};
-use crate::job_key;
+use crate::keys;
 
 /// What happens in the middle of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -26,13 +26,7 @@ pub type PlannedUpset = (Duration, Upset);
 /// A switch as the run of that number has it.
 pub(super) fn switch(seed: u64, run: u64, is_keyed: bool) -> Switch {
     let boot = if run == 0 { seed + 1 } else { mix(seed ^ run << 48) };
-    let mut secret = [0; SECRET_LEN_BYTES];
-    secret[..8].copy_from_slice(&mix(boot).to_le_bytes());
-    let mut keys = Keys::new(secret);
-    if is_keyed {
-        keys.insert(Some(JOB), job_key());
-    }
-    Switch::with_keys(config(boot), keys)
+    Switch::with_keys(config(boot), keys(boot, is_keyed))
 }
 
 impl Simulation<'_> {

@@ -2,9 +2,7 @@
 
 use std::net::SocketAddrV4;
 
-use iswitch_daemon::switch::{
-    Config, Counters, Departure, Endpoint, Event, Keys, PortId, SECRET_LEN_BYTES, Switch, Uplinks,
-};
+use iswitch_daemon::switch::{Config, Counters, Departure, Endpoint, Event, PortId, Switch, Uplinks};
 use iswitch_protocol::limits::DATA_TAG_LEN_BYTES;
 use iswitch_protocol::wire::{Class, WireError};
 use iswitch_protocol::{Round, Seg};
@@ -16,7 +14,7 @@ use super::super::process::SwitchNode;
 use super::super::swarm::Protection;
 use super::super::transcript::{describe, is_heartbeat};
 use super::super::wires::Direction;
-use super::super::{JOB, job_key};
+use super::super::{JOB, keys};
 use super::{World, switch_node};
 
 /// Memory of a switch, besides what the vector needs.
@@ -47,12 +45,7 @@ impl World<'_> {
             ordered: self.scenario.ordered,
             ..Config::default()
         };
-        let mut secret = [0; SECRET_LEN_BYTES];
-        secret[..8].copy_from_slice(&mix(boot).to_le_bytes());
-        let mut keys = Keys::new(secret);
-        if self.scenario.protection != Protection::Nothing {
-            keys.insert(Some(JOB), job_key());
-        }
+        let keys = keys(boot, self.scenario.protection != Protection::Nothing);
         if at == 0 {
             (self.named, self.named_before) = (None, None);
         }

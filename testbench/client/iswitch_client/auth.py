@@ -92,11 +92,6 @@ class Authenticator:
         self._session = 0
         self._last_heard = 0
 
-    def begin_session(self, session: int) -> None:
-        """The member was admitted with that nonce (A-3)."""
-        if session != self._session:
-            self._session, self._last_heard = session, 0
-
     def _tag(self, direction: int, context: int, content: bytes) -> bytes:
         return trailer_tag(self._key, direction, context, content)
 

@@ -16,7 +16,6 @@ DSCP_MASK = 0xFC
 @dataclass
 class Counts:
     sent: int = 0
-    received: int = 0
     dropped: int = 0
 
 
@@ -66,7 +65,6 @@ class Channel:
             return None
         if self._is_lost():
             return None
-        self.counts.received += 1
         for level, kind, value in ancillary:
             if level == socket.IPPROTO_IP and kind == socket.IP_TOS:
                 return value[0] & DSCP_MASK, payload

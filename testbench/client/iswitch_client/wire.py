@@ -1,7 +1,7 @@
 """Values of packets as bytes and back (SPEC.md, sections 2 and 3)."""
 
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 
 TOS_CONTROL = 0x0C
@@ -120,9 +120,6 @@ class Join:
         own = (self.gradient_len, self.segment_floats, self.workers, self.mode, self.kind, self.weight, self.instance, self.rank)
         before = (known.round, known.members, known.threshold, known.history, known.previous, known.behind, known.weight)
         return JOIN.pack(*own, flags, self.height, *before, 0, self.nonce)
-
-    def with_nonce(self, nonce: int) -> "Join":
-        return replace(self, nonce=nonce)
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,16 @@
 //! Workers that are reached in two ways, or in another way than before.
 
-use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-
-use iswitch_protocol::wire::Classifier;
-use pnet_datalink::{Channel, Config};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use super::site::{Site, undisturbed};
+use super::wire::{is_for_switch, watch};
 use super::{Effort, Verdict};
-use crate::netns::{Namespace, WORKER_INTERFACE};
+use crate::netns::{Namespace, SWITCH_ADDRESS, WORKER_INTERFACE};
+use crate::storm::Storm;
 
-const READ_TIMEOUT: Duration = Duration::from_millis(20);
+/// Frames that wait to be copied.
+const COPIES_MAX: usize = 4096;
 /// Moves of a worker to another MAC address.
 const MOVES: u8 = 3;
 
@@ -20,7 +19,7 @@ pub(super) fn second_cable(effort: &Effort) -> Verdict {
     let daemon = site.daemon(&[]);
     let is_over = AtomicBool::new(false);
     let (copied, rounds) = std::thread::scope(|scope| {
-        let (frames, copies) = std::sync::mpsc::sync_channel(4096);
+        let (frames, copies) = sync_channel(COPIES_MAX);
         let is_over = &is_over;
         let (worker, attacker) = (&site.star.workers[0], site.attacker());
         scope.spawn(move || worker.enter(|| copy_from(is_over, &frames)));
@@ -40,35 +39,18 @@ pub(super) fn second_cable(effort: &Effort) -> Verdict {
 }
 
 /// Frames that the worker of this namespace sends to the switch.
-fn copy_from(is_over: &AtomicBool, frames: &std::sync::mpsc::SyncSender<Vec<u8>>) {
-    let interface = interface();
-    let config = Config { read_timeout: Some(READ_TIMEOUT), read_buffer_size: 1 << 16, ..Config::default() };
-    let Ok(Channel::Ethernet(_, mut receiver)) = pnet_datalink::channel(&interface, config) else {
-        panic!("no packet socket");
-    };
-    while !is_over.load(Ordering::Relaxed) {
-        let Ok(frame) = receiver.next() else { continue };
-        if Classifier::default().classify(frame).is_some_and(|frame| frame.is_ok()) {
+fn copy_from(is_over: &AtomicBool, frames: &SyncSender<Vec<u8>>) {
+    watch(is_over, |frame| {
+        if is_for_switch(frame) {
             // A copy that comes too late is none.
             let _ = frames.try_send(frame.to_vec());
         }
-    }
+    });
 }
 
-fn copy_to(copies: &std::sync::mpsc::Receiver<Vec<u8>>) -> u64 {
-    let Ok(Channel::Ethernet(mut sender, _)) = pnet_datalink::channel(&interface(), Config::default()) else {
-        panic!("no packet socket");
-    };
-    let mut copied = 0;
-    for frame in copies {
-        copied += u64::from(sender.send_to(&frame, None).is_some_and(|sent| sent.is_ok()));
-    }
-    copied
-}
-
-fn interface() -> pnet_datalink::NetworkInterface {
-    let interfaces = pnet_datalink::interfaces();
-    interfaces.into_iter().find(|it| it.name == WORKER_INTERFACE).expect("a worker has it")
+fn copy_to(copies: &Receiver<Vec<u8>>) -> u64 {
+    let mut sender = Storm::open(1).expect("the attacker's interface");
+    copies.iter().map(|frame| u64::from(sender.send_frame(&frame).is_ok())).sum()
 }
 
 pub(super) fn other_mac(effort: &Effort) -> Verdict {
@@ -77,7 +59,7 @@ pub(super) fn other_mac(effort: &Effort) -> Verdict {
     let workers = site.workers(&daemon, effort.duration * u32::from(MOVES + 1), "");
     daemon.wait_for_results();
     for number in 0..MOVES {
-        move_to(&site.star.workers[0], crate::netns::SWITCH_ADDRESS, number);
+        move_to(&site.star.workers[0], number);
         std::thread::sleep(effort.duration / 2);
         daemon.wait_for_results();
     }
@@ -86,8 +68,8 @@ pub(super) fn other_mac(effort: &Effort) -> Verdict {
     Ok(format!("{MOVES} moves in {rounds} rounds"))
 }
 
-fn move_to(worker: &Namespace, switch: Ipv4Addr, number: u8) {
+fn move_to(worker: &Namespace, number: u8) {
     worker.ip(&format!("link set {WORKER_INTERFACE} address 02:00:00:00:01:{number:02x}\n"));
     // As a bond does after a fail-over: the bridge learns where the address is.
-    worker.run(["ping", "-q", "-c", "1", "-w", "5", &switch.to_string()]);
+    worker.run(["ping", "-q", "-c", "1", "-w", "5", &SWITCH_ADDRESS.to_string()]);
 }

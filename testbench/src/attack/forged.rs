@@ -4,23 +4,21 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use iswitch_protocol::limits::MAX_BITMAP_LEN_BYTES;
-use iswitch_protocol::limits::{DEFAULT_PORT, MAX_RANGE_SEGMENTS};
-use iswitch_protocol::wire::control::{DigestRepr, RangeRepr, SegmentSetRepr};
+use iswitch_protocol::limits::{DEFAULT_PORT, FLOAT_LEN_BYTES, MAX_RANGE_SEGMENTS, SEG_LEN_BYTES};
+use iswitch_protocol::wire::control::{DigestRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
-    AckRepr, Action, Class, ControlBody, ControlRepr, FrameAddresses, JoinRepr, ResumeRepr, Standing, Status,
-    emit_seg,
+    AckRepr, Action, Class, ControlBody, ControlRepr, JoinRepr, ResumeRepr, Status, emit_seg,
 };
 use iswitch_protocol::{Round, Seg, SegmentIndex};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::site::{Host, JOB, Site, WORKERS, undisturbed};
-use super::wire::{frame, is_answer, recorded};
+use super::wire::{is_answer, recorded};
 use super::{Effort, Verdict};
 use crate::cluster::Daemon;
-use crate::netns::{SWITCH_ADDRESS, SWITCH_MAC};
-use crate::storm::{SENDER_MAC, Storm};
+use crate::neighbour::member::{ALL, first};
+use crate::storm::{SENDER_MAC, Storm, frame};
 
 /// UDP port of forged senders.
 const PORT: u16 = 5000;
@@ -30,8 +28,11 @@ const REPEATS: usize = 50;
 const PAUSE: Duration = Duration::from_millis(2);
 /// Time after which no answer comes any more.
 const QUIET: Duration = Duration::from_millis(200);
-const ALL_BITS: [u8; MAX_BITMAP_LEN_BYTES] = [0xff; MAX_BITMAP_LEN_BYTES];
 const FULL_SEGMENT_FLOATS: usize = 366;
+/// Floats of the data packets.
+const DATA_FLOATS: [usize; 3] = [1, 27, FULL_SEGMENT_FLOATS];
+const CONTROL_KINDS: usize = 15;
+const KINDS: usize = CONTROL_KINDS + DATA_FLOATS.len();
 /// The longest payload of random bytes.
 const MAX_RANDOM_LEN: usize = 1472;
 
@@ -42,20 +43,21 @@ struct Packet {
     payload: Vec<u8>,
 }
 
+impl Packet {
+    fn from(&self, mac: [u8; 6], sender: SocketAddrV4) -> Vec<u8> {
+        frame(mac, sender, self.class, &self.payload)
+    }
+}
+
 fn control(job: u32, request: u32, body: ControlBody<'_>) -> Packet {
     let repr = ControlRepr { job, request, body };
     let mut payload = vec![0; repr.buffer_len()];
     repr.emit(&mut payload);
-    Packet { what: format!("{} of job {job}", name(&body)), class: Class::Control, payload }
-}
-
-fn name(body: &ControlBody<'_>) -> String {
-    let text = format!("{body:?}");
-    text.split(['(', ' ', '{']).next().unwrap_or_default().to_owned()
+    Packet { what: format!("{:?} of job {job}", repr.action()), class: Class::Control, payload }
 }
 
 fn data(round: Round, index: u32, floats: usize) -> Packet {
-    let mut payload = vec![0; 8 + 4 * floats];
+    let mut payload = vec![0; SEG_LEN_BYTES + FLOAT_LEN_BYTES * floats];
     let index = SegmentIndex::new(index).expect("an index of 24 bits");
     emit_seg(&mut payload, Seg { index, round, contributions: 1 });
     Packet { what: format!("{floats} floats"), class: Class::Data, payload }
@@ -66,34 +68,14 @@ fn join() -> JoinRepr {
 }
 
 fn ack() -> AckRepr<'static> {
-    AckRepr {
-        action: Action::Help,
-        status: Status::UnknownMember,
-        member: 0,
-        members: 0,
-        threshold: 0,
-        round: Round::default(),
-        window: 0,
-        standing: Standing::Fresh,
-        formed: false,
-        orphaned: false,
-        pinned: false,
-        boot: 1,
-        lease_ms: 0,
-        expected: 0,
-        history: 0,
-        peer: None,
-        weight: 0,
-        missing: None,
-        padding_len: 0,
-    }
+    AckRepr { boot: 1, ..AckRepr::bare(Action::Help, Status::UnknownMember) }
 }
 
-/// One packet of each kind.
-fn kinds(job: u32, round: Round) -> Vec<Packet> {
-    let range = RangeRepr { round, first: 0, count: MAX_RANGE_SEGMENTS };
-    let set = SegmentSetRepr::of(range, &ALL_BITS);
-    let few = SegmentSetRepr::of(RangeRepr { count: 28, ..range }, &ALL_BITS);
+/// What control packets can say.
+fn bodies(round: Round) -> [ControlBody<'static>; CONTROL_KINDS] {
+    let range = first(round, MAX_RANGE_SEGMENTS);
+    let set = SegmentSetRepr::of(range, &ALL);
+    let few = SegmentSetRepr::of(first(round, 28), &ALL);
     let resume = ResumeRepr {
         round,
         members: 2,
@@ -104,7 +86,7 @@ fn kinds(job: u32, round: Round) -> Vec<Packet> {
         behind: 0,
         fresh: false,
     };
-    let bodies = [
+    [
         ControlBody::Join(join()),
         ControlBody::Join(JoinRepr { query: true, ..join() }),
         ControlBody::Join(JoinRepr { padding_len: 1396, ..join() }),
@@ -120,15 +102,20 @@ fn kinds(job: u32, round: Round) -> Vec<Packet> {
         ControlBody::Ack(ack()),
         ControlBody::Confirm(set),
         ControlBody::Digest(DigestRepr { round, digest: 1 }),
-    ];
-    let mut packets: Vec<_> = bodies.into_iter().map(|body| control(job, 1, body)).collect();
-    packets.extend([1, 27, FULL_SEGMENT_FLOATS].map(|floats| data(round, 0, floats)));
-    packets
+    ]
 }
 
-fn to_switch(source_mac: [u8; 6], source: SocketAddrV4) -> FrameAddresses {
-    let destination = SocketAddrV4::new(SWITCH_ADDRESS, DEFAULT_PORT);
-    FrameAddresses { source_mac, destination_mac: SWITCH_MAC, source, destination }
+/// A packet of the kind of that number, of all [`KINDS`]; those of [`CONTROL_KINDS`] come first.
+fn of_kind(number: usize, job: u32, round: Round) -> Packet {
+    match number.checked_sub(CONTROL_KINDS) {
+        None => control(job, 1, bodies(round)[number]),
+        Some(number) => data(round, 0, DATA_FLOATS[number]),
+    }
+}
+
+/// One packet of each kind.
+fn kinds(job: u32, round: Round) -> impl Iterator<Item = Packet> {
+    (0..KINDS).map(move |number| of_kind(number, job, round))
 }
 
 /// Sends frames from the attacker's port.
@@ -144,8 +131,7 @@ fn send(site: &Site, frames: &[Vec<u8>], pause: Duration) {
 
 /// Bytes of the answers that reach a host for packets in its name, for each byte of those packets.
 fn amplification(site: &Site, victim: &Host<'_>, packet: &Packet) -> f64 {
-    let addresses = to_switch(victim.mac, SocketAddrV4::new(victim.address, PORT));
-    let frames = vec![frame(packet.class, &addresses, &packet.payload); REPEATS];
+    let frames = vec![packet.from(victim.mac, SocketAddrV4::new(victim.address, PORT)); REPEATS];
     let sent: usize = frames.iter().map(Vec::len).sum();
     // A raw port answers where a packet came from: behind a cable with several hosts the victim is there.
     let (((), at_attacker), at_victim) = recorded(victim.namespace, || {
@@ -203,9 +189,8 @@ fn expect_silence(site: &Site, frames: &[Vec<u8>]) -> Verdict {
     std::thread::sleep(QUIET);
     let answered = answers(&daemon) - begin;
     // It is not silent for another reason.
-    let proof = control(1, 1, ControlBody::Join(join()));
-    let host = to_switch(SENDER_MAC, SocketAddrV4::new(site.bystander().address, PORT));
-    send(site, &[frame(proof.class, &host, &proof.payload)], QUIET);
+    let host = SocketAddrV4::new(site.bystander().address, PORT);
+    send(site, &[control(1, 1, ControlBody::Join(join())).from(SENDER_MAC, host)], QUIET);
     let is_awake = answers(&daemon) > begin + answered;
     daemon.stop();
     match (answered, is_awake) {
@@ -228,8 +213,8 @@ pub(super) fn group_senders(_effort: &Effort) -> Verdict {
         (SENDER_MAC, host, 0),
     ];
     let frames = senders.into_iter().flat_map(|(mac, address, port)| {
-        let addresses = to_switch(mac, SocketAddrV4::new(address, port));
-        kinds(JOB, Round::default()).into_iter().map(move |it| frame(it.class, &addresses, &it.payload))
+        let sender = SocketAddrV4::new(address, port);
+        kinds(JOB, Round::default()).map(move |packet| packet.from(mac, sender))
     });
     let frames: Vec<_> = frames.collect();
     expect_silence(&site, &frames)
@@ -241,10 +226,9 @@ pub(super) fn acks(effort: &Effort) -> Verdict {
     let frames = (0..effort.packets / 5).map(|_| {
         // From a host, or from the port of another switch.
         let port = if random.random_bool(0.5) { PORT } else { DEFAULT_PORT };
-        let addresses = to_switch(SENDER_MAC, SocketAddrV4::new(site.bystander().address, port));
+        let sender = SocketAddrV4::new(site.bystander().address, port);
         let job = if random.random_bool(0.5) { JOB } else { random.next_u32() };
-        let packet = control(job, random.next_u32(), ControlBody::Ack(ack()));
-        frame(packet.class, &addresses, &packet.payload)
+        control(job, random.next_u32(), ControlBody::Ack(ack())).from(SENDER_MAC, sender)
     });
     let frames: Vec<_> = frames.collect();
     expect_silence(&site, &frames)
@@ -282,8 +266,7 @@ fn beside(
                 while !is_over.load(Ordering::Relaxed) {
                     let member = members[random.random_range(0..WORKERS)];
                     let host = hosts.iter().find(|host| host.address == *member.ip()).expect("a worker");
-                    let packet = forge(&mut random);
-                    let frame = frame(packet.class, &to_switch(host.mac, member), &packet.payload);
+                    let frame = forge(&mut random).from(host.mac, member);
                     sender.send_frame(&frame).expect("it can be sent");
                     sent += 1;
                 }
@@ -302,11 +285,9 @@ fn beside(
 pub(super) fn orders(effort: &Effort) -> Verdict {
     let site = Site::new();
     beside(&site, effort, "", |random| {
-        let mut kinds = kinds(JOB, Round::new(random.next_u32() & 0xff_ffff));
+        let round = Round::new(random.next_u32() & 0xff_ffff);
         // Without tags, data is protected by port and address alone.
-        kinds.retain(|packet| packet.class == Class::Control);
-        let at = random.random_range(0..kinds.len());
-        kinds.swap_remove(at)
+        of_kind(random.random_range(0..CONTROL_KINDS), JOB, round)
     })
 }
 
@@ -323,9 +304,8 @@ fn random_packet(random: &mut ChaCha8Rng) -> Packet {
         random.fill_bytes(&mut payload);
         return Packet { what: format!("{} random bytes", payload.len()), class, payload };
     }
-    let mut kinds = kinds(JOB, Round::new(random.next_u32() & 0xff_ffff));
-    let at = random.random_range(0..kinds.len());
-    let Packet { what, class, mut payload } = kinds.swap_remove(at);
+    let round = Round::new(random.next_u32() & 0xff_ffff);
+    let Packet { what, class, mut payload } = of_kind(random.random_range(0..KINDS), JOB, round);
     for _ in 0..random.random_range(0..8) {
         let bit = random.random_range(0..payload.len() * 8);
         payload[bit / 8] ^= 1 << (bit % 8);

@@ -11,6 +11,8 @@ mod wire;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
+use iswitch_simulation::panic_message;
+
 use crate::cluster::PortKind;
 use crate::neighbour::{self, Load};
 
@@ -143,15 +145,9 @@ impl Attack {
     pub fn run(self, effort: &Effort) -> Outcome {
         let begin = Instant::now();
         let verdict = catch_unwind(AssertUnwindSafe(|| (self.run)(effort)));
-        let verdict = verdict.unwrap_or_else(|panic| Err(text_of(panic.as_ref())));
+        let verdict = verdict.unwrap_or_else(|panic| Err(panic_message(panic.as_ref()).to_owned()));
         Outcome { attack: self, verdict, elapsed: begin.elapsed() }
     }
-}
-
-fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("the testbench panicked").to_owned()
 }
 
 fn neighbours(effort: &Effort) -> Verdict {

@@ -1,8 +1,10 @@
 //! Jobs without a key that want everything.
 
+use std::net::SocketAddrV4;
+
 use iswitch_protocol::wire::{JoinRepr, Status};
 
-use super::site::{JOB, Site, undisturbed};
+use super::site::{Site, undisturbed};
 use super::{Effort, Verdict};
 use crate::neighbour::member::Member;
 
@@ -15,14 +17,11 @@ const FLOATS: u32 = 1 << 28;
 const SEGMENT_FLOATS: u16 = 366;
 
 /// Lets members of other jobs join until the switch refuses, then workers with the key sum.
-fn beside(
-    effort: &Effort,
-    take: impl Fn(&Site, std::net::SocketAddrV4) -> Result<Vec<Member>, String> + Sync,
-) -> Verdict {
+fn beside(effort: &Effort, take: impl Fn(SocketAddrV4) -> Result<Vec<Member>, String> + Sync) -> Verdict {
     let site = Site::new();
     let daemon = site.daemon_with_key(&[]);
     let switch = daemon.address();
-    let taken = site.attacker().enter(|| take(&site, switch))?;
+    let taken = site.attacker().enter(|| take(switch))?;
     let workers = site.workers(&daemon, effort.duration, &site.keyed());
     let rounds = undisturbed(workers, effort)?;
     let jobs = taken.len();
@@ -32,7 +31,7 @@ fn beside(
 }
 
 pub(super) fn squatters(effort: &Effort) -> Verdict {
-    beside(effort, |_, switch| {
+    beside(effort, |switch| {
         let mut members = Vec::new();
         let mut refused = 0;
         for job in FIRST_JOB..FIRST_JOB + JOBS {
@@ -48,13 +47,10 @@ pub(super) fn squatters(effort: &Effort) -> Verdict {
 }
 
 pub(super) fn hoarder(effort: &Effort) -> Verdict {
-    beside(effort, |_, switch| {
+    beside(effort, |switch| {
         let mut members = Vec::new();
         let (mut job, mut floats) = (FIRST_JOB, FLOATS);
         while floats > u32::from(SEGMENT_FLOATS) {
-            if job == JOB {
-                job += 1;
-            }
             let mut member = Member::open(switch, job)?;
             let join = JoinRepr { instance: job, ..JoinRepr::worker(floats, SEGMENT_FLOATS, 0) };
             match member.join(join) {

@@ -7,11 +7,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::Effort;
-use crate::binaries;
-use crate::cluster::{Daemon, Group, PortKind, SOON};
-use crate::netns::{Namespace, Star, StarOptions};
-use crate::process::{command, run};
+use crate::cluster::{Daemon, Group, PortKind, SOON, keygen};
+use crate::netns::{Namespace, Star, StarOptions, WORKER_INTERFACE};
 use crate::scratch;
+use crate::wire_relay::turn_offloads_off;
 
 /// Job of the workers that sum.
 pub(super) const JOB: u32 = 77;
@@ -19,30 +18,22 @@ pub(super) const JOB: u32 = 77;
 pub(super) const WORKERS: usize = 2;
 const BYSTANDER: usize = WORKERS;
 const ATTACKER: usize = WORKERS + 1;
-/// What makes super-frames, and what leaves checksums to a device: recorded frames have to be whole.
-const OFFLOADS: [&str; 10] =
-    ["tx", "off", "tso", "off", "gso", "off", "gro", "off", "tx-udp-segmentation", "off"];
-
 /// Namespaces around a switch, and a key.
 pub(super) struct Site {
     pub(super) star: Star,
-    directory: TempDir,
+    /// The file with the key.
+    key: PathBuf,
+    _directory: TempDir,
 }
 
 impl Site {
     pub(super) fn new() -> Self {
         let star = Star::new(StarOptions { workers: ATTACKER + 1, ..StarOptions::default() });
-        for worker in &star.workers {
-            run(worker.command("ethtool").args(["-K", "e0"]).args(OFFLOADS));
-        }
+        // Recorded frames have to be whole.
+        star.workers.iter().for_each(|worker| turn_offloads_off(worker, WORKER_INTERFACE));
         let directory = scratch::directory();
-        run(command(binaries::iswitchctl()).arg("keygen").arg(directory.path().join("job.key")));
-        Self { star, directory }
-    }
-
-    /// The file with the key.
-    pub(super) fn key(&self) -> PathBuf {
-        self.directory.path().join("job.key")
+        let key = keygen(directory.path(), "job.key");
+        Self { star, key, _directory: directory }
     }
 
     /// The daemon on all ports of the switch.
@@ -52,7 +43,7 @@ impl Site {
 
     /// The same with a key for the job of the workers.
     pub(super) fn daemon_with_key(&self, arguments: &[&str]) -> Daemon {
-        let key = format!("{JOB}={}", self.key().display());
+        let key = format!("{JOB}={}", self.key.display());
         self.daemon(&[&["--key-file", &key], arguments].concat())
     }
 
@@ -66,7 +57,7 @@ impl Site {
 
     /// Arguments of workers with the key.
     pub(super) fn keyed(&self) -> String {
-        format!("--key-file {}", self.key().display())
+        format!("--key-file {}", self.key.display())
     }
 
     /// A host that has never sent a packet to the switch.
@@ -94,7 +85,7 @@ pub(super) struct Host<'a> {
 
 fn mac(namespace: &Namespace) -> [u8; 6] {
     let interfaces = namespace.enter(pnet_datalink::interfaces);
-    let own = interfaces.into_iter().find(|it| it.name == crate::netns::WORKER_INTERFACE);
+    let own = interfaces.into_iter().find(|it| it.name == WORKER_INTERFACE);
     own.and_then(|it| it.mac).expect("a veth interface has a MAC address").octets()
 }
 

@@ -1,11 +1,10 @@
-//! Frames: what an attacker puts on its cable, and what is seen on others.
+//! Frames that are seen on a cable.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use iswitch_protocol::wire::frame::complete_udp_checksum;
-use iswitch_protocol::wire::{Class, Classifier, FrameAddresses};
+use iswitch_protocol::wire::Classifier;
 use pnet_datalink::{Channel, Config, DataLinkReceiver};
 
 use crate::netns::{Namespace, WORKER_INTERFACE};
@@ -39,17 +38,29 @@ pub(super) fn recorded<T>(namespace: &Namespace, act: impl FnOnce() -> T) -> (T,
 }
 
 fn record(is_over: &AtomicBool, begins: &Sender<()>) -> Vec<Vec<u8>> {
-    let mut receiver = receiver();
+    let receiver = receiver();
     begins.send(()).expect("it is waited for");
     let mut frames = Vec::new();
-    while !is_over.load(Ordering::Relaxed) {
-        // Nothing for a while.
-        let Ok(frame) = receiver.next() else { continue };
-        if is_ours(frame) && frames.len() < MAX_FRAMES {
+    for_each(receiver, is_over, |frame| {
+        if (is_for_switch(frame) || is_answer(frame)) && frames.len() < MAX_FRAMES {
             frames.push(frame.to_vec());
         }
-    }
+    });
     frames
+}
+
+/// Calls `see` with each frame that passes the interface of this namespace, until `is_over` is set.
+pub(super) fn watch(is_over: &AtomicBool, see: impl FnMut(&[u8])) {
+    for_each(receiver(), is_over, see);
+}
+
+fn for_each(mut receiver: Box<dyn DataLinkReceiver>, is_over: &AtomicBool, mut see: impl FnMut(&[u8])) {
+    while !is_over.load(Ordering::Relaxed) {
+        // An error: nothing for a while.
+        if let Ok(frame) = receiver.next() {
+            see(frame);
+        }
+    }
 }
 
 fn receiver() -> Box<dyn DataLinkReceiver> {
@@ -62,8 +73,9 @@ fn receiver() -> Box<dyn DataLinkReceiver> {
     }
 }
 
-fn is_ours(frame: &[u8]) -> bool {
-    Classifier::default().classify(frame).is_some_and(|frame| frame.is_ok()) || is_answer(frame)
+/// Whether it is a packet for a switch.
+pub(super) fn is_for_switch(frame: &[u8]) -> bool {
+    Classifier::default().classify(frame).is_some_and(|frame| frame.is_ok())
 }
 
 /// Whether it comes from a switch. Its port is the source, so that it is not for one.
@@ -71,12 +83,4 @@ pub(super) fn is_answer(frame: &[u8]) -> bool {
     let port = Classifier::default().udp_port.to_be_bytes();
     let (protocol, source_port) = (frame.get(23), frame.get(34..36));
     protocol == Some(&17) && source_port == Some(&port[..])
-}
-
-/// A frame with any payload.
-pub(super) fn frame(class: Class, addresses: &FrameAddresses, payload: &[u8]) -> Vec<u8> {
-    let mut frame = Classifier::default().emit_headers(class, addresses, payload.len()).to_vec();
-    frame.extend_from_slice(payload);
-    complete_udp_checksum(&mut frame);
-    frame
 }

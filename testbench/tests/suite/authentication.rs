@@ -1,29 +1,21 @@
 //! Jobs with a key, between processes.
 
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use iswitch_protocol::limits::DEFAULT_CONTROL_TOS;
 use iswitch_protocol::wire::{ControlBody, ControlRepr};
-use iswitch_testbench::cluster::{Daemon, Group, SOON, times, total};
-use iswitch_testbench::process::{command, run};
+use iswitch_testbench::cluster::{Daemon, Group, SOON, keygen, times, total};
 use iswitch_testbench::requirements::{alone, programs, report};
-use iswitch_testbench::{binaries, scratch};
+use iswitch_testbench::scratch;
 use rustix::net::sockopt::set_ip_tos;
 
 /// First ports of two switches towards their parent.
 const UPLINK_PORTS: [&str; 2] = ["27721", "27731"];
 const PAUSE: Duration = Duration::from_micros(200);
-
-/// Lets iswitchctl make a key.
-fn keygen(directory: &Path, name: &str) -> PathBuf {
-    let path = directory.join(name);
-    run(command(binaries::iswitchctl()).arg("keygen").arg(&path));
-    path
-}
 
 /// Sends requests for job 0 without a key until it is told to stop.
 fn disturb(switch: SocketAddrV4, stop: &AtomicBool) {

@@ -9,8 +9,7 @@ use iswitch_protocol::limits::{MAX_PAYLOAD_LEN_BYTES, PROTOCOL_VERSION, SEG_LEN_
 use iswitch_protocol::segment::{Seg, SegmentIndex};
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr, answer_challenge};
 use iswitch_protocol::wire::{
-    AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, JoinRepr, Standing, Status,
-    emit_seg,
+    AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, JoinRepr, Status, emit_seg,
 };
 use iswitch_testbench::cluster::{Daemon, Group, SOON, times};
 use iswitch_testbench::netns::{Star, StarOptions};
@@ -111,25 +110,12 @@ fn control_cases() -> Vec<Case> {
         bytes
     };
     let ack = AckRepr {
-        action: Action::Join,
-        status: Status::Success,
-        member: 0,
         members: 1,
         threshold: 1,
-        round: Round::default(),
         window: 1,
-        standing: Standing::Fresh,
         formed: true,
-        orphaned: false,
-        pinned: false,
-        boot: 0,
-        lease_ms: 0,
-        expected: 0,
-        history: 0,
-        peer: None,
         weight: 1,
-        missing: None,
-        padding_len: 0,
+        ..AckRepr::bare(Action::Join, Status::Success)
     };
     let beyond = RangeRepr { round: Round::default(), first: 3, count: 1 };
     let help = ControlBody::Help(SegmentSetRepr { range: beyond, bitmap: &[1] });

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use iswitch_protocol::wire::{AckRepr, Action, ControlBody, ControlPacket, ControlRepr, Standing, Status};
-use iswitch_protocol::{Round, key_file};
+use iswitch_protocol::key_file;
+use iswitch_protocol::wire::{AckRepr, Action, ControlBody, ControlPacket, ControlRepr, Status};
 use iswitch_socket::{Options, UdpSocket};
 use iswitch_testbench::binaries;
 use iswitch_testbench::cluster::{Daemon, PortKind, SOON};
@@ -322,25 +322,10 @@ fn refuse_version(socket: &UdpSocket, stop: &AtomicBool) {
         let received = socket.recv(&mut buffer).unwrap();
         let request = ControlPacket::new_checked(&buffer[..received.len]).unwrap().request();
         let ack = AckRepr {
-            action: Action::Join,
-            status: Status::WrongVersion,
-            member: 0,
-            members: 0,
-            threshold: 0,
-            round: Round::default(),
-            window: 0,
-            standing: Standing::Fresh,
-            formed: false,
-            orphaned: false,
-            pinned: false,
             boot: 1,
             lease_ms: 1,
             expected: 2,
-            history: 0,
-            peer: None,
-            weight: 0,
-            missing: None,
-            padding_len: 0,
+            ..AckRepr::bare(Action::Join, Status::WrongVersion)
         };
         let repr = ControlRepr { job: 0, request, body: ControlBody::Ack(ack) };
         let mut bytes = vec![0; repr.buffer_len()];

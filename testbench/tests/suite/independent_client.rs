@@ -5,8 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use iswitch_testbench::binaries;
-use iswitch_testbench::cluster::{Daemon, PortKind, SOON};
+use iswitch_testbench::cluster::{Daemon, PortKind, SOON, keygen};
 use iswitch_testbench::netns::{Star, StarOptions};
 use iswitch_testbench::process::{Process, command, run};
 use iswitch_testbench::requirements::{alone, programs, report, root_and};
@@ -133,8 +132,7 @@ fn a_client_from_the_text_alone_is_authentic() {
     }
     let _alone = alone();
     let directory = scratch::directory();
-    let key = directory.path().join("job.key");
-    run(command(binaries::iswitchctl()).arg("keygen").arg(&key));
+    let key = keygen(directory.path(), "job.key");
     let mut job = Job::new(PortKind::Raw, Some(&key));
     for mode in MODES {
         let result = result(&format!("{mode}, with a key"), job.run(&format!("--mode {mode} --loss 0.02")));

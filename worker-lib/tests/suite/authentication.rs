@@ -12,9 +12,7 @@ use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch, random_secret};
 use iswitch_daemon::switch::{Config, Endpoint, Keys, PortId, Switch};
 use iswitch_protocol::auth::{Direction, NO_SESSION};
 use iswitch_protocol::limits::{DEFAULT_TAGGED_SEGMENT_FLOATS, TRAILER_LEN_BYTES};
-use iswitch_protocol::wire::{
-    AckRepr, Action, Class, ControlBody, ControlRepr, JoinRepr, Standing, Status, emit_seg,
-};
+use iswitch_protocol::wire::{AckRepr, Action, Class, ControlBody, ControlRepr, JoinRepr, Status, emit_seg};
 use iswitch_protocol::{Instant, Round, Seg, SegmentIndex, VectorLayout};
 
 const JOB: u32 = 3;
@@ -91,25 +89,16 @@ impl Pair {
 
 fn forged_ack(status: Status, action: Action, boot: u64) -> ControlBody<'static> {
     ControlBody::Ack(AckRepr {
-        action,
-        status,
-        member: 0,
         members: 1,
         threshold: 1,
         round: Round::new(5_000),
         window: 1,
-        standing: Standing::Fresh,
         formed: true,
-        orphaned: false,
-        pinned: false,
         boot,
         lease_ms: 1,
-        expected: 0,
         history: 123,
-        peer: None,
         weight: 1,
-        missing: None,
-        padding_len: 0,
+        ..AckRepr::bare(action, status)
     })
 }
 
