@@ -1,10 +1,10 @@
 //! Workers that are reached in two ways, or in another way than before.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use super::site::{Site, undisturbed};
-use super::wire::{is_for_switch, watch};
+use super::wire::{beside, is_for_switch, watch};
 use super::{Effort, Verdict};
 use crate::netns::{Namespace, SWITCH_ADDRESS, WORKER_INTERFACE};
 use crate::storm::Storm;
@@ -17,18 +17,16 @@ const MOVES: u8 = 3;
 pub(super) fn second_cable(effort: &Effort) -> Verdict {
     let site = Site::new();
     let daemon = site.daemon(&[]);
-    let is_over = AtomicBool::new(false);
-    let (copied, rounds) = std::thread::scope(|scope| {
+    let (worker, attacker) = (&site.star.workers[0], site.attacker());
+    let copy = |is_over: &AtomicBool| {
         let (frames, copies) = sync_channel(COPIES_MAX);
-        let is_over = &is_over;
-        let (worker, attacker) = (&site.star.workers[0], site.attacker());
-        scope.spawn(move || worker.enter(|| copy_from(is_over, &frames)));
-        let copier = scope.spawn(move || attacker.enter(move || copy_to(&copies)));
-        let workers = site.workers(&daemon, effort.duration, "");
-        let rounds = undisturbed(workers, effort);
-        is_over.store(true, Ordering::Relaxed);
-        (copier.join().expect("the copier does not panic"), rounds)
-    });
+        std::thread::scope(|scope| {
+            let copier = scope.spawn(move || attacker.enter(move || copy_to(&copies)));
+            worker.enter(move || copy_from(is_over, &frames));
+            copier.join().expect("the copier does not panic")
+        })
+    };
+    let (rounds, copied) = beside(copy, || undisturbed(site.workers(&daemon, ""), effort));
     daemon.stop();
     let rounds = rounds?;
     if copied == 0 {
@@ -56,8 +54,7 @@ fn copy_to(copies: &Receiver<Vec<u8>>) -> u64 {
 pub(super) fn other_mac(effort: &Effort) -> Verdict {
     let site = Site::new();
     let daemon = site.daemon(&[]);
-    let workers = site.workers(&daemon, effort.duration * u32::from(MOVES + 1), "");
-    daemon.wait_for_results();
+    let workers = site.workers(&daemon, "");
     for number in 0..MOVES {
         move_to(&site.star.workers[0], number);
         std::thread::sleep(effort.duration / 2);

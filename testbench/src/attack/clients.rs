@@ -19,8 +19,7 @@ pub(super) fn silent(effort: &Effort) -> Verdict {
     let site = Site::new();
     let metrics = SocketAddr::from((SWITCH_ADDRESS, METRICS_PORT));
     let daemon = site.daemon(&["--metrics", &metrics.to_string()]);
-    let workers = site.workers(&daemon, effort.duration, "");
-    daemon.wait_for_results();
+    let workers = site.workers(&daemon, "");
     let control = daemon.control_socket();
     let silent = site.attacker().enter(|| {
         let mut silent = Vec::new();

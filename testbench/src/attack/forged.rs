@@ -14,7 +14,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::site::{Host, JOB, Site, WORKERS, undisturbed};
-use super::wire::{is_answer, recorded};
+use super::wire::{beside, is_answer, recorded};
 use super::{Effort, Verdict};
 use crate::cluster::Daemon;
 use crate::neighbour::member::{ALL, first};
@@ -152,8 +152,7 @@ pub(super) fn reflection(effort: &Effort) -> Verdict {
         let daemon = if with_key { site.daemon_with_key(&[]) } else { site.daemon(&[]) };
         let arguments = if with_key { site.keyed() } else { String::new() };
         // A job whose results could be asked for.
-        let mut workers = site.workers(&daemon, Duration::from_secs(3600), &arguments);
-        daemon.wait_for_results();
+        let workers = site.workers(&daemon, &arguments);
         let round = daemon.jobs()[0]["round"].as_u64().unwrap_or_default();
         let mut random = ChaCha8Rng::seed_from_u64(effort.seed);
         let known = [JOB, JOB + 1].into_iter().flat_map(|job| kinds(job, Round::new(round as u32)));
@@ -166,7 +165,6 @@ pub(super) fn reflection(effort: &Effort) -> Verdict {
                 worst = (ratio, packet.what);
             }
         }
-        workers.end();
         undisturbed(workers, effort)?;
         daemon.stop();
     }
@@ -188,14 +186,13 @@ fn expect_silence(site: &Site, frames: &[Vec<u8>]) -> Verdict {
     send(site, frames, PAUSE);
     std::thread::sleep(QUIET);
     let answered = answers(&daemon) - begin;
-    // It is not silent for another reason.
+    // It is not silent for another reason: this panics if the switch does not answer at all.
     let host = SocketAddrV4::new(site.bystander().address, PORT);
-    send(site, &[control(1, 1, ControlBody::Join(join())).from(SENDER_MAC, host)], QUIET);
-    let is_awake = answers(&daemon) > begin + answered;
+    send(site, &[control(1, 1, ControlBody::Join(join())).from(SENDER_MAC, host)], PAUSE);
+    daemon.wait_for_more("control_sent", begin + answered);
     daemon.stop();
-    match (answered, is_awake) {
-        (0, true) => Ok(format!("{} packets", frames.len())),
-        (0, false) => Err("the switch answers nothing at all".to_owned()),
+    match answered {
+        0 => Ok(format!("{} packets", frames.len())),
         _ => Err(format!("{answered} answers to {} packets", frames.len())),
     }
 }
@@ -242,49 +239,42 @@ fn members(daemon: &Daemon) -> Vec<SocketAddrV4> {
 }
 
 /// Lets workers with the key sum while the attacker sends what `forge` makes in the name of one of them.
-fn beside(
+fn against_members(
     site: &Site,
     effort: &Effort,
     options: &str,
     forge: impl Fn(&mut ChaCha8Rng) -> Packet + Sync,
 ) -> Verdict {
     let daemon = site.daemon_with_key(&[]);
-    let workers = site.workers(&daemon, effort.duration + QUIET, &format!("{} {options}", site.keyed()));
-    daemon.wait_for_results();
+    let workers = site.workers(&daemon, &format!("{} {options}", site.keyed()));
     let members = members(&daemon);
     if members.len() != WORKERS {
         return Err(format!("{} members instead of {WORKERS}", members.len()));
     }
     let hosts: Vec<_> = (0..WORKERS).map(|worker| site.host(worker)).collect();
-    let is_over = AtomicBool::new(false);
-    let (sent, rounds) = std::thread::scope(|scope| {
-        let attacker = scope.spawn(|| {
-            site.attacker().enter(|| {
-                let mut sender = Storm::open(1).expect("the attacker's interface");
-                let mut random = ChaCha8Rng::seed_from_u64(effort.seed);
-                let mut sent = 0;
-                while !is_over.load(Ordering::Relaxed) {
-                    let member = members[random.random_range(0..WORKERS)];
-                    let host = hosts.iter().find(|host| host.address == *member.ip()).expect("a worker");
-                    let frame = forge(&mut random).from(host.mac, member);
-                    sender.send_frame(&frame).expect("it can be sent");
-                    sent += 1;
-                }
-                sent
-            })
-        });
-        let rounds = undisturbed(workers, effort);
-        is_over.store(true, Ordering::Relaxed);
-        (attacker.join().expect("the attacker does not panic"), rounds)
-    });
+    let attack = |is_over: &AtomicBool| {
+        site.attacker().enter(|| {
+            let mut sender = Storm::open(1).expect("the attacker's interface");
+            let mut random = ChaCha8Rng::seed_from_u64(effort.seed);
+            let mut sent = 0_u64;
+            while !is_over.load(Ordering::Relaxed) {
+                let member = members[random.random_range(0..WORKERS)];
+                let host = hosts.iter().find(|host| host.address == *member.ip()).expect("a worker");
+                let frame = forge(&mut random).from(host.mac, member);
+                sender.send_frame(&frame).expect("it can be sent");
+                sent += 1;
+            }
+            sent
+        })
+    };
+    let (rounds, sent) = beside(attack, || undisturbed(workers, effort));
     daemon.stop();
-    let (rounds, sent): (u64, u64) = (rounds?, sent);
-    Ok(format!("{sent} packets beside {rounds} rounds"))
+    Ok(format!("{sent} packets beside {} rounds", rounds?))
 }
 
 pub(super) fn orders(effort: &Effort) -> Verdict {
     let site = Site::new();
-    beside(&site, effort, "", |random| {
+    against_members(&site, effort, "", |random| {
         let round = Round::new(random.next_u32() & 0xff_ffff);
         // Without tags, data is protected by port and address alone.
         of_kind(random.random_range(0..CONTROL_KINDS), JOB, round)
@@ -293,7 +283,7 @@ pub(super) fn orders(effort: &Effort) -> Verdict {
 
 pub(super) fn random_bytes(effort: &Effort) -> Verdict {
     let site = Site::new();
-    beside(&site, effort, "--tag-data", random_packet)
+    against_members(&site, effort, "--tag-data", random_packet)
 }
 
 /// Random bytes, or a packet of which some bits are others, or which is cut.

@@ -22,7 +22,7 @@ fn beside(effort: &Effort, take: impl Fn(SocketAddrV4) -> Result<Vec<Member>, St
     let daemon = site.daemon_with_key(&[]);
     let switch = daemon.address();
     let taken = site.attacker().enter(|| take(switch))?;
-    let workers = site.workers(&daemon, effort.duration, &site.keyed());
+    let workers = site.workers(&daemon, &site.keyed());
     let rounds = undisturbed(workers, effort)?;
     let jobs = taken.len();
     drop(taken);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::site::{Host, Site, undisturbed};
-use super::wire::{is_answer, recorded};
+use super::wire::{beside, is_answer, recorded};
 use super::{Effort, Verdict};
 use crate::netns::{Namespace, Star, WORKER_INTERFACE};
 use crate::storm::Storm;
@@ -15,10 +15,10 @@ fn replay(effort: &Effort, are_results: bool) -> Verdict {
     let daemon = site.daemon_with_key(&[]);
     let victim = site.host(0);
     let options = format!("{} --tag-data", site.keyed());
-    let first = site.workers(&daemon, effort.duration * 3, &options);
-    let ((), mut frames) = recorded(victim.namespace, || {
-        daemon.wait_for_results();
+    let (first, mut frames) = recorded(victim.namespace, || {
+        let workers = site.workers(&daemon, &options);
         std::thread::sleep(effort.duration);
+        workers
     });
     frames.retain(|frame| is_answer(frame) == are_results && is_of(frame, &victim, are_results));
     if frames.is_empty() {
@@ -31,7 +31,7 @@ fn replay(effort: &Effort, are_results: bool) -> Verdict {
         Cable { namespace: site.attacker(), interface: WORKER_INTERFACE.to_owned() }
     };
     let rounds = play(&from, &frames, || undisturbed(first, effort))?;
-    let second = site.workers(&daemon, effort.duration, &options);
+    let second = site.workers(&daemon, &options);
     let later = play(&from, &frames, || undisturbed(second, effort))?;
     daemon.stop();
     Ok(format!("{} packets again and again beside {} rounds", frames.len(), rounds + later))
@@ -48,24 +48,19 @@ fn is_of(frame: &[u8], host: &Host<'_>, is_receiver: bool) -> bool {
 }
 
 /// Sends frames over and over while `act` runs.
-fn play<T: Send>(from: &Cable<'_>, frames: &[Vec<u8>], act: impl FnOnce() -> T + Send) -> T {
-    let is_over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            from.namespace.enter(|| {
-                let mut sender = Storm::open_on(&from.interface, 1).expect("an interface");
-                for frame in frames.iter().cycle() {
-                    if is_over.load(Ordering::Relaxed) {
-                        return;
-                    }
-                    sender.send_frame(frame).expect("it can be sent");
+fn play<T>(from: &Cable<'_>, frames: &[Vec<u8>], act: impl FnOnce() -> T) -> T {
+    let replay = |is_over: &AtomicBool| {
+        from.namespace.enter(|| {
+            let mut sender = Storm::open_on(&from.interface, 1).expect("an interface");
+            for frame in frames.iter().cycle() {
+                if is_over.load(Ordering::Relaxed) {
+                    return;
                 }
-            });
+                sender.send_frame(frame).expect("it can be sent");
+            }
         });
-        let outcome = act();
-        is_over.store(true, Ordering::Relaxed);
-        outcome
-    })
+    };
+    beside(replay, act).0
 }
 
 pub(super) fn requests(effort: &Effort) -> Verdict {

@@ -1,7 +1,7 @@
 //! Where attacks happen: workers that sum, a host that does nothing, and an attacker, around one switch.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::thread::sleep;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -29,8 +29,11 @@ pub(super) struct Site {
 impl Site {
     pub(super) fn new() -> Self {
         let star = Star::new(StarOptions { workers: ATTACKER + 1, ..StarOptions::default() });
-        // Recorded frames have to be whole.
-        star.workers.iter().for_each(|worker| turn_offloads_off(worker, WORKER_INTERFACE));
+        // Recorded frames are sent again: neither end of a cable may make super-frames, which are longer than the MTU.
+        for (number, worker) in star.workers.iter().enumerate() {
+            turn_offloads_off(worker, WORKER_INTERFACE);
+            turn_offloads_off(&star.switch, &Star::port(number));
+        }
         let directory = scratch::directory();
         let key = keygen(directory.path(), "job.key");
         Self { star, key, _directory: directory }
@@ -47,12 +50,12 @@ impl Site {
         self.daemon(&[&["--key-file", &key], arguments].concat())
     }
 
-    /// Starts the workers, which sum for that long.
-    pub(super) fn workers(&self, daemon: &Daemon, duration: Duration, arguments: &str) -> Group {
-        let seconds = duration.as_secs_f64();
-        let arguments =
-            format!("--job {JOB} --rounds 100000000 --seconds {seconds} --no-offload {arguments}");
-        Group::of(&self.star.workers[..WORKERS], daemon.address(), &arguments)
+    /// Starts the workers and waits until they sum. They sum until [`undisturbed`] ends them, however slow the machine is.
+    pub(super) fn workers(&self, daemon: &Daemon, arguments: &str) -> Group {
+        let arguments = format!("--job {JOB} --rounds 100000000 --no-offload {arguments}");
+        let workers = Group::of(&self.star.workers[..WORKERS], daemon.address(), &arguments);
+        daemon.wait_for_results();
+        workers
     }
 
     /// Arguments of workers with the key.
@@ -89,10 +92,12 @@ fn mac(namespace: &Namespace) -> [u8; 6] {
     own.and_then(|it| it.mac).expect("a veth interface has a MAC address").octets()
 }
 
-/// Waits for the workers: all of their sums were exact and held all of them, and no worker was ever away. Returns the
-/// rounds.
-pub(super) fn undisturbed(workers: Group, effort: &Effort) -> Result<u64, String> {
-    let finished = workers.finish(effort.duration + SOON);
+/// Lets the workers sum for the duration of the effort, then ends them. Every sum must be exact and hold all workers, and
+/// no worker may have been away. Returns the number of rounds.
+pub(super) fn undisturbed(mut workers: Group, effort: &Effort) -> Result<u64, String> {
+    sleep(effort.duration);
+    workers.end();
+    let finished = workers.finish(SOON);
     let mut rounds = 0;
     for worker in finished {
         if !worker.status.success() {

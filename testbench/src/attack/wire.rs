@@ -1,5 +1,6 @@
 //! Frames that are seen on a cable.
 
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
@@ -14,27 +15,42 @@ const READ_TIMEOUT: Duration = Duration::from_millis(20);
 /// What is kept of a recording, so that a fast job does not fill the memory.
 const MAX_FRAMES: usize = 200_000;
 
-/// Ends a recording, also when what was recorded panics.
-struct Recording<'a>(&'a AtomicBool);
+/// Sets a flag when it is dropped, so that threads that wait for the flag end also after a panic.
+struct SetOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Recording<'_> {
+impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
+/// Runs `background` in a thread of its own beside `act`. The flag that `background` gets is set when `act` has ended, also
+/// by a panic. Returns what both return.
+pub(super) fn beside<T, U: Send>(
+    background: impl FnOnce(&AtomicBool) -> U + Send,
+    act: impl FnOnce() -> T,
+) -> (T, U) {
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| background(&is_over));
+        let outcome = {
+            let _end = SetOnDrop(&is_over);
+            act()
+        };
+        (outcome, thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    })
+}
+
 /// Frames of ours that pass the interface of a worker in either direction while `act` runs.
 pub(super) fn recorded<T>(namespace: &Namespace, act: impl FnOnce() -> T) -> (T, Vec<Vec<u8>>) {
-    let is_over = AtomicBool::new(false);
     let (begins, begun) = channel();
-    std::thread::scope(|scope| {
-        let recorder = scope.spawn(|| namespace.enter(|| record(&is_over, &begins)));
-        let recording = Recording(&is_over);
-        begun.recv().expect("the recorder begins");
-        let outcome = act();
-        drop(recording);
-        (outcome, recorder.join().expect("the recorder does not panic"))
-    })
+    beside(
+        move |is_over| namespace.enter(|| record(is_over, &begins)),
+        || {
+            begun.recv().expect("the recorder begins");
+            act()
+        },
+    )
 }
 
 fn record(is_over: &AtomicBool, begins: &Sender<()>) -> Vec<Vec<u8>> {
