@@ -110,7 +110,7 @@ pub fn async_pipeline() -> &'static Path {
 /// # Panics
 /// If it cannot be built.
 pub fn core_load() -> PathBuf {
-    let mut command = cargo_build();
+    let mut command = cargo("build");
     command.args(["--release", "-p", "iswitch-simulation", "--bin", "core_load"]);
     built(command).remove("core_load").expect("the simulation has that program")
 }
@@ -120,32 +120,55 @@ fn path(name: &str) -> &'static Path {
     BUILT.get_or_init(build).get(name).unwrap_or_else(|| panic!("the workspace has no program {name}"))
 }
 
+/// The test program of a target, such as `iswitch_socket` of the kind `lib`, as `cargo test --workspace` builds it.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn tests_of(target: &str, kind: &str) -> PathBuf {
+    let mut command = cargo("test");
+    command.args(["--workspace", "--no-run", "--profile", &profile()]);
+    let output = output(command);
+    let is_it = |message: &&str| {
+        let message: serde_json::Value = serde_json::from_str(message).unwrap_or_default();
+        message["profile"]["test"] == true
+            && message["target"]["name"] == target
+            && message["target"]["kind"][0] == kind
+    };
+    let found = output.lines().find(is_it).and_then(executable);
+    found.unwrap_or_else(|| panic!("the workspace has no {kind} {target} with tests")).1
+}
+
 /// Builds the programs in the profile of the caller, so that dependencies are compiled once: tests run programs of the
 /// tests' profile, and a benchmark built with `--release` measures release builds.
 ///
 /// All at once: the file of the worker's C library is the same for every choice of packages and features, so
 /// that builds of different choices would undo each other.
 fn build() -> Paths {
-    let mut command = cargo_build();
+    let mut command = cargo("build");
     // With a test among the targets the features are those of `cargo test --workspace`, which has built all of it.
     command.args(["--workspace", "--bins", "--test", "key_file", "--profile", &profile()]);
     built(command)
 }
 
-fn cargo_build() -> Command {
+fn cargo(subcommand: &str) -> Command {
     // Through rustup's proxy, if there is one: a toolchain's own cargo lets directories of dependencies choose theirs.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["build", "--message-format=json-render-diagnostics"]);
+    command.args([subcommand, "--message-format=json-render-diagnostics"]);
     command.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"));
     command
 }
 
 /// The programs that a build has made.
-fn built(mut command: Command) -> Paths {
+fn built(command: Command) -> Paths {
+    output(command).lines().filter_map(executable).collect()
+}
+
+/// What cargo says of a build.
+fn output(mut command: Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(output.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).lines().filter_map(executable).collect()
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// The profile that this program was built in: cargo names directories by it.

@@ -209,7 +209,10 @@ impl World {
         {
             self.ledger.spoil(place.job);
         }
-        self.settle();
+        let received = self.settle();
+        if place.is_none() && self.place_of(&from.peer).is_none() && !self.is_uplink(from) {
+            check_no_amplification(from, sent, &received);
+        }
     }
 
     fn is_uplink(&self, endpoint: &Endpoint) -> bool {
@@ -240,8 +243,8 @@ impl World {
         }
     }
 
-    /// The driver does what it has to do after each call.
-    pub(crate) fn settle(&mut self) {
+    /// The driver does what it has to do after each call. Returns what the switch has sent.
+    fn settle(&mut self) -> Vec<Received> {
         self.note_events();
         let jobs: Vec<JobStatus> = self.switch.jobs().collect();
         let before = *self.switch.counters();
@@ -255,10 +258,11 @@ impl World {
         let after = self.switch.counters();
         assert_eq!(after.control_sent - before.control_sent, count(Class::Control));
         assert_eq!(after.data_sent - before.data_sent, count(Class::Data));
-        for packets in received {
-            self.take_in(&jobs, &packets);
+        for packets in &received {
+            self.take_in(&jobs, packets);
         }
         self.check_quota();
+        received
     }
 
     fn drain(&mut self) -> Vec<Received> {
@@ -417,6 +421,13 @@ impl World {
         let ControlBody::Ack(ack) = answer.body else { panic!("not an Ack: {answer:?}") };
         assert_eq!(ack.status, Status::Success, "memory is lost: {ack:?}");
     }
+}
+
+/// A sender that is no member has proved nothing, and gets no more bytes than it has sent (requirement C-11).
+fn check_no_amplification(from: &Endpoint, sent: &Sent, received: &[Received]) {
+    let answers = received.iter().filter(|packets| packets.to.contains(from));
+    let answered: usize = answers.map(|packets| packets.bytes.len()).sum();
+    assert!(answered <= sent.bytes.len(), "{answered} bytes are the answer to {sent:?}");
 }
 
 fn max_members(job: &JobStatus) -> usize {

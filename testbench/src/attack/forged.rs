@@ -16,7 +16,7 @@ use rand_chacha::ChaCha8Rng;
 use super::site::{Host, JOB, Site, WORKERS, undisturbed};
 use super::wire::{beside, is_answer, recorded};
 use super::{Effort, Verdict};
-use crate::cluster::Daemon;
+use crate::cluster::{Daemon, PortKind};
 use crate::neighbour::member::{ALL, first};
 use crate::storm::{SENDER_MAC, Storm, frame};
 
@@ -27,7 +27,7 @@ const REPEATS: usize = 50;
 /// Time between packets: the switch limits strangers, and silence would hide an answer that is too long.
 const PAUSE: Duration = Duration::from_millis(2);
 /// Time after which no answer comes any more.
-const QUIET: Duration = Duration::from_millis(200);
+const QUIET: Duration = Duration::from_millis(100);
 const FULL_SEGMENT_FLOATS: usize = 366;
 /// Floats of the data packets.
 const DATA_FLOATS: [usize; 3] = [1, 27, FULL_SEGMENT_FLOATS];
@@ -148,9 +148,12 @@ pub(super) fn reflection(effort: &Effort) -> Verdict {
     let site = Site::new();
     let victim = site.bystander();
     let mut worst = (0.0, String::new());
-    for with_key in [false, true] {
-        let daemon = if with_key { site.daemon_with_key(&[]) } else { site.daemon(&[]) };
-        let arguments = if with_key { site.keyed() } else { String::new() };
+    for (kind, with_key) in [(PortKind::Raw, false), (PortKind::Raw, true), (PortKind::Udp, false)] {
+        let (daemon, arguments) = if with_key {
+            (site.daemon_on(kind, &site.key_arguments()), site.keyed())
+        } else {
+            (site.daemon_on(kind, &[]), String::new())
+        };
         // A job whose results could be asked for.
         let workers = site.workers(&daemon, &arguments);
         let round = daemon.jobs()[0]["round"].as_u64().unwrap_or_default();
@@ -159,7 +162,8 @@ pub(super) fn reflection(effort: &Effort) -> Verdict {
         for packet in known.chain((0..effort.packets / 100).map(|_| random_packet(&mut random))) {
             let ratio = amplification(&site, &victim, &packet);
             if ratio > 1.0 {
-                return Err(format!("{}, with a key: {with_key}: x{ratio:.2}", packet.what));
+                let what = packet.what;
+                return Err(format!("{what}, {kind:?} ports, with a key: {with_key}: x{ratio:.2}"));
             }
             if ratio > worst.0 {
                 worst = (ratio, packet.what);
@@ -245,7 +249,7 @@ fn against_members(
     options: &str,
     forge: impl Fn(&mut ChaCha8Rng) -> Packet + Sync,
 ) -> Verdict {
-    let daemon = site.daemon_with_key(&[]);
+    let daemon = site.daemon_with_key();
     let workers = site.workers(&daemon, &format!("{} {options}", site.keyed()));
     let members = members(&daemon);
     if members.len() != WORKERS {

@@ -19,7 +19,7 @@ const SEGMENT_FLOATS: u16 = 366;
 /// Lets members of other jobs join until the switch refuses, then workers with the key sum.
 fn beside(effort: &Effort, take: impl Fn(SocketAddrV4) -> Result<Vec<Member>, String> + Sync) -> Verdict {
     let site = Site::new();
-    let daemon = site.daemon_with_key(&[]);
+    let daemon = site.daemon_with_key();
     let switch = daemon.address();
     let taken = site.attacker().enter(|| take(switch))?;
     let workers = site.workers(&daemon, &site.keyed());

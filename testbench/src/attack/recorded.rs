@@ -12,7 +12,7 @@ use crate::storm::Storm;
 /// next one does.
 fn replay(effort: &Effort, are_results: bool) -> Verdict {
     let site = Site::new();
-    let daemon = site.daemon_with_key(&[]);
+    let daemon = site.daemon_with_key();
     let victim = site.host(0);
     let options = format!("{} --tag-data", site.keyed());
     let (first, mut frames) = recorded(victim.namespace, || {

@@ -23,6 +23,8 @@ pub(super) struct Site {
     pub(super) star: Star,
     /// The file with the key.
     key: PathBuf,
+    /// The key of the workers' job, for the daemon.
+    key_of_job: String,
     _directory: TempDir,
 }
 
@@ -36,21 +38,32 @@ impl Site {
         }
         let directory = scratch::directory();
         let key = keygen(directory.path(), "job.key");
-        Self { star, key, _directory: directory }
+        let key_of_job = format!("{JOB}={}", key.display());
+        Self { star, key, key_of_job, _directory: directory }
     }
 
     /// The daemon on all ports of the switch.
     pub(super) fn daemon(&self, arguments: &[&str]) -> Daemon {
-        Daemon::in_star(&self.star, PortKind::Raw, arguments)
+        self.daemon_on(PortKind::Raw, arguments)
     }
 
-    /// The same with a key for the job of the workers.
-    pub(super) fn daemon_with_key(&self, arguments: &[&str]) -> Daemon {
-        let key = format!("{JOB}={}", self.key.display());
-        self.daemon(&[&["--key-file", &key], arguments].concat())
+    /// The daemon on ports of that kind.
+    pub(super) fn daemon_on(&self, kind: PortKind, arguments: &[&str]) -> Daemon {
+        Daemon::in_star(&self.star, kind, arguments)
     }
 
-    /// Starts the workers and waits until they sum. They sum until [`undisturbed`] ends them, however slow the machine is.
+    /// The daemon with a key for the job of the workers.
+    pub(super) fn daemon_with_key(&self) -> Daemon {
+        self.daemon(&self.key_arguments())
+    }
+
+    /// Arguments of a daemon with the key.
+    pub(super) fn key_arguments(&self) -> [&str; 2] {
+        ["--key-file", &self.key_of_job]
+    }
+
+    /// Starts the workers and waits until they sum. They sum until [`undisturbed`] ends them, however slow the machine
+    /// is.
     pub(super) fn workers(&self, daemon: &Daemon, arguments: &str) -> Group {
         let arguments = format!("--job {JOB} --rounds 100000000 --no-offload {arguments}");
         let workers = Group::of(&self.star.workers[..WORKERS], daemon.address(), &arguments);
@@ -92,8 +105,8 @@ fn mac(namespace: &Namespace) -> [u8; 6] {
     own.and_then(|it| it.mac).expect("a veth interface has a MAC address").octets()
 }
 
-/// Lets the workers sum for the duration of the effort, then ends them. Every sum must be exact and hold all workers, and
-/// no worker may have been away. Returns the number of rounds.
+/// Lets the workers sum for the duration of the effort, then ends them. Every sum must be exact and hold all workers,
+/// and no worker may have been away. Returns the number of rounds.
 pub(super) fn undisturbed(mut workers: Group, effort: &Effort) -> Result<u64, String> {
     sleep(effort.duration);
     workers.end();

@@ -24,8 +24,8 @@ impl Drop for SetOnDrop<'_> {
     }
 }
 
-/// Runs `background` in a thread of its own beside `act`. The flag that `background` gets is set when `act` has ended, also
-/// by a panic. Returns what both return.
+/// Runs `background` in a thread of its own beside `act`. The flag that `background` gets is set when `act` has ended,
+/// also by a panic. Returns what both return.
 pub(super) fn beside<T, U: Send>(
     background: impl FnOnce(&AtomicBool) -> U + Send,
     act: impl FnOnce() -> T,

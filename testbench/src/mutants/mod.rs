@@ -1,8 +1,9 @@
-//! Mutation tests of the simulation's checker: bugs that are planted into the real switch and the real worker, one at
-//! a time, and that simulations have to find (DeMillo, Lipton and Sayward, "Hints on Test Data Selection", 1978).
+//! Mutation tests: bugs that are planted into the real switch and the real worker, one at a time, and that simulations
+//! have to find (DeMillo, Lipton and Sayward, "Hints on Test Data Selection", 1978).
 //!
 //! A checker that finds nothing wrong may be one that looks at nothing. Each mutant is a file in
-//! `testbench/mutants/`; none of them is in the checker.
+//! `testbench/mutants/`; none of them is in the checker. A bug that only an attacker can use is outside the simulated
+//! world: its file names the test of the switch core that has to fail.
 
 mod copy;
 mod trial;
@@ -43,6 +44,10 @@ pub struct Bug {
     /// The kind of job in which it shows.
     #[serde(default)]
     pub mode: JobMode,
+    /// The test of the switch core's suite that has to fail, such as `strangers::an_ack_is_never_answered`. Without it,
+    /// simulations have to find the bug.
+    #[serde(default)]
+    pub test: Option<String>,
     /// The source file, from the root of the workspace.
     pub file: String,
     /// Text that occurs exactly once in it.
@@ -124,6 +129,7 @@ mod tests {
             what: "A count is too high.".into(),
             breaks: "R-1".into(),
             mode: JobMode::Synchronous,
+            test: None,
             file: "daemon/src/switch/job.rs".into(),
             search: search.into(),
             replace: "a + 1".into(),

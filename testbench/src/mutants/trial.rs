@@ -1,4 +1,4 @@
-//! One trial: a bug is planted, the simulation is built with it, and has to find it.
+//! One trial: a bug is planted, the simulation or the core's tests are built with it, and have to find it.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,14 @@ use iswitch_simulation::checker::Rule;
 
 /// The profile of the workspace's manifest that is quickest in building and running taken together.
 const PROFILE: &str = "mutants";
+/// The program of the simulation.
+const SIMULATE: &str = "simulate";
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// Package and name of the tests that find what simulations cannot.
+const TEST_PACKAGE: &str = "iswitch-daemon";
+const TEST_SUITE: &str = "suite";
+/// Exit status of a test program of which a test has failed.
+const TEST_FAILED: i32 = 101;
 /// Lines of a program's errors that are shown.
 const SHOWN_LINES: usize = 20;
 
@@ -72,8 +79,8 @@ pub struct Trial {
     pub outcome: Outcome,
     /// Time that it took to build.
     pub build_seconds: f64,
-    /// Time that it took to simulate.
-    pub simulate_seconds: f64,
+    /// Time that it took to simulate, or to run the test.
+    pub run_seconds: f64,
 }
 
 /// Whether a bug was found.
@@ -89,10 +96,20 @@ pub enum Outcome {
         /// How it was broken, as the checker says.
         detail: String,
     },
-    /// None did.
+    /// The test of the core failed.
+    Failing {
+        /// Its name.
+        test: String,
+    },
+    /// No simulation broke a rule.
     Survived {
         /// Simulations.
         seeds: u64,
+    },
+    /// The test of the core passed.
+    Passing {
+        /// Its name.
+        test: String,
     },
     /// It could not be told: the mutant does not fit or build, or the simulation did not come to a result.
     Failed {
@@ -117,9 +134,14 @@ struct Found {
 }
 
 impl Trial {
-    /// Whether a rule was broken.
+    /// Whether a simulation or a test has found the bug.
     pub fn is_found(&self) -> bool {
-        matches!(self.outcome, Outcome::Found { .. })
+        matches!(self.outcome, Outcome::Found { .. } | Outcome::Failing { .. })
+    }
+
+    /// Whether nothing was found where nothing is to be found.
+    pub fn is_clean(&self) -> bool {
+        matches!(self.outcome, Outcome::Survived { .. } | Outcome::Passing { .. })
     }
 }
 
@@ -141,38 +163,72 @@ impl Bench {
     /// # Errors
     /// If that does not succeed.
     pub fn control(&self, mode: JobMode) -> Result<Trial> {
-        let (program, build_seconds) = self.build()?;
-        let (outcome, simulate_seconds) = self.simulate(&program, mode)?;
-        Ok(Trial { outcome, build_seconds, simulate_seconds })
+        let (program, build_seconds) =
+            self.build(&["-p", "iswitch-simulation", "--bin", SIMULATE], SIMULATE)?;
+        let (outcome, run_seconds) = self.simulate(&program, mode)?;
+        Ok(Trial { outcome, build_seconds, run_seconds })
     }
 
-    /// Plants a bug and simulates. The copy is restored afterwards.
+    /// Builds the core's tests with the sources as they are, and runs one of them.
+    ///
+    /// # Errors
+    /// If that does not succeed. A test that fails is no error.
+    pub fn control_test(&self, test: &str) -> Result<Trial> {
+        let target = ["-p", TEST_PACKAGE, "--no-default-features", "--test", TEST_SUITE];
+        let (program, build_seconds) = self.build(&target, TEST_SUITE)?;
+        let (outcome, run_seconds) = self.run_test(&program, test)?;
+        Ok(Trial { outcome, build_seconds, run_seconds })
+    }
+
+    /// Plants a bug, and simulates or runs its test. The copy is restored afterwards.
     ///
     /// # Errors
     /// If the copy cannot be restored.
     pub fn attempt(&self, mutant: &Mutant) -> Result<Trial> {
-        let trial = self.sources.plant(mutant).and_then(|()| self.control(mutant.bug.mode));
+        let trial = self.sources.plant(mutant).and_then(|()| match &mutant.bug.test {
+            None => self.control(mutant.bug.mode),
+            Some(test) => self.control_test(test),
+        });
         self.sources.restore(&mutant.bug.file)?;
         Ok(trial.unwrap_or_else(|error| Trial {
             outcome: Outcome::Failed { error: format!("{error:#}") },
             build_seconds: 0.0,
-            simulate_seconds: 0.0,
+            run_seconds: 0.0,
         }))
     }
 
-    fn build(&self) -> Result<(PathBuf, f64)> {
+    /// Builds one target, and returns the program of that name and the seconds that it took.
+    fn build(&self, target: &[&str], name: &str) -> Result<(PathBuf, f64)> {
         let begin = Instant::now();
         let mut command = cargo();
         command.args(["build", "--locked", "--profile", PROFILE, "--message-format=json-render-diagnostics"]);
-        command.args(["-p", "iswitch-simulation", "--bin", "simulate", "--target-dir"]).arg(&self.target);
+        command.args(target).arg("--target-dir").arg(&self.target);
         command.current_dir(self.sources.directory());
         let output = command.output().with_context(|| format!("running {command:?}"))?;
         let errors = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "it does not build:\n{}", last_lines(&errors));
         let messages = String::from_utf8_lossy(&output.stdout);
-        let program = messages.lines().filter_map(executable).find(|(name, _)| name == "simulate");
-        let (_, program) = program.context("cargo has built no program simulate")?;
+        let program = messages.lines().filter_map(executable).find(|(built, _)| built == name);
+        let (_, program) = program.with_context(|| format!("cargo has built no program {name}"))?;
         Ok((program, begin.elapsed().as_secs_f64()))
+    }
+
+    fn run_test(&self, program: &Path, test: &str) -> Result<(Outcome, f64)> {
+        let begin = Instant::now();
+        let (results, errors) = (self.output.join("results"), self.output.join("errors"));
+        let mut command = Command::new(program);
+        command.args(["--exact", test]).current_dir(self.sources.directory());
+        command.stdin(Stdio::null()).stdout(File::create(&results)?).stderr(File::create(&errors)?);
+        let status = run_for(&mut command, self.time_limit)?;
+        let results = fs::read_to_string(&results).context("reading what the tests print")?;
+        ensure!(results.contains("running 1 test\n"), "{TEST_PACKAGE} has no test {test}: {status}");
+        let test = test.to_owned();
+        let outcome = match status.code() {
+            Some(0) => Outcome::Passing { test },
+            Some(TEST_FAILED) => Outcome::Failing { test },
+            _ => bail!("the test ended without a result: {status}"),
+        };
+        Ok((outcome, begin.elapsed().as_secs_f64()))
     }
 
     fn simulate(&self, program: &Path, mode: JobMode) -> Result<(Outcome, f64)> {
@@ -235,7 +291,7 @@ fn run_for(command: &mut Command, limit: Duration) -> Result<ExitStatus> {
         if begin.elapsed() > limit {
             child.kill()?;
             child.wait()?;
-            bail!("the simulation has not ended within {limit:?}");
+            bail!("{} has not ended within {limit:?}", command.get_program().to_string_lossy());
         }
         sleep(POLL_INTERVAL);
     }

@@ -18,6 +18,7 @@ mod join_storm;
 mod lockstep;
 mod manifests;
 mod manuals;
+mod memory;
 mod metrics;
 mod models;
 mod mpi;

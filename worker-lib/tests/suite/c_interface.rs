@@ -40,13 +40,35 @@ fn library_dir() -> PathBuf {
     found.expect("cargo builds the cdylib together with the tests")
 }
 
-/// Compiles an example and runs it as two workers; what each prints. Nothing without a C compiler.
+/// Whether a program is there. Otherwise says on stderr what is not tested without it.
+///
+/// # Panics
+/// If it is missing, and all tests are required.
+fn has(program: &str, skipped: &str) -> bool {
+    if Command::new(program).arg("--version").output().is_ok() {
+        return true;
+    }
+    let line = format!("SKIPPED {skipped}: {program} is not installed\n");
+    assert!(std::env::var_os("ISWITCH_REQUIRE_ALL_TESTS").is_none(), "{line}");
+    // Past the capture of the test harness, so that it shows.
+    std::io::stderr().write_all(line.as_bytes()).unwrap();
+    false
+}
+
+/// A command that runs a program under Memcheck, which finds accesses beyond what was allocated, also in the library.
+/// Without valgrind the program runs alone.
+fn checked(program: &Path) -> Command {
+    if !has("valgrind", "Memcheck of the C interface") {
+        return Command::new(program);
+    }
+    let mut command = Command::new("valgrind");
+    command.args(["-q", "--error-exitcode=99"]).arg(program);
+    command
+}
+
+/// Compiles an example and runs it as two workers. Returns what each prints, and nothing without a C compiler.
 fn run_example(name: &str) -> Vec<String> {
-    if Command::new("cc").arg("--version").output().is_err() {
-        let line = format!("SKIPPED the C example {name}: no C compiler (cc)\n");
-        assert!(std::env::var_os("ISWITCH_REQUIRE_ALL_TESTS").is_none(), "{line}");
-        // Past the capture of the test harness, so that it shows.
-        std::io::stderr().write_all(line.as_bytes()).unwrap();
+    if !has("cc", &format!("the C example {name}")) {
         return Vec::new();
     }
     let directory = tempfile::tempdir().unwrap();
@@ -68,7 +90,7 @@ fn run_example(name: &str) -> Vec<String> {
     let any_port = "127.0.0.1:0".parse().unwrap();
     let switch = EmbeddedSwitch::start(any_port, &EmbeddedOptions::default()).unwrap();
     let start = |rank: u32| {
-        let mut command = Command::new(&program);
+        let mut command = checked(&program);
         command.args([switch.address().to_string(), "2".into(), rank.to_string()]);
         command.env("LD_LIBRARY_PATH", &library).stdout(Stdio::piped()).spawn().unwrap()
     };

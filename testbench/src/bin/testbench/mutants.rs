@@ -1,5 +1,6 @@
-//! `testbench mutants`: bugs planted into the protocol, which simulations have to find.
+//! `testbench mutants`: bugs planted into the protocol, which simulations or the core's tests have to find.
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
@@ -24,7 +25,7 @@ pub(crate) struct Options {
     /// of synchronous jobs, 300 of asynchronous ones, which take longer]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: Option<u64>,
-    /// Seconds that the simulations of a mutant may take; one that hangs is not found
+    /// Seconds that the simulations or the test of a mutant may take; one that hangs is not found
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     time_limit_s: u64,
     /// Print the result as one line of JSON
@@ -83,25 +84,38 @@ fn test(options: &Options) -> Result<bool> {
 fn run_controls(bench: &Bench, mutants: &[Mutant], progress: &Progress) -> Result<f64> {
     let mut seconds = 0.0;
     for mode in [JobMode::Synchronous, JobMode::Asynchronous] {
-        if mutants.iter().any(|mutant| mutant.bug.mode == mode) {
+        if mutants.iter().any(|Mutant { bug, .. }| bug.test.is_none() && bug.mode == mode) {
             progress.begin(&format!("no mutant, {mode}"));
             let trial = bench.control(mode).context("testing the code without a mutant")?;
-            if !matches!(trial.outcome, Outcome::Survived { .. }) {
-                bail!("the code breaks a rule without a mutant: {}", describe(&trial));
-            }
-            progress.note(&format!("no mutant, {mode}: {}", describe(&trial)));
-            seconds += trial.build_seconds + trial.simulate_seconds;
+            seconds += check_control(&format!("no mutant, {mode}"), &trial, progress)?;
         }
+    }
+    let tests: BTreeSet<_> = mutants.iter().filter_map(|mutant| mutant.bug.test.as_deref()).collect();
+    for test in tests {
+        progress.begin(&format!("no mutant, {test}"));
+        let trial = bench.control_test(test).context("testing the code without a mutant")?;
+        seconds += check_control("no mutant", &trial, progress)?;
     }
     Ok(seconds)
 }
 
+/// Returns the seconds of a trial without a mutant, in which nothing may be found.
+fn check_control(name: &str, trial: &Trial, progress: &Progress) -> Result<f64> {
+    if !trial.is_clean() {
+        bail!("the code breaks a rule without a mutant: {}", describe(trial));
+    }
+    progress.note(&format!("{name}: {}", describe(trial)));
+    Ok(trial.build_seconds + trial.run_seconds)
+}
+
 fn describe(trial: &Trial) -> String {
-    let Trial { outcome, build_seconds, simulate_seconds } = trial;
-    let times = format!("built in {build_seconds:.1} s, simulated in {simulate_seconds:.1} s");
+    let Trial { outcome, build_seconds, run_seconds } = trial;
+    let times = format!("built in {build_seconds:.1} s, run in {run_seconds:.1} s");
     match outcome {
         Outcome::Found { seeds, rule, detail } => format!("{rule:?} after {seeds} seeds, {times}: {detail}"),
         Outcome::Survived { seeds } => format!("nothing found in {seeds} seeds, {times}"),
+        Outcome::Failing { test } => format!("{test} fails, {times}"),
+        Outcome::Passing { test } => format!("{test} passes, {times}"),
         Outcome::Failed { error } => format!("failed: {error}"),
     }
 }
@@ -126,7 +140,9 @@ impl<'a> Row<'a> {
 }
 
 fn print_table(trials: &[(Mutant, Trial)]) {
-    println!("| mutant | breaks | seeds until found | what the checker says | built in |");
+    println!(
+        "| mutant | breaks | seeds until found | what the checker says, or the test that fails | built in |"
+    );
     println!("|---|---|---|---|---|");
     for (Mutant { name, bug }, trial) in trials {
         let (seeds, finding) = match &trial.outcome {
@@ -134,6 +150,8 @@ fn print_table(trials: &[(Mutant, Trial)]) {
                 (seeds.to_string(), format!("{rule:?}: {}", cut(detail)))
             }
             Outcome::Survived { seeds } => (format!("not in {seeds}"), "NOT FOUND".to_owned()),
+            Outcome::Failing { test } => ("-".to_owned(), format!("{test} fails")),
+            Outcome::Passing { test } => ("-".to_owned(), format!("NOT FOUND by {test}")),
             Outcome::Failed { error } => ("-".to_owned(), format!("FAILED: {}", cut(error))),
         };
         let Trial { build_seconds, .. } = trial;

@@ -1,0 +1,40 @@
+//! The tests of modules with unsafe code, under Memcheck: no access beyond what was allocated, and nothing
+//! uninitialised reaches a branch or a system call. Miri runs neither sockets nor foreign libraries. The C interface
+//! has its own test, `worker-lib/tests/suite/c_interface.rs`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use iswitch_testbench::binaries::tests_of;
+use iswitch_testbench::requirements::{alone, programs};
+
+/// Target and kind of a test program, its directory, and which of its tests run.
+const TESTS: [(&str, &str, &str, &[&str]); 4] = [
+    ("iswitch_socket", "lib", "socket", &[]),
+    ("loopback", "test", "socket", &[]),
+    // Valgrind misreads the attributes of bpf calls.
+    ("iswitch_daemon", "lib", "daemon", &["port::", "--skip", "port::xdp::tests::"]),
+    ("iswitch", "rlib", "worker-lib", &["nn::matmul"]),
+];
+
+#[test]
+fn unsafe_code_stays_within_its_memory() {
+    if !programs("unsafe_code_stays_within_its_memory", &["valgrind"]) {
+        return;
+    }
+    let _alone = alone();
+    for (target, kind, directory, arguments) in TESTS {
+        let mut command = Command::new("valgrind");
+        command.args(["-q", "--error-exitcode=99"]).arg(tests_of(target, kind)).arg("--test-threads=1");
+        command.args(arguments).current_dir(workspace().join(directory));
+        let output = command.output().expect("valgrind runs");
+        let (stdout, stderr) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{target}: {}\n{stdout}\n{stderr}", output.status);
+        assert!(!stdout.contains(" 0 passed"), "{target} has no such tests: {stdout}");
+    }
+}
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
