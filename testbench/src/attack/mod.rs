@@ -51,7 +51,7 @@ pub struct Attack {
 pub const ALL: &[Attack] = &[
     Attack {
         name: "reflection",
-        what: "packets of all kinds in the name of a host that never sent one; raw and UDP ports, with and without keys",
+        what: "packets of all kinds in the name of a host that sent none; raw and UDP ports, with keys and without",
         promise: "the host gets no more bytes than were sent in its name",
         run: forged::reflection,
     },
