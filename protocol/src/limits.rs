@@ -114,8 +114,8 @@ pub const MAX_PENDING_RANGES: usize = MAX_PENDING_REQUESTS + MAX_PENDING_VECTORS
 pub const MAX_PENDING_EVENTS: usize = 256;
 /// Records that the flight recorder keeps of the events of a job, and as many of the course of its rounds.
 pub const FLIGHT_RECORDS: usize = 128;
-/// Cost of the queued work that the switch does for one job before another has its turn, and of that which it does before
-/// it receives packets again. A unit is the cost of examining one segment, roughly 10 ns.
+/// Cost after which queued work of one job makes way for that of another, and all queued work for packets that arrive.
+/// A unit is the cost of examining one segment, roughly 10 ns.
 pub const MAX_WORK_COST: u32 = 4096;
 /// Cost of a step of queued work that does nearly nothing.
 pub const MIN_STEP_COST: u32 = MAX_WORK_COST / 8;
@@ -195,8 +195,8 @@ const _: () = {
     assert!(MAX_PENDING_REQUESTS >= MAX_MEMBERS + MAX_SUPERFRAME_DATAGRAMS);
     // Which jobs have queued work is one 64-bit word.
     assert!(MAX_JOBS <= u64::BITS as usize);
-    // A step examines a range that a request names, sends a segment to all members, and adds the contributions of all of
-    // them to the longest segment, with little more than its share.
+    // Within its share a step can examine a range that a request names, send a segment to all members, and add the
+    // longest segment.
     assert!(MAX_WORK_COST >= MAX_RANGE_SEGMENTS);
     assert!(MAX_WORK_COST >= WORK_COST_PER_DATAGRAM * MAX_MEMBERS as u32);
     assert!(MAX_WORK_COST as usize * WORK_FLOATS_PER_COST >= MAX_SEGMENT_FLOATS as usize);

@@ -1,9 +1,9 @@
 //! Work on ranges of segments: results sent again, segments closed, vectors added.
 //!
-//! A range may be as long as a vector, so it is worked off in steps of bounded cost. Each job has its own queue, and the
-//! jobs that have work take turns, a step each: what one job queues neither displaces the work of another nor delays it
-//! by more than a step for each turn. The closing of rounds is no entry of a queue but part of the job's state, so that
-//! it is never lost.
+//! A range may be as long as a vector, so it is worked off in steps of bounded cost. Each job has its own queue, and
+//! the jobs that have work take turns, a step each: what one job queues neither displaces the work of another nor
+//! delays it by more than one step in each of its turns. The closing of rounds is not an entry of a queue but part of
+//! the job's state, so that it is never lost.
 
 use core::ops::Range;
 
