@@ -101,16 +101,28 @@ pub const STRANGER_BURST_S: u64 = 4;
 /// Control packets that one call into the switch may leave to be sent: an answer to each datagram of a
 /// super-frame and a notice to each member.
 pub const MAX_PENDING_CONTROL: usize = 256;
-/// Ranges of segments that wait to be sent again or closed.
-pub const MAX_PENDING_RANGES: usize = 256;
+/// Ranges of segments of one job that wait because a member or the parent asked for them: to be sent again, or closed.
+pub const MAX_PENDING_REQUESTS: usize = 128;
+/// Vectors of one asynchronous job that wait to be added, at most one of each member.
+pub const MAX_PENDING_VECTORS: usize = MAX_MEMBERS;
+/// Aggregates of such a job that wait to be sent although no vector completed them. Each holds a vector, and of the
+/// first one all vectors may have been added.
+pub const MAX_PENDING_AGGREGATES: usize = MAX_PENDING_VECTORS + 1;
+/// All ranges of segments of one job that wait.
+pub const MAX_PENDING_RANGES: usize = MAX_PENDING_REQUESTS + MAX_PENDING_VECTORS + MAX_PENDING_AGGREGATES;
 /// Events that wait to be logged.
 pub const MAX_PENDING_EVENTS: usize = 256;
 /// Records that the flight recorder keeps of the events of a job, and as many of the course of its rounds.
 pub const FLIGHT_RECORDS: usize = 128;
-/// Segments that one step of closing a round examines.
-pub const MAX_CLOSED_AT_ONCE: u32 = 1024;
-/// Steps of queued work without output that the switch takes before it receives packets again.
-pub const MAX_WORK_AT_ONCE: usize = 8;
+/// Cost after which queued work of one job makes way for that of another, and all queued work for packets that arrive.
+/// A unit is the cost of examining one segment, roughly 10 ns.
+pub const MAX_WORK_COST: u32 = 4096;
+/// Cost of a step of queued work that does nearly nothing.
+pub const MIN_STEP_COST: u32 = MAX_WORK_COST / 8;
+/// Cost of sending one datagram to one member.
+pub const WORK_COST_PER_DATAGRAM: u32 = 8;
+/// Floats that are added or copied for one unit of cost.
+pub const WORK_FLOATS_PER_COST: usize = 16;
 /// Segments that each result of a job adds to the budget of repeated results of each member.
 pub const REPEATS_PER_RESULT: u64 = 8;
 /// The least capacity of that budget, however short the vector.
@@ -179,7 +191,15 @@ const _: () = {
     assert!(MIN_ASYNC_GENERATIONS.is_power_of_two() && MAX_ASYNC_GENERATIONS.is_power_of_two());
     assert!(MIN_ASYNC_GENERATIONS >= 2 && MIN_ASYNC_GENERATIONS <= MAX_ASYNC_GENERATIONS);
     assert!(MAX_PENDING_CONTROL >= MAX_MEMBERS + 2 * MAX_SUPERFRAME_DATAGRAMS);
-    assert!(MAX_PENDING_RANGES >= 2 * MAX_JOBS + MAX_SUPERFRAME_DATAGRAMS);
+    // The members of a job and a super-frame of requests of one of them find a place.
+    assert!(MAX_PENDING_REQUESTS >= MAX_MEMBERS + MAX_SUPERFRAME_DATAGRAMS);
+    // Which jobs have queued work is one 64-bit word.
+    assert!(MAX_JOBS <= u64::BITS as usize);
+    // Within its share a step can examine a range that a request names, send a segment to all members, and add the
+    // longest segment.
+    assert!(MAX_WORK_COST >= MAX_RANGE_SEGMENTS);
+    assert!(MAX_WORK_COST >= WORK_COST_PER_DATAGRAM * MAX_MEMBERS as u32);
+    assert!(MAX_WORK_COST as usize * WORK_FLOATS_PER_COST >= MAX_SEGMENT_FLOATS as usize);
     assert!(KEYLESS_SHARE > 1 && KEYLESS_SHARE < MAX_JOBS);
     // Each row needs its own bits of a 64-bit hash.
     assert!(STRANGER_CELLS as u64 <= 1 << (u64::BITS / STRANGER_ROWS as u32));

@@ -285,8 +285,10 @@ impl Load {
         let stride = self.shape.packet_bytes();
         let (from, frame) = (&self.members[member], &self.frames[frame]);
         self.switch.handle_datagrams(self.now, from, Class::Data, frame, stride);
-        if self.shape.mode != LoadMode::Partial {
-            return drain(&mut self.switch);
+        match self.shape.mode {
+            LoadMode::Asynchronous => return self.drain_in_turns(),
+            LoadMode::Synchronous | LoadMode::Ordered => return drain(&mut self.switch),
+            LoadMode::Partial => {}
         }
         // With one child, the parent's results are the same packets.
         self.partials.clear();
@@ -298,6 +300,16 @@ impl Load {
         }
         self.switch.handle_datagrams(self.now, &self.parent, Class::Data, &self.partials, stride);
         drain(&mut self.switch)
+    }
+
+    /// Gives the switch turns until no work is left: it adds a long vector in several of them.
+    fn drain_in_turns(&mut self) -> usize {
+        let mut results = drain(&mut self.switch);
+        while self.switch.poll_timeout().is_some_and(|due| due <= self.now) {
+            self.switch.handle_timeout(self.now);
+            results += drain(&mut self.switch);
+        }
+        results
     }
 
     /// Checks that every packet since the start was summed and every result made, for so many rounds.

@@ -273,30 +273,30 @@ impl Aggregation<'_> {
     }
 
     /// Closes an open segment if nobody is left to wait for, or in any case if forced, and puts its sum into
-    /// the batch. True if it did; needs room in the batch.
+    /// the batch. Returns how many members are in the sum, none if it is not closed; needs room in the batch.
     pub(crate) fn close(
         &mut self,
         round: Round,
         index: SegmentIndex,
         force: bool,
         batch: &mut Batch,
-    ) -> bool {
+    ) -> Option<u32> {
         let slot = *self.slot(round, index);
-        let Some(open) = self.job.open_round(round).copied() else { return false };
+        let open = *self.job.open_round(round)?;
         let is_deserted = self.job.is_deserted(round);
         if slot.state == SlotState::Open && slot.round == round {
             let is_forced = force && slot.contributions > 0;
             if !(is_forced || is_deserted || self.is_complete(slot.contributors, &open)) {
-                return false;
+                return None;
             }
             // An open slot is of this generation.
             self.slot_mut(round, index).state = self.complete(round);
             self.sum_kept(round, index, slot.contributors);
         } else if !(is_deserted && self.contribute_nothing(round, index)) {
-            return false;
+            return None;
         }
         self.push_sum(round, index, batch);
-        true
+        Some(self.slot(round, index).contributors.count_ones())
     }
 
     /// Fills a segment for which nobody is left with what changes no sum. False if it was sent before, or it is too

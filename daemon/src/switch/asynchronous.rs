@@ -5,6 +5,8 @@
 //! vector is whole, so a member that stops in mid-vector holds up nobody, and each aggregate is the sum of exactly
 //! the vectors it counts. The additions are done in order of admission, as there is room to send (see [`Work`]).
 
+use core::ops::Range;
+
 use iswitch_protocol::limits::{MAX_ASYNC_GENERATIONS, MAX_MEMBERS, MAX_SKIPPED_VECTORS, SEG_LEN_BYTES};
 use iswitch_protocol::wire::{DataPacket, Mode};
 use iswitch_protocol::{Round, Seg, SegmentIndex};
@@ -17,7 +19,7 @@ use super::job::Job;
 use super::membership::MemberAt;
 use super::output::Batch;
 use super::reason::DropReason;
-use super::recovery::Work;
+use super::work::{Meter, Work};
 
 /// What an asynchronous job has besides its members.
 #[derive(Clone, Copy, Debug)]
@@ -58,8 +60,8 @@ struct Staging {
     contributions: u16,
     /// The aggregate that took the vector before it, if that was admitted.
     taken_by: Option<Round>,
-    /// Whether that one has yet to be added, and so takes up the memory.
-    busy: bool,
+    /// The first segment of that one that has yet to be added: it and those after it take up the memory.
+    unadded_from: Option<u32>,
 }
 
 /// What the switch knows of a member's vector.
@@ -101,14 +103,14 @@ impl Asynchronous {
     pub(crate) fn restart_at(&mut self, base: Round) {
         (self.filling, self.vectors) = (base, 0);
         for staging in &mut self.staging {
-            (staging.received, staging.busy) = (0, false);
+            (staging.received, staging.unadded_from) = (0, None);
         }
     }
 
     /// A member has joined: its first vector has the number that its instance gives (requirement V-2).
     pub(crate) fn admit_member(&mut self, id: usize, instance: u32) {
-        let busy = self.staging[id].busy;
-        self.staging[id] = Staging { number: Round::new(instance), busy, ..Staging::default() };
+        let unadded_from = self.staging[id].unadded_from;
+        self.staging[id] = Staging { number: Round::new(instance), unadded_from, ..Staging::default() };
     }
 
     /// Where an aggregate lies among those that are kept.
@@ -200,7 +202,7 @@ impl Job {
             generation: 0,
             contributions: 0,
             taken_by: Some(aggregate),
-            busy: true,
+            unadded_from: Some(0),
         };
         let is_last = state.vectors >= state.threshold;
         self.note_opened(aggregate);
@@ -243,7 +245,7 @@ impl Aggregation<'_> {
             let is_over = seg.round.is_before(staging.number);
             return Err(if is_over { DropReason::Late } else { DropReason::EarlyRound });
         }
-        if staging.busy {
+        if staging.unadded_from.is_some_and(|first| seg.index.get() >= first) {
             return Err(DropReason::EarlyRound);
         }
         let at = self.staged_slot(member, seg.index);
@@ -352,10 +354,6 @@ impl Switch {
         at: MemberAt,
         packet: &DataPacket<'_>,
     ) -> Result<(), DropReason> {
-        // The addition of a whole vector must find its place.
-        if !self.work.has_room() {
-            return Err(DropReason::Busy);
-        }
         let non_finite = self.config.non_finite;
         let mut aggregation = self.aggregation(at.job).ok_or(DropReason::UnknownMember)?;
         let whole = aggregation.stage(at.member, packet, non_finite)?;
@@ -382,57 +380,72 @@ impl Switch {
         }
     }
 
-    /// Adds segments of a vector, as far as there is room for the results. The next one, and whether there are
-    /// results.
-    pub(super) fn add_vector(&mut self, job: usize, addition: &Addition, next: u32, end: u32) -> (u32, bool) {
+    /// Adds segments of a vector, as far as a step goes and there is room for the results. Returns where it stopped.
+    pub(super) fn add_vector(
+        &mut self,
+        job: usize,
+        addition: &Addition,
+        range: Range<u32>,
+        meter: &mut Meter,
+    ) -> Option<u32> {
         self.aim_results(job);
-        let Some((mut aggregation, outbox)) = self.aggregation_and_outbox(job) else { return (end, false) };
+        let (mut aggregation, outbox) = self.aggregation_and_outbox(job)?;
         // The job may have been reset, or be another one.
         let is_over = addition.aggregate.is_before(aggregation.job.base);
         if is_over || aggregation.job.mode != Mode::Asynchronous {
-            return (end, false);
+            return None;
         }
-        let mut stopped_at = end;
-        for index in (next..end).filter_map(SegmentIndex::new) {
+        let members = aggregation.job.member_count();
+        let mut stopped_at = None;
+        for index in range.filter_map(SegmentIndex::new) {
             let len = aggregation.job.layout.packet_len(index);
             debug_assert!(len > SEG_LEN_BYTES);
-            if addition.is_last && !outbox.results.has_room(len) {
-                stopped_at = index.get();
+            if !meter.has_left() || addition.is_last && !outbox.results.has_room(len) {
+                stopped_at = Some(index.get());
                 break;
             }
+            let floats = aggregation.job.layout.float_count(index);
             aggregation.add_staged(addition, index);
+            meter.examine(1);
+            meter.add(floats);
             if addition.is_last {
                 aggregation.push_finished(addition.aggregate, index, &mut outbox.results);
+                meter.send(floats, members);
             }
         }
-        if stopped_at == end {
-            aggregation.job.asynchronous.staging[addition.member].busy = false;
-        }
-        let results = self.outbox.results_len();
-        self.counters.results += results;
-        (stopped_at, results > 0)
+        // The member may send the segments before that of its next vector.
+        aggregation.job.asynchronous.staging[addition.member].unadded_from = stopped_at;
+        self.counters.results += self.outbox.results_len();
+        stopped_at
     }
 
     /// Sends the results of an aggregate that was finished without a last vector.
-    pub(super) fn publish(&mut self, job: usize, aggregate: Round, next: u32, end: u32) -> (u32, bool) {
+    pub(super) fn publish(
+        &mut self,
+        job: usize,
+        aggregate: Round,
+        range: Range<u32>,
+        meter: &mut Meter,
+    ) -> Option<u32> {
         self.aim_results(job);
-        let Some((mut aggregation, outbox)) = self.aggregation_and_outbox(job) else { return (end, false) };
+        let (mut aggregation, outbox) = self.aggregation_and_outbox(job)?;
         if aggregation.job.mode != Mode::Asynchronous {
-            return (end, false);
+            return None;
         }
-        let mut stopped_at = end;
-        for index in (next..end).filter_map(SegmentIndex::new) {
-            if !outbox.results.has_room(aggregation.job.layout.packet_len(index)) {
-                stopped_at = index.get();
+        let members = aggregation.job.member_count();
+        let mut stopped_at = None;
+        for index in range.filter_map(SegmentIndex::new) {
+            if !meter.has_left() || !outbox.results.has_room(aggregation.job.layout.packet_len(index)) {
+                stopped_at = Some(index.get());
                 break;
             }
             if !aggregation.push_finished(aggregate, index, &mut outbox.results) {
                 break;
             }
+            meter.send(aggregation.job.layout.float_count(index), members);
         }
-        let results = self.outbox.results_len();
-        self.counters.results += results;
-        (stopped_at, results > 0)
+        self.counters.results += self.outbox.results_len();
+        stopped_at
     }
 
     /// Finishes the aggregate that is being filled with the vectors that it has.

@@ -24,7 +24,7 @@ use super::limiter::Asks;
 use super::membership::{Member, MemberAt, Progress};
 use super::output::{Endpoint, Outbox};
 use super::reason::{Counters, DropReason};
-use super::recovery::Work;
+use super::work::Work;
 
 /// A request that is not granted: the reason, and what was expected.
 pub(super) struct Refusal {
@@ -449,8 +449,11 @@ impl Switch {
             return Err(Refusal { round: job.next_round_of(at.member), ..Status::StaleRound.into() });
         }
         let end = range.first + range.count;
-        self.queue_work(Work::Close { job: at.job, round: range.round, next: range.first, end, force: true });
-        self.grant(from, request, at);
+        let closing = Work::Close { job: at.job, round: range.round, next: range.first, end };
+        // What finds no place in the queue is not acknowledged, so that it is asked for again.
+        if self.queue_work(closing) {
+            self.grant(from, request, at);
+        }
         Ok(())
     }
 

@@ -9,10 +9,13 @@
 //! members: they come back with their histories, and the topmost switch decides where the job goes on.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
+use core::ops::Range;
 use core::time::Duration;
 
 use iswitch_protocol::auth::{Conversation, TagKey};
-use iswitch_protocol::limits::{MAX_BITMAP_LEN_BYTES, MAX_MEMBERS, MAX_PARENTS, MAX_RANGE_SEGMENTS};
+use iswitch_protocol::limits::{
+    MAX_BITMAP_LEN_BYTES, MAX_MEMBERS, MAX_PARENTS, MAX_RANGE_SEGMENTS, MAX_WORK_COST,
+};
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
     AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Kind, Status,
@@ -30,7 +33,7 @@ use super::membership::MemberAt;
 use super::output::{Endpoint, PortId};
 use super::questions::Questions;
 use super::reason::DropReason;
-use super::recovery::Work;
+use super::work::{Meter, Purpose, Work};
 
 const FIRST_JOIN_RETRY: Duration = Duration::from_millis(20);
 const LAST_JOIN_RETRY: Duration = Duration::from_millis(500);
@@ -406,14 +409,36 @@ impl Switch {
             return;
         }
         self.close_finished(job_at);
-        let Some(round) = self.job(job_at).and_then(Job::deserted_round) else { return };
-        let Some(aggregation) = self.aggregation(job_at) else { return };
+        let Some(job) = self.job(job_at) else { return };
+        let segments = job.layout.segment_count();
+        if let Some(round) = job.deserted_round() {
+            self.backlog.sweep(job_at, Purpose::Ask, round, segments);
+        }
+    }
+
+    /// Looks in a deserted round for the first result that only the parent can have, and asks for it and those behind
+    /// it. Returns where it stopped; none if that is done.
+    pub(super) fn ask_for_results(
+        &mut self,
+        job_at: usize,
+        round: Round,
+        range: Range<u32>,
+        meter: &mut Meter,
+    ) -> Option<u32> {
+        let aggregation = self.aggregation(job_at)?;
+        if aggregation.job.deserted_round() != Some(round) {
+            return None;
+        }
         let segments = aggregation.job.layout.segment_count();
+        let end = range.end.min(range.start.saturating_add(MAX_WORK_COST));
         let is_awaited = |index: &SegmentIndex| aggregation.awaits_parent(round, *index);
-        let Some(first) = (0..segments).filter_map(SegmentIndex::new).find(is_awaited) else { return };
-        let first = first.get();
+        let first = (range.start..end).filter_map(SegmentIndex::new).find(is_awaited).map(SegmentIndex::get);
+        meter.examine(first.unwrap_or(end) - range.start);
+        let Some(first) = first else { return Some(end) };
         let range = RangeRepr { round, first, count: MAX_RANGE_SEGMENTS.min(segments - first) };
+        meter.examine(range.count);
         self.ask_parent(job_at, SegmentSetRepr::of(range, &[u8::MAX; MAX_BITMAP_LEN_BYTES]));
+        None
     }
 
     /// Takes in what came from the parent.

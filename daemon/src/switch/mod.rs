@@ -7,6 +7,9 @@
 //! After each `handle_*` call [`Switch::poll_transmit`] until `None`, then [`Switch::poll_event`] until
 //! `None`, then sleep until input arrives or the instant of [`Switch::poll_timeout`], and then call
 //! [`Switch::handle_timeout`]. Spurious calls do nothing.
+//!
+//! Between two `handle_*` calls the switch does a bounded part of the work that it has queued (see the module `work`).
+//! If work is left, [`Switch::poll_timeout`] is due at once, so that the driver receives packets in between.
 
 pub mod accumulate;
 mod aggregator;
@@ -33,13 +36,14 @@ mod recovery;
 mod ring;
 mod status;
 mod waiting;
+mod work;
 
 use alloc::vec::Vec;
 use core::time::Duration;
 
 pub use iswitch_protocol::Instant;
 use iswitch_protocol::auth::TagKey;
-use iswitch_protocol::limits::{MAX_JOBS, MAX_PENDING_RANGES, SEG_LEN_BYTES};
+use iswitch_protocol::limits::{MAX_JOBS, SEG_LEN_BYTES};
 use iswitch_protocol::wire::{Class, DataPacket, Kind, Mode, Status, WireError};
 use iswitch_protocol::{Round, SegmentIndex};
 
@@ -62,9 +66,8 @@ use origin::Origins;
 use output::Outbox;
 pub use output::{Endpoint, PortId, Transmit};
 pub use reason::{Counters, DropReason};
-use recovery::Work;
-use ring::Ring;
 pub use status::{AwaitedStatus, JobStatus, MemberStatus, WaitingStatus};
+use work::Backlog;
 
 /// What the driver decides.
 #[derive(Clone, Copy, Debug)]
@@ -141,7 +144,7 @@ pub struct Switch {
     outbox: Outbox,
     /// What the last [`Self::poll_transmit`] lent out.
     lent: Lent,
-    work: Ring<Work>,
+    backlog: Backlog,
     events: EventQueue,
     flight: FlightRecorder,
     counters: Counters,
@@ -185,7 +188,7 @@ impl Switch {
             sums: Arena::new(config.memory_bytes / size_of::<f32>(), 0.0),
             outbox: Outbox::new(),
             lent: Lent::Nothing,
-            work: Ring::with_capacity(MAX_PENDING_RANGES),
+            backlog: Backlog::new(),
             events: EventQueue::new(),
             flight: FlightRecorder::new(),
             counters: Counters::default(),
@@ -243,7 +246,11 @@ impl Switch {
             Lent::Partials => self.outbox.partials.clear(),
             Lent::Nothing | Lent::Control => {}
         }
-        self.lent = self.next_to_lend();
+        self.lent = match self.next_to_lend() {
+            // Results before answers, and both before the queued work that refills them.
+            Lent::Nothing if self.do_work() => self.next_to_lend(),
+            lent => lent,
+        };
         match self.lent {
             Lent::Nothing => None,
             Lent::Control => {
@@ -275,20 +282,14 @@ impl Switch {
         if self.outbox.next_control(&self.keys) {
             return Lent::Control;
         }
-        // Results before answers, and both before the long ranges that refill them.
-        for _ in 0..2 {
-            if !self.outbox.partials.is_empty() {
-                return Lent::Partials;
-            }
-            if !self.outbox.results.is_empty() {
-                return Lent::Results;
-            }
-            if !self.outbox.answers.is_empty() {
-                return Lent::Answers;
-            }
-            if !self.do_work() {
-                break;
-            }
+        if !self.outbox.partials.is_empty() {
+            return Lent::Partials;
+        }
+        if !self.outbox.results.is_empty() {
+            return Lent::Results;
+        }
+        if !self.outbox.answers.is_empty() {
+            return Lent::Answers;
         }
         Lent::Nothing
     }
@@ -296,7 +297,7 @@ impl Switch {
     /// When [`Self::handle_timeout`] is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
         // Work that is left is done as soon as it is its turn.
-        let work = (!self.work.is_empty()).then_some(self.now);
+        let work = (!self.backlog.is_empty()).then_some(self.now);
         self.deadline.into_iter().chain(self.uplink_deadline()).chain(work).min()
     }
 

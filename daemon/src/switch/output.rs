@@ -218,6 +218,11 @@ impl Outbox {
         self.results.is_empty() && self.answers.is_empty() && self.partials.is_empty()
     }
 
+    /// Whether anything waits to be sent.
+    pub(crate) fn has_output(&self) -> bool {
+        !self.is_drained() || !self.control.is_empty()
+    }
+
     /// Results go to that job until they are sent.
     pub(crate) fn aim_results(&mut self, job_at: usize, is_tagged: bool) {
         self.results_job = job_at;

@@ -1,87 +1,18 @@
 //! What repairs a job: results sent again, segments closed for members that are gone, leases.
 
+use core::ops::Range;
 use core::time::Duration;
 
-use iswitch_protocol::limits::{MAX_BITMAP_LEN_BYTES, MAX_CLOSED_AT_ONCE, MAX_WORK_AT_ONCE};
-use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{JoinRepr, Mode};
 use iswitch_protocol::{Instant, Round, SegmentIndex};
 
 use super::Switch;
 use super::aggregator::Aggregation;
-use super::asynchronous::Addition;
 use super::event::{Departure, Event};
 use super::job::Job;
 use super::membership::MemberAt;
-use super::output::{Batch, Endpoint};
-use super::reason::DropReason;
-
-/// A range of segments to go through when there is room to send: a range may be longer than a super-frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Work {
-    /// Send a member the results that it asked for.
-    Repeat { at: MemberAt, wanted: Wanted, next: u32, end: u32 },
-    /// Send the parent the partial sums that it misses.
-    Resend { job: usize, wanted: Wanted, next: u32, end: u32 },
-    /// Close the segments that wait for nobody any more, or all of them if forced.
-    Close { job: usize, round: Round, next: u32, end: u32, force: bool },
-    /// Add a vector of an asynchronous job to its aggregate.
-    Add { job: usize, addition: Addition, next: u32, end: u32 },
-    /// Send all members the results of an aggregate.
-    Publish { job: usize, aggregate: Round, next: u32, end: u32 },
-}
-
-/// The segments of a Help, kept until they are sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
-    range: RangeRepr,
-    bitmap: [u8; MAX_BITMAP_LEN_BYTES],
-}
-
-impl Work {
-    pub(super) fn repeat(at: MemberAt, wanted: SegmentSetRepr<'_>) -> Self {
-        let range = wanted.range;
-        Self::Repeat { at, wanted: Wanted::of(wanted), next: range.first, end: range.first + range.count }
-    }
-
-    pub(super) fn resend(job: usize, wanted: SegmentSetRepr<'_>) -> Self {
-        let range = wanted.range;
-        Self::Resend { job, wanted: Wanted::of(wanted), next: range.first, end: range.first + range.count }
-    }
-}
-
-impl Wanted {
-    fn of(wanted: SegmentSetRepr<'_>) -> Self {
-        let mut bitmap = [0; MAX_BITMAP_LEN_BYTES];
-        bitmap[..wanted.bitmap.len()].copy_from_slice(wanted.bitmap);
-        Self { range: wanted.range, bitmap }
-    }
-
-    /// One more than the last segment asked for.
-    fn end(&self) -> u32 {
-        self.range.first + self.range.count
-    }
-
-    /// Lets `push` put those from `next` on into a batch, and returns where it stopped for want of room.
-    fn fill<'a>(
-        &self,
-        aggregation: &mut Aggregation<'a>,
-        batch: &mut Batch,
-        next: u32,
-        push: impl Fn(&mut Aggregation<'a>, Round, SegmentIndex, &mut Batch) -> bool,
-    ) -> u32 {
-        let set = SegmentSetRepr { range: self.range, bitmap: &self.bitmap };
-        let segments = aggregation.job.layout.segment_count();
-        let indices = set.indices().filter(|index| *index >= next && *index < segments);
-        for index in indices.filter_map(SegmentIndex::new) {
-            if !batch.has_room(aggregation.job.layout.packet_len(index)) {
-                return index.get();
-            }
-            push(aggregation, self.range.round, index, batch);
-        }
-        self.end()
-    }
-}
+use super::output::Endpoint;
+use super::work::{Meter, Purpose, Wanted};
 
 /// A driver that is alive calls at least this many times in a lease, and in the time after which a member is
 /// slow, so a longer silence is its own.
@@ -90,111 +21,74 @@ const TICKS_PER_LIMIT: u32 = 4;
 const MIN_SLEEP: Duration = Duration::from_millis(1);
 
 impl Switch {
-    pub(super) fn queue_work(&mut self, work: Work) {
-        if self.work.iter().any(|queued| *queued == work) {
-            return;
-        }
-        if self.work.push(work).is_err() {
-            self.counters.count_drop(DropReason::Busy);
-        }
-    }
-
-    /// Fills an empty batch from the queue. Returns false if nothing was found: the queue is empty, or this call has
-    /// done its share of the work, and [`Switch::poll_timeout`] is due at once.
-    pub(super) fn do_work(&mut self) -> bool {
-        // Bounds the work of one call, whatever the length of the vectors.
-        for _ in 0..MAX_WORK_AT_ONCE {
-            let Some(work) = self.work.front_mut().copied() else { return false };
-            let (next, found) = match work {
-                Work::Repeat { at, wanted, next, .. } => self.repeat_results(at, &wanted, next),
-                Work::Resend { job, wanted, next, .. } => self.resend_partials(job, &wanted, next),
-                Work::Close { job, round, next, end, force } => {
-                    self.close_segments(job, round, next..end, force)
-                }
-                Work::Add { job, addition, next, end } => self.add_vector(job, &addition, next, end),
-                Work::Publish { job, aggregate, next, end } => self.publish(job, aggregate, next, end),
-            };
-            let is_finished = match self.work.front_mut() {
-                Some(
-                    Work::Repeat { next: at, end, .. }
-                    | Work::Resend { next: at, end, .. }
-                    | Work::Close { next: at, end, .. }
-                    | Work::Add { next: at, end, .. }
-                    | Work::Publish { next: at, end, .. },
-                ) => {
-                    *at = next;
-                    next >= *end
-                }
-                None => true,
-            };
-            if is_finished {
-                self.work.pop();
-            } else if !found && matches!(work, Work::Close { .. }) {
-                // Other jobs do not wait for a long vector.
-                self.work.rotate();
-            }
-            if found {
-                return true;
-            }
-        }
-        false
-    }
-
-    fn repeat_results(&mut self, at: MemberAt, wanted: &Wanted, next: u32) -> (u32, bool) {
-        let Some(member) = self.job(at.job).and_then(|job| job.member(at.member)) else {
-            return (wanted.end(), false);
-        };
-        let to = member.endpoint;
+    pub(super) fn repeat_results(
+        &mut self,
+        at: MemberAt,
+        wanted: &Wanted,
+        next: u32,
+        meter: &mut Meter,
+    ) -> Option<u32> {
+        let to = self.job(at.job)?.member(at.member)?.endpoint;
         self.aim_answers(at.job, to);
-        let Some((mut aggregation, outbox)) = self.aggregation_and_outbox(at.job) else {
-            return (wanted.end(), false);
-        };
+        let (mut aggregation, outbox) = self.aggregation_and_outbox(at.job)?;
         let push = match aggregation.job.mode {
             Mode::Synchronous => Aggregation::push_result,
             Mode::Asynchronous => Aggregation::push_finished,
         };
-        let stopped_at = wanted.fill(&mut aggregation, &mut outbox.answers, next, push);
+        let stopped_at = wanted.fill(&mut aggregation, &mut outbox.answers, next, meter, push);
         self.counters.results_repeated += self.outbox.answers_len();
-        (stopped_at, !self.outbox.answers.is_empty())
+        stopped_at
     }
 
-    fn resend_partials(&mut self, job_at: usize, wanted: &Wanted, next: u32) -> (u32, bool) {
+    pub(super) fn resend_partials(
+        &mut self,
+        job_at: usize,
+        wanted: &Wanted,
+        next: u32,
+        meter: &mut Meter,
+    ) -> Option<u32> {
         self.send_partials_of(job_at);
-        let Some((mut aggregation, outbox)) = self.aggregation_and_outbox(job_at) else {
-            return (wanted.end(), false);
-        };
-        let batch = &mut outbox.partials;
-        let stopped_at = wanted.fill(&mut aggregation, batch, next, Aggregation::push_partial);
-        (stopped_at, !self.outbox.partials.is_empty())
+        let (mut aggregation, outbox) = self.aggregation_and_outbox(job_at)?;
+        wanted.fill(&mut aggregation, &mut outbox.partials, next, meter, Aggregation::push_partial)
     }
 
-    fn close_segments(
+    /// Closes the segments of a range that wait for nobody any more, or all that have contributions if forced. Returns
+    /// where it stopped; none if the round is over.
+    pub(super) fn close_segments(
         &mut self,
         job: usize,
         round: Round,
-        range: core::ops::Range<u32>,
+        range: Range<u32>,
         force: bool,
-    ) -> (u32, bool) {
-        let end = range.end;
+        meter: &mut Meter,
+    ) -> Option<u32> {
         self.aim_results(job);
         self.send_partials_of(job);
-        let Some((mut aggregation, outbox)) = self.aggregation_and_outbox(job) else { return (end, false) };
-        let end = end.min(aggregation.job.layout.segment_count());
+        let (mut aggregation, outbox) = self.aggregation_and_outbox(job)?;
+        aggregation.job.open_round(round)?;
         let goes_up = aggregation.job.goes_up(round);
         let batch = if goes_up { &mut outbox.partials } else { &mut outbox.results };
-        let mut next = range.start;
-        let mut closed = 0;
-        let at_once = end.min(range.start.saturating_add(MAX_CLOSED_AT_ONCE));
-        for index in (range.start..at_once).filter_map(SegmentIndex::new) {
-            if !batch.has_room(aggregation.job.layout.packet_len(index)) {
+        let recipients = if goes_up { 1 } else { aggregation.job.member_count() };
+        let is_ordered = aggregation.job.order.is_some();
+        let (mut next, mut closed) = (range.start, 0);
+        for index in range.filter_map(SegmentIndex::new) {
+            if !meter.has_left() || !batch.has_room(aggregation.job.layout.packet_len(index)) {
                 break;
             }
-            closed += u64::from(aggregation.close(round, index, force, batch));
+            meter.examine(1);
+            if let Some(summed) = aggregation.close(round, index, force, batch) {
+                let floats = aggregation.job.layout.float_count(index);
+                if is_ordered {
+                    // The contributions are added only now.
+                    meter.add(floats * summed as usize);
+                }
+                meter.send(floats, recipients);
+                closed += 1;
+            }
             next = index.get() + 1;
         }
-        let next = if next >= end { range.end } else { next };
         *(if goes_up { &mut self.counters.partials } else { &mut self.counters.results }) += closed;
-        (next, closed > 0)
+        Some(next)
     }
 
     /// Looks through the open rounds of a job for segments that became complete without a contribution.
@@ -208,10 +102,9 @@ impl Switch {
             job.open(job.prospective_round(vacant), now);
         }
         let Some(newest) = job.newest() else { return };
-        let end = job.layout.segment_count();
         for round in [newest.previous(), newest] {
-            if self.job(job_at).is_some_and(|job| job.open_round(round).is_some()) {
-                self.queue_work(Work::Close { job: job_at, round, next: 0, end, force: false });
+            if job.open_round(round).is_some() {
+                self.backlog.sweep(job_at, Purpose::Close, round, job.layout.segment_count());
             }
         }
     }
@@ -247,6 +140,7 @@ impl Switch {
         let Some(job) = self.jobs[job_at].take() else { return };
         // The next job's rounds lie beyond all that packets of this one can still name.
         self.origins.end_before(job.position_after());
+        self.backlog.clear(job_at);
         self.slots.give_back(&job.slots);
         self.sums.give_back(&job.sums);
         self.report(Event::JobEnded { job: job.id });

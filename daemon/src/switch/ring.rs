@@ -23,10 +23,6 @@ impl<T> Ring<T> {
         Ok(())
     }
 
-    pub(crate) fn has_room(&self) -> bool {
-        self.items.len() < self.capacity
-    }
-
     pub(crate) fn pop(&mut self) -> Option<T> {
         self.items.pop_front()
     }
@@ -39,11 +35,8 @@ impl<T> Ring<T> {
         self.items.is_empty()
     }
 
-    /// Lets the first item wait for all others.
-    pub(crate) fn rotate(&mut self) {
-        if let Some(first) = self.items.pop_front() {
-            self.items.push_back(first);
-        }
+    pub(crate) fn clear(&mut self) {
+        self.items.clear();
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {

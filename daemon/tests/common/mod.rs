@@ -116,6 +116,20 @@ impl Harness {
         }
     }
 
+    /// Sends a control packet, and once more as a challenge asks for, with one turn of the switch after each.
+    pub(crate) fn send_in_turns(&mut self, host: u8, bytes: &[u8]) -> Vec<Sent> {
+        let mut packet = bytes.to_vec();
+        let mut sent = Vec::new();
+        loop {
+            self.switch.handle_datagrams(self.now(), &endpoint(host), Class::Control, &packet, packet.len());
+            sent.extend(self.turn());
+            match self.challenge.take() {
+                Some(challenge) if answer_challenge(&mut packet, &challenge) => {}
+                _ => return sent,
+            }
+        }
+    }
+
     pub(crate) fn join(&mut self, host: u8, join: JoinRepr) -> Sent {
         let mut sent = self.control(host, 1, ControlBody::Join(join));
         // Not what the others are told: that the job is complete.
@@ -155,7 +169,18 @@ impl Harness {
         sent
     }
 
+    /// What the switch sends until it has no work left, as a driver that receives no packets meanwhile sees it.
     pub(crate) fn drain(&mut self) -> Vec<Sent> {
+        let mut sent = self.turn();
+        while self.switch.poll_timeout().is_some_and(|due| due <= self.now()) {
+            self.switch.handle_timeout(self.now());
+            sent.extend(self.turn());
+        }
+        sent
+    }
+
+    /// What the switch sends in one turn; queued work may be left.
+    pub(crate) fn turn(&mut self) -> Vec<Sent> {
         let mut sent = Vec::new();
         while let Some(transmit) = self.switch.poll_transmit() {
             for recipient in transmit.recipients() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::common::{control, data, is_challenge, join, join_from, range, weighted};
 use iswitch_daemon::switch::{Config, Endpoint, Event, Instant, PortId, Switch, Uplinks};
-use iswitch_protocol::limits::MAX_HEIGHT;
+use iswitch_protocol::limits::{MAX_HEIGHT, MAX_WORK_COST};
 use iswitch_protocol::wire::control::{SegmentSetRepr, answer_challenge};
 use iswitch_protocol::wire::{
     AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Kind, ResumeRepr,
@@ -637,6 +637,62 @@ fn a_round_that_all_have_left_in_a_rack_ends_with_what_they_have_contributed() {
         let sum = Got::Result { index: 0, round: 1, contributions: 3, first: 56.0 };
         assert!(tree.take().contains(&(worker(1, 3), sum)));
     }
+}
+
+/// The first segments that a switch asks its parent for in one turn.
+fn asked_for(switch: &mut Switch) -> Vec<u32> {
+    let mut asked = Vec::new();
+    while let Some(transmit) = switch.poll_transmit() {
+        let packet = ControlPacket::new_checked(transmit.payload).ok();
+        let repr = packet.and_then(|packet| ControlRepr::parse(&packet).map(|repr| repr.body).ok());
+        if let (Class::Control, Some(ControlBody::Help(set))) = (transmit.class, repr) {
+            asked.extend(set.indices().next());
+        }
+    }
+    asked
+}
+
+#[test]
+fn results_of_a_long_deserted_round_are_looked_for_in_many_turns() {
+    const SEGMENTS: u32 = 20_000;
+    let long = JoinRepr { instance: 1, ..JoinRepr::worker(SEGMENTS, 1, 4) };
+    let mut tree = Tree::new();
+    for (at, switch) in tree.switches.iter_mut().enumerate() {
+        *switch = Switch::new(Config { memory_bytes: 64 << 20, ..config(at, 100 + at as u64) });
+    }
+    for rack in RACKS {
+        (1..=2).for_each(|place| tree.send_join(rack, place, long));
+    }
+    (1..=2).for_each(|place| tree.send(1, place, Class::Data, &data(1, 0, &[1.0])));
+    tree.send_join(1, 3, long);
+    for place in 1..=2 {
+        tree.send(1, place, Class::Control, &control(JOB, 7, ControlBody::Leave));
+    }
+    // Only the last segment lacks its result.
+    let packets: Vec<_> = (0..SEGMENTS - 1).map(|index| data(index, 0, &[1.0])).collect();
+    for frame in packets.chunks(1000) {
+        for place in 1..=2 {
+            let (from, to, payload) = (worker(2, place), service(2), frame.concat());
+            tree.wire.push_back(Packet { from, to, class: Class::Data, payload, stride: frame[0].len() });
+            tree.run();
+        }
+    }
+    tree.sleep(50);
+    let rack = &mut tree.switches[1];
+    let due = rack.poll_timeout().expect("a heartbeat is due");
+    assert!(due > Instant::from_nanos(tree.now_ms * 1_000_000), "no work is left");
+    let mut turns = 0;
+    let asked = loop {
+        rack.handle_timeout(due);
+        turns += 1;
+        let asked = asked_for(rack);
+        if !asked.is_empty() || rack.poll_timeout().is_none_or(|next| next > due) {
+            break asked;
+        }
+    };
+    assert_eq!(asked, [SEGMENTS - 1]);
+    let at_once = 2 * MAX_WORK_COST;
+    assert!(turns >= SEGMENTS / at_once, "{turns} turns");
 }
 
 #[test]

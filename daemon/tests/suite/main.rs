@@ -9,6 +9,7 @@ mod authentication;
 mod command_line;
 #[cfg(feature = "std")]
 mod embedded;
+mod fairness;
 mod hierarchy;
 mod ordered;
 mod progress;

@@ -80,6 +80,15 @@ impl Oracle {
         self.now_ns += 1_000_000;
         let now = Instant::from_nanos(self.now_ns);
         self.switch.handle_datagrams(now, &endpoint(from), class, payload, payload.len());
+        self.drain();
+        while self.switch.poll_timeout().is_some_and(|due| due <= now) {
+            self.switch.handle_timeout(now);
+            self.drain();
+        }
+        while self.switch.poll_event().is_some() {}
+    }
+
+    fn drain(&mut self) {
         while let Some(transmit) = self.switch.poll_transmit() {
             // What goes to one member alone is an answer, which the accelerator leaves to the host.
             if transmit.class == Class::Control {
@@ -89,7 +98,6 @@ impl Oracle {
                 self.results.extend(transmit.payload.chunks(transmit.stride).map(result_frame));
             }
         }
-        while self.switch.poll_event().is_some() {}
     }
 
     pub(super) fn counters(&self) -> &Counters {
