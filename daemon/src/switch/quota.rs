@@ -1,7 +1,7 @@
 //! Quotas of jobs and hosts.
 //!
 //! Only a sender with a proven return path creates a job, so forged Joins take no resources. The jobs of one
-//! address that wait for their workers are limited. If the switch holds keys, jobs without a key share half of its
+//! address are limited: those that it began and that wait for workers, and those without members from elsewhere. If the switch holds keys, jobs without a key share half of its
 //! places, of its slots and of its sums, so that they never lock out jobs with a key (M-13). Their half is the upper
 //! one: the lower half stays in one piece, however jobs without a key come and go.
 
@@ -60,7 +60,7 @@ impl Switch {
             return Err(Status::BadLayout.into());
         }
         let at = self.free_place(id).filter(|_| self.may_take_place(id)).ok_or(Status::NoCapacity)?;
-        if self.waiting_jobs_of(founder) >= self.config.max_jobs_per_source {
+        if self.jobs_of(founder, id) >= self.config.max_jobs_per_source {
             return Err(Status::NoCapacity.into());
         }
         let footprint = Footprint::of(join, &layout, self.config.ordered);
@@ -122,9 +122,12 @@ impl Switch {
         (room / 1024) as u32
     }
 
-    /// Jobs from an address that are not yet under way.
-    fn waiting_jobs_of(&self, founder: Ipv4Addr) -> usize {
-        let of_founder = self.jobs.iter().flatten().filter(|job| job.founder == founder);
-        of_founder.filter(|job| !job.formed).count()
+    /// Jobs of an address: those that it began and that still wait for workers, and those without members from elsewhere.
+    /// Jobs with a key count apart from jobs without one, so that a neighbour on the same host locks out nobody.
+    fn jobs_of(&self, source: Ipv4Addr, id: u32) -> usize {
+        let has_key = self.keys.of(id).is_some();
+        let is_alone = |job: &Job| job.endpoints().all(|member| *member.peer.ip() == source);
+        let is_its_own = |job: &&Job| (!job.formed && job.founder == source) || is_alone(job);
+        self.jobs.iter().flatten().filter(|job| job.has_key == has_key).filter(is_its_own).count()
     }
 }

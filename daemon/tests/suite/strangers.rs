@@ -291,11 +291,11 @@ fn enter_with_key(harness: &mut Harness, key: &Key, counter: u64, join: JoinRepr
 }
 
 /// A switch with a key for the job, whose memory for sums is 1 MiB.
-fn with_key() -> (Harness, Key) {
+fn with_key(max_jobs_per_source: usize) -> (Harness, Key) {
     let key = Key::new(b"the key of this job").unwrap();
     let mut keys = Keys::new([1; 16]);
     assert!(keys.insert(Some(JOB), key.clone()));
-    let config = Config { memory_bytes: 1 << 20, max_jobs_per_source: MAX_JOBS, ..Config::default() };
+    let config = Config { memory_bytes: 1 << 20, max_jobs_per_source, ..Config::default() };
     let mut harness = Harness::new();
     harness.switch = Switch::with_keys(config, keys);
     (harness, key)
@@ -303,7 +303,7 @@ fn with_key() -> (Harness, Key) {
 
 #[test]
 fn jobs_without_a_key_leave_room_for_those_with_one() {
-    let (mut switch, key) = with_key();
+    let (mut switch, key) = with_key(MAX_JOBS);
     // One stranger that can be reached takes all that jobs without a key may have.
     let mut taken = 0;
     for job in 1000..1000 + MAX_JOBS as u32 {
@@ -330,7 +330,7 @@ fn leave(harness: &mut Harness, number: u32) {
 
 #[test]
 fn short_segments_of_jobs_without_a_key_leave_room_for_those_with_one() {
-    let (mut switch, key) = with_key();
+    let (mut switch, key) = with_key(MAX_JOBS);
     // Two slots for each float; the switch has one for each 256 bytes of sums.
     let of_floats = |gradient_len| JoinRepr::worker(gradient_len, 1, 1);
     let half = (1 << 20) / 256 / 2 / KEYLESS_SHARE as u32;
@@ -342,7 +342,7 @@ fn short_segments_of_jobs_without_a_key_leave_room_for_those_with_one() {
 
 #[test]
 fn jobs_without_a_key_do_not_scatter_the_memory_of_those_with_one() {
-    let (mut switch, key) = with_key();
+    let (mut switch, key) = with_key(MAX_JOBS);
     // A job takes twice its vector.
     let of_kib = |kib: u32| JoinRepr::worker(kib * 1024 / 8, 366, 1);
     let (status, session) = enter_with_key(&mut switch, &key, 1, of_kib(400));
@@ -383,24 +383,49 @@ fn a_job_gets_no_more_than_its_quota() {
 }
 
 #[test]
-fn a_source_has_few_jobs_that_wait() {
-    let mut switch =
-        Harness::with(Config { memory_bytes: 1 << 20, max_jobs_per_source: 2, ..Config::default() });
-    let ask = |switch: &mut Harness, job: u32, port: u16, workers: u16| {
+fn a_source_has_few_jobs_of_its_own() {
+    let config = Config { memory_bytes: 1 << 20, max_jobs_per_source: 2, ..Config::default() };
+    let mut switch = Harness::with(config);
+    let ask = |switch: &mut Harness, job: u32, (address, port): (u32, u16), workers: u16| {
         let (now, packet) = (switch.now(), control(job, 1, ControlBody::Join(join(workers))));
-        join_from(&mut switch.switch, now, &from(1, port), &packet).len()
+        let sent = join_from(&mut switch.switch, now, &from(address, port), &packet);
+        status_of(sent.last().expect("an answer")).0
     };
-    let refused = |switch: &Harness| switch.counters().drops(DropReason::JoinRefused);
-    ask(&mut switch, 1, 1, 2);
-    ask(&mut switch, 2, 2, 2);
-    assert_eq!((ask(&mut switch, 3, 3, 2), refused(&switch)), (1, 1));
-    // Once all have come, the job no longer counts.
-    ask(&mut switch, 1, 4, 2);
-    assert_eq!((ask(&mut switch, 3, 3, 2), refused(&switch)), (1, 1));
-    assert_eq!((ask(&mut switch, 4, 5, 2), refused(&switch)), (1, 2));
-    let (now, other) = (switch.now(), control(4, 1, ControlBody::Join(join(2))));
-    join_from(&mut switch.switch, now, &from(2, 1), &other);
-    assert_eq!(refused(&switch), 2, "another source has its own");
+    assert_eq!(ask(&mut switch, 1, (1, 1), 2), Status::Success);
+    assert_eq!(ask(&mut switch, 2, (1, 2), 2), Status::Success);
+    assert_eq!(ask(&mut switch, 3, (1, 3), 2), Status::NoCapacity);
+    // A job is its own even when it is complete, until others are members too.
+    assert_eq!(ask(&mut switch, 1, (1, 4), 2), Status::Success);
+    assert_eq!(ask(&mut switch, 3, (1, 3), 2), Status::NoCapacity);
+    assert_eq!(ask(&mut switch, 2, (2, 1), 2), Status::Success);
+    assert_eq!(ask(&mut switch, 3, (1, 3), 2), Status::Success);
+    assert_eq!(ask(&mut switch, 4, (1, 5), 0), Status::NoCapacity);
+    // Another source has its own.
+    assert_eq!(ask(&mut switch, 4, (2, 2), 2), Status::Success);
     assert_eq!(jobs(&switch), [1, 2, 3, 4]);
-    assert!(jobs(&switch).len() < MAX_JOBS);
+    // What it had is free again.
+    send(&mut switch, &from(1, 3), Class::Control, &control(3, 2, ControlBody::Leave));
+    assert_eq!(ask(&mut switch, 5, (1, 5), 1), Status::Success);
+}
+
+#[test]
+fn one_source_leaves_most_places_to_others() {
+    let mut switch = Harness::new();
+    for job in 1..=MAX_JOBS as u32 {
+        let (now, packet) = (switch.now(), control(job, 1, ControlBody::Join(join(1))));
+        join_from(&mut switch.switch, now, &from(1, job as u16), &packet);
+    }
+    assert_eq!(jobs(&switch).len(), Config::default().max_jobs_per_source);
+    assert!(jobs(&switch).len() <= MAX_JOBS / 2);
+    assert_eq!(enter(&mut switch, 1000, join(1)), Status::Success);
+}
+
+#[test]
+fn jobs_without_a_key_count_apart_from_those_of_the_same_address_with_one() {
+    let (mut switch, key) = with_key(1);
+    let (now, packet) = (switch.now(), control(1000, 1, ControlBody::Join(join(2))));
+    let neighbour = Endpoint { peer: SocketAddrV4::new(*endpoint(1).peer.ip(), 9), ..endpoint(1) };
+    join_from(&mut switch.switch, now, &neighbour, &packet);
+    assert_eq!(jobs(&switch), [1000]);
+    assert_eq!(enter_with_key(&mut switch, &key, 1, join(2)).0, Status::Success);
 }

@@ -22,7 +22,8 @@ const SHORT_SEGMENT_FLOATS: u16 = 1;
 /// Lets members of other jobs join until the switch refuses, then workers with the key sum.
 fn beside(effort: &Effort, take: impl Fn(SocketAddrV4) -> Result<Vec<Member>, String> + Sync) -> Verdict {
     let site = Site::new();
-    let daemon = site.daemon_with_key(&[]);
+    // One address stands for as many as it takes.
+    let daemon = site.daemon_with_key(&["--max-jobs-per-source", "64"]);
     let switch = daemon.address();
     let taken = site.attacker().enter(|| take(switch))?;
     let workers = site.workers(&daemon, &site.keyed());
