@@ -83,7 +83,8 @@ impl Switch {
         self.counters.control_received += 1;
         let member = self.directory.find(from);
         // A Join that answers a challenge passes even if a flood has used up the limit.
-        let is_limited = member.is_none() && !self.shows_nonce(from, bytes);
+        let is_proven = member.is_none() && self.redeem_nonce(from, bytes);
+        let is_limited = member.is_none() && !is_proven;
         if is_limited && !self.limiter.admit(self.now, *from.peer.ip(), Asks::Control) {
             return self.counters.count_drop(DropReason::RateLimited);
         }
@@ -106,7 +107,7 @@ impl Switch {
         let room = if member.is_some() { AnswerRoom::Any } else { AnswerRoom::of(&packet) };
         let request = Request { job: repr.job, id: repr.request, action: repr.action(), seal, room };
         if let ControlBody::Join(join) = &repr.body {
-            return self.handle_join(from, request, join);
+            return self.handle_join(from, request, join, is_proven);
         }
         let Some(at) = member else {
             self.counters.count_drop(DropReason::UnknownMember);
@@ -162,12 +163,12 @@ impl Switch {
         self.refuse(from, request, &refusal.into());
     }
 
-    fn handle_join(&mut self, from: &Endpoint, request: Request, join: &JoinRepr) {
+    fn handle_join(&mut self, from: &Endpoint, request: Request, join: &JoinRepr, is_proven: bool) {
         if self.is_double(from, request.job, join) {
             // The same Join arrived on two ports; a member has one.
             return self.counters.count_drop(DropReason::OtherPort);
         }
-        let freshness = self.check_fresh(from, request, join);
+        let freshness = self.check_fresh(from, request, join, is_proven);
         match freshness {
             Freshness::Repeated | Freshness::Proven { .. } => {}
             Freshness::Unproven { nonce } => {

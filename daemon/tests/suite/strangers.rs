@@ -80,6 +80,46 @@ fn who_answers_a_challenge_does_not_wait_for_strangers() {
     assert_eq!(jobs(&switch), [JOB]);
 }
 
+/// Sends a Join to a switch with few tokens, and returns it with the nonce of the challenge.
+fn challenged(harness: &mut Harness, from: &Endpoint, join: JoinRepr) -> Vec<u8> {
+    let mut bytes = control(JOB, 1, ControlBody::Join(join));
+    harness.switch.handle_datagrams(harness.now(), from, Class::Control, &bytes, bytes.len());
+    let challenge = harness.switch.poll_transmit().expect("a challenge").payload.to_vec();
+    assert!(answer_challenge(&mut bytes, &challenge));
+    bytes
+}
+
+/// Bytes of the flags of a Join.
+const JOIN_FLAGS: usize = 30;
+
+#[test]
+fn one_challenge_buys_one_packet() {
+    let changes: [(&str, fn(&mut Vec<u8>)); 5] = [
+        ("refused for a field", |join| join[18..20].fill(0xff)),
+        ("malformed", |join| join[JOIN_FLAGS] = 0x80),
+        ("of another version", |join| join[1] = 9),
+        ("not authentic", |join| {
+            join[2] = 1;
+            join.resize(join.len() + TRAILER_LEN_BYTES, 0);
+        }),
+        ("a query", |join| join[JOIN_FLAGS] = 1),
+    ];
+    for (what, change) in changes {
+        let mut switch = limited(SLOW);
+        let mut join = challenged(&mut switch, &from(1, 1), join(2));
+        change(&mut join);
+        // Others use up what there is for all.
+        for number in 0..10_000 {
+            forged_join(&mut switch, number);
+        }
+        switch.events();
+        let answers: usize = (0..1000).map(|_| send(&mut switch, &from(1, 1), Class::Control, &join)).sum();
+        let most = usize::from(what != "a query");
+        assert_eq!(answers, most, "{what}");
+        assert!(switch.events().len() <= most, "{what}");
+    }
+}
+
 #[test]
 fn a_member_is_not_limited() {
     let mut switch = limited(StrangerLimits { source_rate: 1, total_rate: 1, ..SLOW });
