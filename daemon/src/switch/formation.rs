@@ -281,12 +281,17 @@ impl Job {
         })
     }
 
-    /// A round that no packet of an earlier run of the switch can name, nor the one before it.
+    /// A round that no packet of an earlier run of the switch or of an earlier job can name, nor the one before it, in
+    /// which a sum may be replayed.
     fn unused_round(&self) -> Round {
         let gap = RESUME_GAP_ROUNDS + (self.chronicle.boot % RESUME_GAP_DRAWN) as u32;
+        let first = self.base.next();
+        // Compared with the first round only: claims that are each later than another lead around the circle.
         self.returning()
             .map(|resume| resume.round.plus(gap))
-            .fold(self.base, |latest, round| if latest.is_before(round) { round } else { latest })
+            .filter(|round| first.is_before(*round))
+            .max_by_key(|round| round.distance_from(first))
+            .unwrap_or(first)
     }
 
     fn plan(&self, lineage: Lineage, next: Round) -> Plan {

@@ -214,6 +214,49 @@ fn a_job_does_not_wait_for_members_that_only_a_departed_one_knew() {
     assert_eq!(switch.switch.jobs().next().map(|job| job.formed), Some(true));
 }
 
+/// First round of a job that follows one with rounds 0 to 19.
+const NEXT_BASE: u32 = 21;
+
+/// A switch whose first job has ended.
+fn after_a_job() -> Harness {
+    let mut switch = Harness::formed(1);
+    (0..20).for_each(|round| switch.round(&[1], round));
+    switch.control(1, 2, ControlBody::Leave);
+    switch
+}
+
+/// The first round of a job of two members that resume with those numbers of their next rounds.
+fn first_round_of(switch: &mut Harness, claims: [u32; 2], histories: [u64; 2]) -> u32 {
+    let mut told = Vec::new();
+    for (host, (claim, history)) in [1, 2].into_iter().zip(claims.into_iter().zip(histories)) {
+        let previous = if history == LATEST { BEHIND } else { 0 };
+        let JoinRepr { resume, .. } = resuming_at(claim, history, previous);
+        let resume = resume.map(|resume| ResumeRepr { members: 2, weight: 2, ..resume });
+        told = send_join(switch, host, JoinRepr { resume, ..join(2) });
+    }
+    told.last().expect("an Ack").3
+}
+
+#[test]
+fn no_claims_lead_a_job_back_to_rounds_that_were() {
+    let mut switch = after_a_job();
+    // Each claim is the later one of the two by less than half of the range; the second one lies before the first round.
+    let ahead = NEXT_BASE + (1 << 23) - 300;
+    let behind = Round::new(NEXT_BASE).minus(301).get();
+    let first = first_round_of(&mut switch, [ahead, behind], [LATEST; 2]);
+    let epoch = switch.switch.epoch_of(JOB).unwrap();
+    assert_eq!(first, ahead + 3 + (epoch % 256) as u32);
+}
+
+#[test]
+fn a_sum_is_not_replayed_in_a_round_that_was() {
+    let mut switch = after_a_job();
+    // Another job went further than what these members claim, so that their rounds are those of long ago.
+    let claim = Round::new(NEXT_BASE).minus(1000).get();
+    let first = first_round_of(&mut switch, [claim, claim - 1], [LATEST, BEHIND]);
+    assert_eq!(first, NEXT_BASE, "a late packet may name the round before");
+}
+
 #[test]
 fn who_shares_no_history_starts_afresh() {
     let mut switch = Harness::new();
