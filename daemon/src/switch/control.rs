@@ -149,7 +149,8 @@ impl Switch {
         self.refuse_packet(from, packet, refusal, seal);
     }
 
-    /// Refuses a packet of which no more than the header was read: a status, and what was expected.
+    /// Refuses a packet of which no more than the header was read: a status, and what was expected. The answer to a Join
+    /// is not padded (C-4).
     pub(super) fn refuse_packet(
         &mut self,
         from: &Endpoint,
