@@ -252,8 +252,8 @@ impl Switch {
         Freshness::Unproven { nonce: self.nonces.of(from) }
     }
 
-    /// Whether a Join repeats the nonce of its address, which is then used up, whatever else the Join holds: a challenge
-    /// exempts one packet from the limit on strangers.
+    /// Whether a Join repeats the nonce of its address, which is then used up, whatever else the Join holds: a
+    /// challenge exempts one packet from the limit on strangers.
     pub(super) fn redeem_nonce(&mut self, from: &Endpoint, bytes: &[u8]) -> bool {
         let nonce = ControlPacket::new_checked(bytes).ok().and_then(|packet| packet.join_nonce());
         nonce.is_some_and(|nonce| self.nonces.redeem(from, nonce))

@@ -81,8 +81,8 @@ pub struct Config {
     pub memory_bytes: usize,
     /// Most of that memory that one job may take, in bytes.
     pub job_memory_bytes: usize,
-    /// Jobs of one IPv4 address at the same time: those that it began and that still wait for workers, and those without
-    /// members from elsewhere. Jobs with a key and jobs without one are counted apart.
+    /// Jobs of one IPv4 address at the same time: those that it began and that still wait for workers, and those
+    /// without members from elsewhere. Jobs with a key and jobs without one are counted apart.
     pub max_jobs_per_source: usize,
     /// What senders that are no members may ask.
     pub strangers: StrangerLimits,

@@ -1,9 +1,10 @@
 //! Quotas of jobs and hosts.
 //!
 //! Only a sender with a proven return path creates a job, so forged Joins take no resources. The jobs of one
-//! address are limited: those that it began and that wait for workers, and those without members from elsewhere. If the switch holds keys, jobs without a key share half of its
-//! places, of its slots and of its sums, so that they never lock out jobs with a key (M-13). Their half is the upper
-//! one: the lower half stays in one piece, however jobs without a key come and go.
+//! address are limited: those that it began and that wait for workers, and those without members from elsewhere.
+//! If the switch holds keys, jobs without a key share half of its places, of its slots and of its sums, so that they
+//! never lock out jobs with a key (M-13). Their half is the upper one: the lower half stays in one piece, however jobs
+//! without a key come and go.
 
 use core::net::Ipv4Addr;
 use core::ops::Range;
@@ -122,8 +123,9 @@ impl Switch {
         (room / 1024) as u32
     }
 
-    /// Jobs of an address: those that it began and that still wait for workers, and those without members from elsewhere.
-    /// Jobs with a key count apart from jobs without one, so that a neighbour on the same host locks out nobody.
+    /// Jobs of an address: those that it began and that still wait for workers, and those without members from
+    /// elsewhere. Jobs with a key count apart from jobs without one, so that a neighbour on the same host locks out
+    /// nobody.
     fn jobs_of(&self, source: Ipv4Addr, id: u32) -> usize {
         let has_key = self.keys.of(id).is_some();
         let is_alone = |job: &Job| job.endpoints().all(|member| *member.peer.ip() == source);
