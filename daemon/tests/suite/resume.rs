@@ -429,8 +429,10 @@ fn after_rounds(switch: &Harness, rounds: u32) -> ResumeRepr {
 
 /// Whether a member is told to join again.
 fn is_dismissed(sent: &[Sent], host: u8) -> bool {
-    let is_notice = |sent: &Sent| matches!(sent, Sent::Ack { to, request: 0, status: Status::UnknownMember, .. } if *to == host);
-    sent.iter().any(is_notice)
+    sent.iter().any(|sent| match sent {
+        Sent::Ack { to, request: 0, status: Status::UnknownMember, .. } => *to == host,
+        _ => false,
+    })
 }
 
 /// A newcomer has come first to a restarted switch, and has summed two rounds alone.

@@ -94,7 +94,8 @@ const JOIN_FLAGS: usize = 30;
 
 #[test]
 fn one_challenge_buys_one_packet() {
-    let changes: [(&str, fn(&mut Vec<u8>)); 5] = [
+    type Change = fn(&mut Vec<u8>);
+    let changes: [(&str, Change); 5] = [
         ("refused for a field", |join| join[18..20].fill(0xff)),
         ("malformed", |join| join[JOIN_FLAGS] = 0x80),
         ("of another version", |join| join[1] = 9),

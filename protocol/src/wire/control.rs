@@ -389,8 +389,8 @@ impl<'a> ControlPacket<'a> {
         self.split_trailer().map_or(self.buffer, |(content, _)| content)
     }
 
-    /// The nonce of a Join, which need not be well-formed otherwise; none of a query, which needs no nonce, and of another
-    /// packet.
+    /// The nonce of a Join, which need not be well-formed otherwise. There is none in a query, which needs no nonce,
+    /// and in other packets.
     #[inline]
     pub fn join_nonce(&self) -> Option<u64> {
         let is_join = self.action_code() == Action::Join as u8 && self.content_len() >= JOIN_LEN_BYTES;
