@@ -110,7 +110,8 @@ struct Settings {
     /// Most of that memory that one job may take, in MiB [default: all of it]
     #[arg(long, value_name = "MIB")]
     job_memory_mib: Option<u32>,
-    /// Jobs from one address that may wait for their workers at the same time [default: 16]
+    /// Jobs of one address at the same time: those that it began and that still wait for workers, and those without
+    /// members from elsewhere; jobs with a key and jobs without one are counted apart [default: 32]
     #[arg(long, value_name = "JOBS")]
     max_jobs_per_source: Option<u32>,
     /// Packets a second to take from one address that is no member's, such as Joins; it may send those of 4

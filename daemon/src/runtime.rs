@@ -209,7 +209,8 @@ impl Runtime {
                 | Event::Diverged { .. }
                 | Event::ParentLost { .. }
                 | Event::ParentRefused { .. }
-                | Event::JobForgotten { .. } => tracing::warn!(?event, "{event}"),
+                | Event::JobForgotten { .. }
+                | Event::GaveWay { .. } => tracing::warn!(?event, "{event}"),
                 _ => tracing::info!(?event, "{event}"),
             }
         }

@@ -90,7 +90,7 @@ pub const MAX_DIGESTS: usize = 8;
 
 /// Jobs on one switch.
 pub const MAX_JOBS: usize = 64;
-/// If a switch holds keys, jobs without a key share one part in this many of its places and of its memory.
+/// If a switch holds keys, jobs without a key share one part in this many of its places, of its slots and of its sums.
 pub const KEYLESS_SHARE: usize = 2;
 /// Rows of the table of buckets for senders that are no members.
 pub const STRANGER_ROWS: usize = 2;

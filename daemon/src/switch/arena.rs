@@ -21,12 +21,17 @@ impl<T: Copy> Arena<T> {
         Self { items: vec![empty; len], used: Vec::with_capacity(MAX_JOBS) }
     }
 
-    /// A region of `len` items with the content that they were given back with.
-    pub(crate) fn take(&mut self, len: usize) -> Option<Range<usize>> {
+    /// All of its items.
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// A region of `len` items at or behind `from`, with the content that they were given back with.
+    pub(crate) fn take(&mut self, len: usize, from: usize) -> Option<Range<usize>> {
         if self.used.len() == MAX_JOBS {
             return None;
         }
-        let (position, gap) = self.gaps().enumerate().find(|(_, gap)| gap.len() >= len)?;
+        let (position, gap) = self.gaps(from).enumerate().find(|(_, gap)| gap.len() >= len)?;
         let region = gap.start..gap.start + len;
         self.used.insert(position, region.clone());
         Some(region)
@@ -38,8 +43,8 @@ impl<T: Copy> Arena<T> {
     }
 
     /// Items of the largest region that [`Self::take`] would grant.
-    pub(crate) fn largest_gap(&self) -> usize {
-        self.gaps().map(|gap| gap.len()).max().unwrap_or(0)
+    pub(crate) fn largest_gap(&self, from: usize) -> usize {
+        self.gaps(from).map(|gap| gap.len()).max().unwrap_or(0)
     }
 
     pub(crate) fn region(&self, region: &Range<usize>) -> &[T] {
@@ -50,11 +55,11 @@ impl<T: Copy> Arena<T> {
         &mut self.items[region.clone()]
     }
 
-    /// The gap before each used region, and the one after the last.
-    fn gaps(&self) -> impl Iterator<Item = Range<usize>> {
+    /// The gap before each used region, and the one after the last: the part of each that is not before `from`.
+    fn gaps(&self, from: usize) -> impl Iterator<Item = Range<usize>> {
         let starts = core::iter::once(0).chain(self.used.iter().map(|region| region.end));
         let ends = self.used.iter().map(|region| region.start).chain(core::iter::once(self.items.len()));
-        starts.zip(ends).map(|(start, end)| start..end)
+        starts.zip(ends).map(move |(start, end)| start.max(from)..end)
     }
 }
 
@@ -67,29 +72,31 @@ mod tests {
     #[test]
     fn freed_regions_are_used_again() {
         let mut arena = Arena::new(100, 0u8);
-        let regions: Vec<_> = [40, 30, 30].map(|len| arena.take(len).unwrap()).into();
-        assert_eq!((arena.largest_gap(), arena.take(1)), (0, None));
+        let regions: Vec<_> = [40, 30, 30].map(|len| arena.take(len, 0).unwrap()).into();
+        assert_eq!((arena.largest_gap(0), arena.take(1, 0)), (0, None));
         arena.give_back(&regions[1]);
-        assert_eq!((arena.largest_gap(), arena.take(31)), (30, None));
-        assert_eq!(arena.take(30), Some(40..70));
+        assert_eq!((arena.largest_gap(0), arena.take(31, 0)), (30, None));
+        assert_eq!((arena.largest_gap(50), arena.take(21, 50)), (20, None));
+        assert_eq!(arena.take(20, 50), Some(50..70));
+        assert_eq!(arena.take(10, 0), Some(40..50));
     }
 
     proptest! {
         #[test]
-        fn regions_never_overlap(steps in proptest::collection::vec((1usize..50, any::<bool>()), 1..200)) {
+        fn regions_never_overlap(steps in proptest::collection::vec((1usize..50, 0usize..320, any::<bool>()), 1..200)) {
             let mut arena = Arena::new(300, 0u8);
             let mut held: Vec<Range<usize>> = Vec::new();
-            for (len, give_back) in steps {
+            for (len, from, give_back) in steps {
                 if give_back && !held.is_empty() {
                     arena.give_back(&held.swap_remove(len % held.len()));
-                } else if let Some(region) = arena.take(len) {
-                    prop_assert!(region.len() == len && region.end <= 300);
+                } else if let Some(region) = arena.take(len, from) {
+                    prop_assert!(region.len() == len && region.start >= from && region.end <= 300);
                     let is_apart =
                         |other: &Range<usize>| other.end <= region.start || region.end <= other.start;
                     prop_assert!(held.iter().all(is_apart));
                     held.push(region);
                 } else {
-                    prop_assert!(arena.largest_gap() < len || held.len() == MAX_JOBS);
+                    prop_assert!(arena.largest_gap(from) < len || held.len() == MAX_JOBS);
                 }
             }
         }

@@ -222,12 +222,19 @@ impl Switch {
     }
 
     /// Whether a Join may be a recorded one (requirement A-6). A nonce is used up by this.
-    pub(super) fn check_fresh(&mut self, from: &Endpoint, request: Request, join: &JoinRepr) -> Freshness {
+    /// `is_proven`: whether it has used one up already.
+    pub(super) fn check_fresh(
+        &mut self,
+        from: &Endpoint,
+        request: Request,
+        join: &JoinRepr,
+        is_proven: bool,
+    ) -> Freshness {
         if join.query {
             return Freshness::Repeated;
         }
         let Seal::Echo { job: id, counter } = request.seal else {
-            return self.check_return_path(from, request.job, join);
+            return self.check_return_path(from, request.job, join, is_proven);
         };
         let at = self.directory.find(from).filter(|at| self.is_process(*at, id, join.instance));
         if let Some(at) = at {
@@ -239,22 +246,23 @@ impl Switch {
             }
             // It has believed a challenge of an earlier run, which was late, and understands no answer in its session.
         }
-        if self.nonces.redeem(from, join.nonce) {
+        if is_proven || self.nonces.redeem(from, join.nonce) {
             return Freshness::Proven { counter };
         }
         Freshness::Unproven { nonce: self.nonces.of(from) }
     }
 
-    /// Whether a Join repeats the nonce of its address. The nonce stays valid.
-    pub(super) fn shows_nonce(&self, from: &Endpoint, bytes: &[u8]) -> bool {
-        let packet = ControlPacket::new_checked(bytes).ok();
-        packet.and_then(|packet| packet.join_nonce()).is_some_and(|nonce| self.nonces.of(from) == nonce)
+    /// Whether a Join repeats the nonce of its address, which is then used up, whatever else the Join holds: a
+    /// challenge exempts one packet from the limit on strangers.
+    pub(super) fn redeem_nonce(&mut self, from: &Endpoint, bytes: &[u8]) -> bool {
+        let nonce = ControlPacket::new_checked(bytes).ok().and_then(|packet| packet.join_nonce());
+        nonce.is_some_and(|nonce| self.nonces.redeem(from, nonce))
     }
 
     /// As [`Self::check_fresh`], for a Join without a key: the nonce proves the return path and nothing else.
-    fn check_return_path(&mut self, from: &Endpoint, id: u32, join: &JoinRepr) -> Freshness {
+    fn check_return_path(&mut self, from: &Endpoint, id: u32, join: &JoinRepr, is_proven: bool) -> Freshness {
         let known = self.directory.find(from).filter(|at| self.is_process(*at, id, join.instance));
-        if known.is_some() || self.nonces.redeem(from, join.nonce) {
+        if known.is_some() || is_proven || self.nonces.redeem(from, join.nonce) {
             return Freshness::Repeated;
         }
         Freshness::Unproven { nonce: self.nonces.of(from) }

@@ -18,7 +18,7 @@ use super::authentication::{Freshness, Seal, is_join};
 use super::budget::RepeatBudget;
 use super::event::{Departure, Event};
 use super::flight::Incident;
-use super::formation::Granted;
+use super::formation::{Dismissed, Granted};
 use super::job::Job;
 use super::limiter::Asks;
 use super::membership::{Member, MemberAt, Progress};
@@ -83,7 +83,8 @@ impl Switch {
         self.counters.control_received += 1;
         let member = self.directory.find(from);
         // A Join that answers a challenge passes even if a flood has used up the limit.
-        let is_limited = member.is_none() && !self.shows_nonce(from, bytes);
+        let is_proven = member.is_none() && self.redeem_nonce(from, bytes);
+        let is_limited = member.is_none() && !is_proven;
         if is_limited && !self.limiter.admit(self.now, *from.peer.ip(), Asks::Control) {
             return self.counters.count_drop(DropReason::RateLimited);
         }
@@ -106,7 +107,7 @@ impl Switch {
         let room = if member.is_some() { AnswerRoom::Any } else { AnswerRoom::of(&packet) };
         let request = Request { job: repr.job, id: repr.request, action: repr.action(), seal, room };
         if let ControlBody::Join(join) = &repr.body {
-            return self.handle_join(from, request, join);
+            return self.handle_join(from, request, join, is_proven);
         }
         let Some(at) = member else {
             self.counters.count_drop(DropReason::UnknownMember);
@@ -148,7 +149,8 @@ impl Switch {
         self.refuse_packet(from, packet, refusal, seal);
     }
 
-    /// Refuses a packet of which no more than the header was read: a status, and what was expected.
+    /// Refuses a packet of which no more than the header was read: a status, and what was expected. The answer to a
+    /// Join is not padded (C-4).
     pub(super) fn refuse_packet(
         &mut self,
         from: &Endpoint,
@@ -162,12 +164,12 @@ impl Switch {
         self.refuse(from, request, &refusal.into());
     }
 
-    fn handle_join(&mut self, from: &Endpoint, request: Request, join: &JoinRepr) {
+    fn handle_join(&mut self, from: &Endpoint, request: Request, join: &JoinRepr, is_proven: bool) {
         if self.is_double(from, request.job, join) {
             // The same Join arrived on two ports; a member has one.
             return self.counters.count_drop(DropReason::OtherPort);
         }
-        let freshness = self.check_fresh(from, request, join);
+        let freshness = self.check_fresh(from, request, join, is_proven);
         match freshness {
             Freshness::Repeated | Freshness::Proven { .. } => {}
             Freshness::Unproven { nonce } => {
@@ -218,21 +220,7 @@ impl Switch {
         join: &JoinRepr,
     ) -> Result<Option<MemberAt>, Refusal> {
         let id = request.job;
-        if join.mode != Mode::Synchronous && !self.uplinks.is_empty() {
-            return Err((Status::ModeMismatch, Mode::Synchronous as u32).into());
-        }
-        if join.height >= MAX_HEIGHT {
-            return Err((Status::TooManyLevels, u32::from(MAX_HEIGHT)).into());
-        }
-        if join.weight == 0 || join.kind == Kind::Worker && join.weight > 1 {
-            return Err((Status::BadWeight, 1).into());
-        }
-        if usize::from(join.workers) > MAX_MEMBERS {
-            return Err((Status::JobFull, MAX_MEMBERS as u32).into());
-        }
-        if join.resume.is_some_and(|resume| usize::from(resume.threshold) > MAX_MEMBERS) {
-            return Err((Status::BadThreshold, MAX_MEMBERS as u32).into());
-        }
+        check_fields(join, !self.uplinks.is_empty())?;
         if let Some(at) = self.directory.find(from) {
             let job = self.job(at.job).expect("the directory lists members of jobs that exist");
             if job.id != id {
@@ -256,22 +244,39 @@ impl Switch {
             // The member was silent on its own port: it has moved to this one.
             self.remove_member(at, Departure::Restarted);
         }
-        let job = match self.find_job(id) {
-            Some(job) => job,
+        let dismissed = self.give_way(id, join);
+        let at = match self.find_job(id) {
+            Some(at) => at,
             None => self.create_job(id, *from.peer.ip(), join)?,
         };
-        self.admit(job, from, request.id, join).map(Some)
+        if let (Some(dismissed), Some(job)) = (dismissed, self.jobs[at].as_mut()) {
+            job.dismissed = dismissed;
+        }
+        self.admit(at, from, request.id, join).map(Some)
+    }
+
+    /// Ends a job that has begun without those who have its sums, of whom one now comes back. Returns where its members
+    /// are, which join again.
+    fn give_way(&mut self, id: u32, join: &JoinRepr) -> Option<Dismissed> {
+        let at = self.find_job(id)?;
+        let job = self.job(at).filter(|job| job.gives_way_to(join, self.now, self.lease()))?;
+        let dismissed = Dismissed::members_of(job);
+        self.report(Event::GaveWay { job: id });
+        self.dismiss_members(at);
+        Some(dismissed)
     }
 
     /// A member says again what it stands for: a switch may stand for more than before.
     fn renew(&mut self, at: MemberAt, join: &JoinRepr) {
         let Some(job) = self.jobs[at.job].as_mut() else { return };
         let is_forming = !job.formed;
+        let peer = job.member(at.member).map(|member| member.endpoint.peer);
+        let resume = peer.and_then(|peer| job.resume_of(join, peer));
         let Some(member) = job.member_mut(at.member) else { return };
         (member.instance, member.weight) = (join.instance, join.weight);
         (member.height, member.roams) = (join.height, join.roams);
         if is_forming {
-            member.resume = join.resume;
+            member.resume = resume;
         } else {
             let (_, round, _) = job.standing_of_member(at.member, join.resume.as_ref());
             if job.begin_later(at.member, round) {
@@ -306,7 +311,8 @@ impl Switch {
             return Err(mismatch.into());
         }
         let id = job.free_id().ok_or((Status::JobFull, job.max_members()))?;
-        let (standing, start, history) = job.standing_of_newcomer(join.resume.as_ref());
+        let resume = job.resume_of(join, from.peer);
+        let (standing, start, history) = job.standing_of_newcomer(resume.as_ref());
         let member = Member {
             endpoint: *from,
             kind: join.kind,
@@ -314,7 +320,7 @@ impl Switch {
             height: join.height,
             roams: join.roams,
             join_request,
-            resume: join.resume,
+            resume,
             standing,
             history,
             instance: join.instance,
@@ -743,6 +749,26 @@ pub(super) fn bitmap_of(
         bitmap[bit as usize / 8] |= 1 << (bit % 8);
     }
     bitmap
+}
+
+/// Refuses a Join with a field that it may not have, whatever its job.
+fn check_fields(join: &JoinRepr, has_parent: bool) -> Result<(), Refusal> {
+    if join.mode != Mode::Synchronous && has_parent {
+        return Err((Status::ModeMismatch, Mode::Synchronous as u32).into());
+    }
+    if join.height >= MAX_HEIGHT {
+        return Err((Status::TooManyLevels, u32::from(MAX_HEIGHT)).into());
+    }
+    if join.weight == 0 || join.kind == Kind::Worker && join.weight > 1 {
+        return Err((Status::BadWeight, 1).into());
+    }
+    if usize::from(join.workers) > MAX_MEMBERS {
+        return Err((Status::JobFull, MAX_MEMBERS as u32).into());
+    }
+    if join.resume.is_some_and(|resume| usize::from(resume.threshold) > MAX_MEMBERS) {
+        return Err((Status::BadThreshold, MAX_MEMBERS as u32).into());
+    }
+    Ok(())
 }
 
 /// Refuses a round that is no longer kept, or that the member has no part in.

@@ -79,6 +79,12 @@ pub enum Event {
         /// The job.
         job: u32,
     },
+    /// A job without declared workers has begun without members that have its sums, of which one has come back: all
+    /// join again.
+    GaveWay {
+        /// The job.
+        job: u32,
+    },
     /// A member was admitted.
     Joined {
         /// The job.
@@ -200,6 +206,7 @@ impl Event {
             Self::ParentChosen { .. } => "parent_chosen",
             Self::ParentRefused { .. } => "parent_refused",
             Self::JobForgotten { .. } => "job_forgotten",
+            Self::GaveWay { .. } => "gave_way",
             Self::Joined { .. } => "joined",
             Self::JoinRefused { .. } => "join_refused",
             Self::Left { .. } => "left",
@@ -225,6 +232,7 @@ impl Event {
             | Self::ParentChosen { job, .. }
             | Self::ParentRefused { job, .. }
             | Self::JobForgotten { job }
+            | Self::GaveWay { job }
             | Self::Joined { job, .. }
             | Self::JoinRefused { job, .. }
             | Self::Left { job, .. }
@@ -294,6 +302,9 @@ impl fmt::Display for Event {
                     "job {job}: refused by the parent {parent}: {} (expected {expected})",
                     status.name()
                 )
+            }
+            Self::GaveWay { job } => {
+                write!(f, "job {job}: began without members that have its sums, all members join again")
             }
             Self::JobForgotten { job } => write!(f, "job {job}: forgotten by the parent, members join again"),
             Self::Joined { job, member, address, round } => {

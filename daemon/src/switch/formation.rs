@@ -4,6 +4,10 @@
 //! which sums they have. The job goes on under round numbers that no packet of the earlier run can name. If
 //! some members lack the last sum, those who hold it send it once more: that round is replayed, not summed.
 
+use core::net::SocketAddrV4;
+use core::time::Duration;
+
+use iswitch_protocol::limits::MAX_MEMBERS;
 use iswitch_protocol::wire::{JoinRepr, Kind, Mode, ResumeRepr, Standing};
 use iswitch_protocol::{Instant, Round, history};
 
@@ -197,7 +201,41 @@ impl Plan {
     }
 }
 
+/// Addresses of members that began a job while those who have its sums had yet to come back. What these members have
+/// summed counts nothing when the incarnation that follows is completed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dismissed([Option<SocketAddrV4>; MAX_MEMBERS]);
+
+impl Default for Dismissed {
+    fn default() -> Self {
+        Self([None; MAX_MEMBERS])
+    }
+}
+
+impl Dismissed {
+    /// The members of the incarnation that ends.
+    pub(crate) fn members_of(job: &Job) -> Self {
+        let mut dismissed = Self::default();
+        job.members().for_each(|(id, member)| dismissed.0[id] = Some(member.endpoint.peer));
+        dismissed
+    }
+}
+
 impl Job {
+    /// Whether a Join shows that the job has begun without those who have its sums (M-9): a switch that has just
+    /// started cannot know of them, and a job that declared no workers does not wait.
+    pub(crate) fn gives_way_to(&self, join: &JoinRepr, now: Instant, lease: Duration) -> bool {
+        let is_young = self.began_with_newcomers && now.since(self.created) <= lease;
+        let has_other_sums = |resume: ResumeRepr| !resume.fresh && self.round_after(resume.history).is_none();
+        is_young && join.resume.is_some_and(has_other_sums) && self.mismatch(join).is_none()
+    }
+
+    /// What a Join says of the sums that its sender has, as far as it counts.
+    pub(crate) fn resume_of(&self, join: &JoinRepr, from: SocketAddrV4) -> Option<ResumeRepr> {
+        let is_dismissed = self.dismissed.0.contains(&Some(from));
+        join.resume.map(|resume| ResumeRepr { fresh: resume.fresh || is_dismissed, ..resume })
+    }
+
     /// Whether all have joined that the job waits for: the workers it was declared with, or if it comes back,
     /// those that it had.
     pub(crate) fn is_gathered(&self) -> bool {
@@ -247,6 +285,8 @@ impl Job {
     /// Completes the job, as the parent has granted it if there is one: from now on rounds end.
     pub(crate) fn form(&mut self, generation: u64, granted: Option<Granted>, now: Instant) {
         self.formed = true;
+        self.began_with_newcomers = self.workers == 0 && granted.is_none() && !self.is_returning();
+        self.dismissed = Dismissed::default();
         let lineage = Lineage::of(self);
         if let Some(granted) = granted {
             self.chronicle.boot = granted.boot;
@@ -281,12 +321,17 @@ impl Job {
         })
     }
 
-    /// A round that no packet of an earlier run of the switch can name, nor the one before it.
+    /// A round that no packet of an earlier run of the switch or of an earlier job can name, nor the one before it, in
+    /// which a sum may be replayed.
     fn unused_round(&self) -> Round {
         let gap = RESUME_GAP_ROUNDS + (self.chronicle.boot % RESUME_GAP_DRAWN) as u32;
+        let first = self.base.next();
+        // Compared with the first round only: claims that are each later than another lead around the circle.
         self.returning()
             .map(|resume| resume.round.plus(gap))
-            .fold(self.base, |latest, round| if latest.is_before(round) { round } else { latest })
+            .filter(|round| first.is_before(*round))
+            .max_by_key(|round| round.distance_from(first))
+            .unwrap_or(first)
     }
 
     fn plan(&self, lineage: Lineage, next: Round) -> Plan {

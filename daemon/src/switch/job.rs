@@ -14,7 +14,7 @@ use super::authentication::Seal;
 use super::budget::Income;
 use super::digest::Digests;
 use super::flight::Incident;
-use super::formation::Chronicle;
+use super::formation::{Chronicle, Dismissed};
 use super::membership::{Member, Progress};
 use super::order::{MemberOrder, SUM_VECTORS};
 use super::origin::Position;
@@ -35,6 +35,10 @@ pub(crate) struct Job {
     pub(crate) formed: bool,
     /// When the first of them came.
     pub(crate) created: Instant,
+    /// Whether it was completed by newcomers alone and waited for nobody, so that members with its sums may still come.
+    pub(crate) began_with_newcomers: bool,
+    /// Until it is complete: members of the last incarnation, if that gave way to the history of this one (M-9).
+    pub(crate) dismissed: Dismissed,
     /// Whether it has a key: who does not prove to have it is not listened to.
     pub(crate) has_key: bool,
     /// Of its results, if data is tagged.
@@ -139,6 +143,8 @@ impl Job {
             workers: join.workers,
             formed: false,
             created,
+            began_with_newcomers: false,
+            dismissed: Dismissed::default(),
             has_key: false,
             tag_key: None,
             founder,

@@ -84,7 +84,8 @@ pub struct Config {
     pub memory_bytes: usize,
     /// Most of that memory that one job may take, in bytes.
     pub job_memory_bytes: usize,
-    /// Jobs from one IPv4 address that may wait for their workers at the same time.
+    /// Jobs of one IPv4 address at the same time: those that it began and that still wait for workers, and those
+    /// without members from elsewhere. Jobs with a key and jobs without one are counted apart.
     pub max_jobs_per_source: usize,
     /// What senders that are no members may ask.
     pub strangers: StrangerLimits,
@@ -107,7 +108,7 @@ impl Default for Config {
             slow_ms: 1000,
             memory_bytes: 256 << 20,
             job_memory_bytes: usize::MAX,
-            max_jobs_per_source: 16,
+            max_jobs_per_source: MAX_JOBS / 2,
             strangers: StrangerLimits::default(),
             recv_buffer_bytes: 212_992,
             non_finite: NonFinite::default(),

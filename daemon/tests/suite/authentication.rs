@@ -1,7 +1,7 @@
 //! Jobs with a key: members get in and sum, and nobody else changes anything.
 
 use crate::common::*;
-use iswitch_daemon::switch::{Config, Counters, DropReason, Event, JobStatus, Keys, Switch};
+use iswitch_daemon::switch::{Config, Counters, DropReason, Endpoint, Event, JobStatus, Keys, Switch};
 use iswitch_protocol::auth::{Direction, NO_SESSION};
 use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, MAX_SEGMENT_FLOATS, TRAILER_LEN_BYTES};
 use iswitch_protocol::wire::control::{SegmentSetRepr, answer_challenge};
@@ -377,6 +377,40 @@ fn counters_rise_and_older_packets_are_dropped() {
     assert_eq!(world.state()[0].threshold, 2);
     clients[0].counter = 5001;
     assert_eq!(clients[0].send(&mut world, ControlBody::Halt).len(), 3, "two notices and the Ack");
+}
+
+/// Sends the first segment of round 0, and returns the MAC addresses that the switch sends its next packet to.
+fn macs_of_next(world: &mut World, from: &Endpoint, bytes: &[u8]) -> Vec<[u8; 6]> {
+    let now = world.harness.now();
+    world.harness.switch.handle_datagrams(now, from, Class::Data, bytes, bytes.len());
+    let transmit = world.harness.switch.poll_transmit();
+    let macs = transmit.map_or(Vec::new(), |transmit| transmit.recipients().map(|to| to.peer_mac).collect());
+    while world.harness.switch.poll_transmit().is_some() {}
+    macs
+}
+
+#[test]
+fn forged_data_do_not_redirect_the_results_of_a_member_with_a_key() {
+    let forger = Endpoint { peer_mac: [2, 0, 0, 0, 0, 9], ..endpoint(1) };
+    let first = data(0, 0, &[1.0, 1.0]);
+    for tagged in [false, true] {
+        let (mut world, clients) = formed(tagged);
+        let genuine = |client: &Client| {
+            let mut packet = first.clone();
+            if tagged {
+                packet.extend([0; DATA_TAG_LEN_BYTES]);
+                key().contribution_key(client.session).sign(&mut packet);
+            }
+            packet
+        };
+        if tagged {
+            macs_of_next(&mut world, &endpoint(1), &genuine(&clients[0]));
+        }
+        macs_of_next(&mut world, &forger, &first);
+        assert_eq!(world.counters().contributions, 1, "without tags the forged contribution is summed");
+        let macs = macs_of_next(&mut world, &endpoint(2), &genuine(&clients[1]));
+        assert_eq!(macs, [endpoint(1).peer_mac, endpoint(2).peer_mac], "tagged: {tagged}");
+    }
 }
 
 #[test]

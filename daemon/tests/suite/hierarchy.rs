@@ -762,6 +762,45 @@ fn half_of_a_job_goes_on_unless_the_rest_may_have_gone_elsewhere() {
 }
 
 #[test]
+fn racks_of_newcomers_give_way_to_a_rack_that_comes_back() {
+    let mut tree = Tree::new();
+    let undeclared = |resume| JoinRepr { workers: 0, resume, ..join(0) };
+    tree.send_join(1, 1, undeclared(None));
+    tree.contribute(1, 1, 0);
+    tree.take();
+    let old = ResumeRepr { members: 2, weight: 2, ..resume(50, 1000, 0) };
+    tree.send_join(2, 1, undeclared(Some(old)));
+    tree.send_join(2, 2, undeclared(Some(old)));
+    let has_to_join_again = |(to, got): &(SocketAddrV4, Got)| {
+        *to == worker(1, 1) && matches!(got, Got::Ack { status: Status::UnknownMember, .. })
+    };
+    assert!(tree.take().iter().any(has_to_join_again));
+    assert!(tree.events(ROOT).contains(&Event::GaveWay { job: JOB }));
+    let status = tree.switches[2].job_status(JOB).unwrap();
+    assert!(status.formed);
+    // It is no business of a rack what its workers had when the job is known above it.
+    let other = ResumeRepr { history: 77, ..old };
+    tree.send_join(2, 3, undeclared(Some(other)));
+    assert_eq!(tree.switches[2].job_status(JOB).unwrap().members.len(), 3);
+    assert!(!tree.events(2).contains(&Event::GaveWay { job: JOB }));
+}
+
+#[test]
+fn a_rack_of_newcomers_does_not_give_way_by_itself() {
+    let mut tree = Tree::new();
+    let undeclared = |resume| JoinRepr { workers: 0, resume, ..join(0) };
+    tree.send_join(1, 1, undeclared(None));
+    tree.take();
+    tree.send_join(1, 2, undeclared(Some(resume(50, 1000, 0))));
+    assert!([ROOT, 1].iter().all(|at| !tree.events(*at).contains(&Event::GaveWay { job: JOB })));
+    let told = tree.standings();
+    assert!(
+        told.iter().any(|(to, standing, _)| (*to, *standing) == (worker(1, 2), Standing::Fresh)),
+        "{told:?}"
+    );
+}
+
+#[test]
 fn switches_in_a_circle_are_refused() {
     let mut tree = Tree::new();
     let join = JoinRepr { kind: Kind::Switch, height: MAX_HEIGHT, ..join(4) };

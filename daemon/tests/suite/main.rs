@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod admission;
 mod asynchronous;
 mod authentication;
 #[cfg(feature = "daemon")]

@@ -4,7 +4,7 @@ use crate::common::*;
 use iswitch_daemon::switch::{Departure, Event};
 use iswitch_protocol::wire::control::answer_challenge;
 use iswitch_protocol::wire::{
-    AckRepr, Class, ControlBody, ControlPacket, ControlRepr, JoinRepr, ResumeRepr, Standing, Status,
+    AckRepr, Class, ControlBody, ControlPacket, ControlRepr, JoinRepr, Mode, ResumeRepr, Standing, Status,
 };
 use iswitch_protocol::{Round, history};
 
@@ -214,6 +214,49 @@ fn a_job_does_not_wait_for_members_that_only_a_departed_one_knew() {
     assert_eq!(switch.switch.jobs().next().map(|job| job.formed), Some(true));
 }
 
+/// First round of a job that follows one with rounds 0 to 19.
+const NEXT_BASE: u32 = 21;
+
+/// A switch whose first job has ended.
+fn after_a_job() -> Harness {
+    let mut switch = Harness::formed(1);
+    (0..20).for_each(|round| switch.round(&[1], round));
+    switch.control(1, 2, ControlBody::Leave);
+    switch
+}
+
+/// The first round of a job of two members that resume with those numbers of their next rounds.
+fn first_round_of(switch: &mut Harness, claims: [u32; 2], histories: [u64; 2]) -> u32 {
+    let mut told = Vec::new();
+    for (host, (claim, history)) in [1, 2].into_iter().zip(claims.into_iter().zip(histories)) {
+        let previous = if history == LATEST { BEHIND } else { 0 };
+        let JoinRepr { resume, .. } = resuming_at(claim, history, previous);
+        let resume = resume.map(|resume| ResumeRepr { members: 2, weight: 2, ..resume });
+        told = send_join(switch, host, JoinRepr { resume, ..join(2) });
+    }
+    told.last().expect("an Ack").3
+}
+
+#[test]
+fn no_claims_lead_a_job_back_to_rounds_that_were() {
+    let mut switch = after_a_job();
+    // Each claim is later than the other by less than half of the range; the second one lies before the first round.
+    let ahead = NEXT_BASE + (1 << 23) - 300;
+    let behind = Round::new(NEXT_BASE).minus(301).get();
+    let first = first_round_of(&mut switch, [ahead, behind], [LATEST; 2]);
+    let epoch = switch.switch.epoch_of(JOB).unwrap();
+    assert_eq!(first, ahead + 3 + (epoch % 256) as u32);
+}
+
+#[test]
+fn a_sum_is_not_replayed_in_a_round_that_was() {
+    let mut switch = after_a_job();
+    // Another job went further than what these members claim, so that their rounds are those of long ago.
+    let claim = Round::new(NEXT_BASE).minus(1000).get();
+    let first = first_round_of(&mut switch, [claim, claim - 1], [LATEST, BEHIND]);
+    assert_eq!(first, NEXT_BASE, "a late packet may name the round before");
+}
+
 #[test]
 fn who_shares_no_history_starts_afresh() {
     let mut switch = Harness::new();
@@ -367,6 +410,149 @@ fn a_fresh_member_does_not_take_the_job_over() {
         sent.iter().find(|(to, ..)| *to == host).map(|(_, formed, standing, ..)| (*formed, *standing))
     };
     assert_eq!([2, 3].map(standing), [Some((true, Standing::Resumed)); 2]);
+}
+
+/// A Join that declares no workers, of one of three members with that history.
+fn undeclared(history: u64, previous: u64) -> JoinRepr {
+    JoinRepr { workers: 0, ..resuming(history, previous, 3) }
+}
+
+/// What a member of the job that now is tells when it joins again after `rounds` rounds.
+fn after_rounds(switch: &Harness, rounds: u32) -> ResumeRepr {
+    let job = switch.switch.jobs().next().unwrap();
+    let begin = history::begin(job.boot, JOB, Round::new(0));
+    let history =
+        (0..rounds).fold(begin, |history, round| history::after(history, job.boot, Round::new(round)));
+    let round = Round::new(rounds);
+    ResumeRepr { round, members: 1, weight: 1, threshold: 0, history, previous: 0, behind: 0, fresh: false }
+}
+
+/// Whether a member is told to join again.
+fn is_dismissed(sent: &[Sent], host: u8) -> bool {
+    sent.iter().any(|sent| match sent {
+        Sent::Ack { to, request: 0, status: Status::UnknownMember, .. } => *to == host,
+        _ => false,
+    })
+}
+
+/// A newcomer has come first to a restarted switch, and has summed two rounds alone.
+fn newcomer_first() -> (Harness, ResumeRepr) {
+    let mut switch = Harness::new();
+    assert!(matches!(switch.join(9, join(0)), Sent::Ack { status: Status::Success, .. }));
+    switch.round(&[9], 0);
+    switch.round(&[9], 1);
+    let resume = after_rounds(&switch, 2);
+    (switch, resume)
+}
+
+#[test]
+fn a_newcomer_that_comes_first_does_not_take_the_job_over() {
+    let (mut switch, own) = newcomer_first();
+    let sent = switch.control(1, 1, ControlBody::Join(undeclared(LATEST, BEHIND)));
+    assert!(is_dismissed(&sent, 9), "{sent:?}");
+    assert!(!switch.switch.jobs().next().unwrap().formed, "two more had been members");
+    // Nor if it outnumbers those who have come back when the job is complete.
+    let told = send_join(&mut switch, 9, JoinRepr { resume: Some(own), ..join(0) });
+    assert!(matches!(told[..], [(9, false, ..)]), "{told:?}");
+    switch.events();
+    let told = send_join(&mut switch, 2, undeclared(LATEST, BEHIND));
+    let standing = |host: u8| {
+        let (_, formed, standing, _, history) = told.iter().find(|(to, ..)| *to == host).unwrap();
+        (*formed, *standing, *history)
+    };
+    assert_eq!([1, 2].map(standing), [(true, Standing::Resumed, LATEST); 2]);
+    assert_eq!(standing(9), (true, Standing::Fresh, LATEST));
+    let told = send_join(&mut switch, 3, undeclared(LATEST, BEHIND));
+    assert!(matches!(told[..], [(3, true, Standing::Resumed, _, LATEST)]), "{told:?}");
+    // Others with another history do not begin it all over again.
+    let told = send_join(&mut switch, 4, undeclared(500, 0));
+    assert!(matches!(told[..], [(4, true, Standing::Fresh, _, LATEST)]), "{told:?}");
+}
+
+#[test]
+fn newcomers_that_outnumber_the_holders_of_the_sums_do_not_take_the_job_over() {
+    let mut switch = Harness::new();
+    for host in [7, 8, 9] {
+        switch.join(host, join(0));
+    }
+    (0..2).for_each(|round| switch.round(&[7, 8, 9], round));
+    let own = ResumeRepr { members: 3, weight: 3, ..after_rounds(&switch, 2) };
+    let sent = switch.control(1, 1, ControlBody::Join(undeclared(LATEST, BEHIND)));
+    assert!([7, 8, 9].into_iter().all(|host| is_dismissed(&sent, host)), "{sent:?}");
+    send_join(&mut switch, 7, JoinRepr { resume: Some(own), ..join(0) });
+    let told = send_join(&mut switch, 8, JoinRepr { resume: Some(own), ..join(0) });
+    let standings: Vec<_> =
+        told.iter().map(|(host, _, standing, _, history)| (*host, *standing, *history)).collect();
+    let fresh = |host| (host, Standing::Fresh, LATEST);
+    assert_eq!(standings, [(1, Standing::Resumed, LATEST), fresh(7), fresh(8)]);
+}
+
+#[test]
+fn a_job_gives_way_to_its_history_once_and_in_its_first_lease_only() {
+    let (mut switch, _) = newcomer_first();
+    let epoch = switch.switch.epoch_of(JOB);
+    // What is known, or is no sum that the member has, changes nothing.
+    let known = after_rounds(&switch, 1);
+    let fresh = undeclared(LATEST, BEHIND).resume.map(|resume| ResumeRepr { fresh: true, ..resume });
+    for (host, resume) in [(2, None), (3, Some(known)), (4, fresh)] {
+        send_join(&mut switch, host, JoinRepr { resume, ..join(0) });
+    }
+    // Nor does a Join that is refused.
+    let sent = switch.control(5, 1, ControlBody::Join(JoinRepr { gradient_len: 6, ..undeclared(LATEST, 0) }));
+    assert!(matches!(sent[..], [Sent::Ack { status: Status::GradientLenMismatch, .. }]), "{sent:?}");
+    assert_eq!(switch.switch.epoch_of(JOB), epoch);
+    send_join_again(&mut switch, 5, undeclared(LATEST, BEHIND));
+    let second = switch.switch.epoch_of(JOB);
+    assert_ne!(second, epoch);
+    send_join(&mut switch, 6, undeclared(500, 0));
+    assert_eq!(switch.switch.epoch_of(JOB), second, "the first one counts");
+
+    let (mut switch, _) = newcomer_first();
+    for _ in 0..8 {
+        switch.sleep(u64::from(LEASE_MS) / 4);
+        switch.control(9, 0, ControlBody::HEARTBEAT);
+    }
+    let told = send_join(&mut switch, 1, undeclared(LATEST, BEHIND));
+    assert!(matches!(told[..], [(1, true, Standing::Fresh, 2, _)]), "{told:?}");
+}
+
+/// Joins where other members are told to do so again.
+fn send_join_again(switch: &mut Harness, host: u8, join: JoinRepr) {
+    let sent = switch.control(host, 1, ControlBody::Join(join));
+    let is_admitted =
+        |sent: &Sent| matches!(sent, Sent::Ack { to, status: Status::Success, .. } if *to == host);
+    assert!(sent.iter().any(is_admitted), "{sent:?}");
+}
+
+#[test]
+fn a_declared_job_gives_way_to_nobody() {
+    let mut switch = Harness::formed(2);
+    switch.round(&[1, 2], 0);
+    let epoch = switch.switch.epoch_of(JOB);
+    switch.control(2, 2, ControlBody::Leave);
+    let JoinRepr { resume, .. } = resuming(LATEST, BEHIND, 2);
+    let told = send_join(&mut switch, 3, JoinRepr { resume, ..join(2) });
+    assert!(matches!(told[..], [(3, true, Standing::Fresh, 1, _)]), "{told:?}");
+    assert_eq!(switch.switch.epoch_of(JOB), epoch);
+}
+
+#[test]
+fn an_asynchronous_job_gives_way_to_its_history_too() {
+    let asynchronous = |resume| JoinRepr { mode: Mode::Asynchronous, instance: 100, resume, ..join(0) };
+    let mut switch = Harness::new();
+    switch.join(9, asynchronous(None));
+    let sent = switch.control(1, 1, ControlBody::Join(asynchronous(undeclared(LATEST, 0).resume)));
+    assert!(is_dismissed(&sent, 9), "{sent:?}");
+    // It claims to be further than all others.
+    let far =
+        ResumeRepr { round: Round::new(NEXT + 1000), history: 77, ..undeclared(LATEST, 0).resume.unwrap() };
+    send_join(&mut switch, 9, JoinRepr { instance: 101, ..asynchronous(Some(far)) });
+    let told = send_join(&mut switch, 2, asynchronous(undeclared(LATEST, 0).resume));
+    let standing = |host: u8| {
+        told.iter().find(|(to, ..)| *to == host).map(|(.., standing, _, history)| (*standing, *history))
+    };
+    assert_eq!([1, 2].map(standing), [Some((Standing::Resumed, LATEST)); 2]);
+    assert_eq!(standing(9), Some((Standing::Fresh, LATEST)));
 }
 
 #[test]

@@ -80,6 +80,47 @@ fn who_answers_a_challenge_does_not_wait_for_strangers() {
     assert_eq!(jobs(&switch), [JOB]);
 }
 
+/// Sends a Join to a switch with few tokens, and returns it with the nonce of the challenge.
+fn challenged(harness: &mut Harness, from: &Endpoint, join: JoinRepr) -> Vec<u8> {
+    let mut bytes = control(JOB, 1, ControlBody::Join(join));
+    harness.switch.handle_datagrams(harness.now(), from, Class::Control, &bytes, bytes.len());
+    let challenge = harness.switch.poll_transmit().expect("a challenge").payload.to_vec();
+    assert!(answer_challenge(&mut bytes, &challenge));
+    bytes
+}
+
+/// Bytes of the flags of a Join.
+const JOIN_FLAGS: usize = 30;
+
+#[test]
+fn one_challenge_buys_one_packet() {
+    type Change = fn(&mut Vec<u8>);
+    let changes: [(&str, Change); 5] = [
+        ("refused for a field", |join| join[18..20].fill(0xff)),
+        ("malformed", |join| join[JOIN_FLAGS] = 0x80),
+        ("of another version", |join| join[1] = 9),
+        ("not authentic", |join| {
+            join[2] = 1;
+            join.resize(join.len() + TRAILER_LEN_BYTES, 0);
+        }),
+        ("a query", |join| join[JOIN_FLAGS] = 1),
+    ];
+    for (what, change) in changes {
+        let mut switch = limited(SLOW);
+        let mut join = challenged(&mut switch, &from(1, 1), join(2));
+        change(&mut join);
+        // Others use up what there is for all.
+        for number in 0..10_000 {
+            forged_join(&mut switch, number);
+        }
+        switch.events();
+        let answers: usize = (0..1000).map(|_| send(&mut switch, &from(1, 1), Class::Control, &join)).sum();
+        let most = usize::from(what != "a query");
+        assert_eq!(answers, most, "{what}");
+        assert!(switch.events().len() <= most, "{what}");
+    }
+}
+
 #[test]
 fn a_member_is_not_limited() {
     let mut switch = limited(StrangerLimits { source_rate: 1, total_rate: 1, ..SLOW });
@@ -257,27 +298,53 @@ fn an_ack_is_never_answered() {
     }
 }
 
-/// A Join with the job's key from host 1: the status of its answer, and the nonce in it.
-fn signed_join(harness: &mut Harness, key: &Key, counter: u64, nonce: u64) -> (Status, u64) {
-    let mut bytes = control(JOB, 1, ControlBody::Join(JoinRepr { nonce, ..join(2) }));
+/// A request with the job's key from host 1: the status of its answer, and the nonce in it.
+fn signed(
+    harness: &mut Harness,
+    key: &Key,
+    (context, counter): (u64, u64),
+    body: ControlBody<'_>,
+) -> (Status, u64) {
+    let mut bytes = control(JOB, 1, body);
     bytes.resize(bytes.len() + TRAILER_LEN_BYTES, 0);
-    key.sign(Direction::ToSwitch, NO_SESSION, counter, &mut bytes);
+    key.sign(Direction::ToSwitch, context, counter, &mut bytes);
     harness.switch.handle_datagrams(harness.now(), &endpoint(1), Class::Control, &bytes, bytes.len());
     let answer = harness.switch.poll_transmit().expect("an answer");
-    let packet = ControlPacket::new_checked(answer.payload).unwrap();
+    status_of(answer.payload)
+}
+
+/// The status of an Ack, and the history or nonce in it.
+fn status_of(answer: &[u8]) -> (Status, u64) {
+    let packet = ControlPacket::new_checked(answer).unwrap();
     match ControlRepr::parse(&packet).unwrap().body {
         ControlBody::Ack(ack) => (ack.status, ack.history),
         other => panic!("{other:?}"),
     }
 }
 
-#[test]
-fn jobs_without_a_key_leave_room_for_those_with_one() {
+/// Joins with the job's key. The status of the answer, and the session if it is granted.
+fn enter_with_key(harness: &mut Harness, key: &Key, counter: u64, join: JoinRepr) -> (Status, u64) {
+    let body = ControlBody::Join(join);
+    let (status, nonce) = signed(harness, key, (NO_SESSION, counter), body);
+    assert_eq!(status, Status::Challenge);
+    let body = ControlBody::Join(JoinRepr { nonce, ..join });
+    (signed(harness, key, (NO_SESSION, counter + 1), body).0, nonce)
+}
+
+/// A switch with a key for the job, whose memory for sums is 1 MiB.
+fn with_key(max_jobs_per_source: usize) -> (Harness, Key) {
     let key = Key::new(b"the key of this job").unwrap();
     let mut keys = Keys::new([1; 16]);
     assert!(keys.insert(Some(JOB), key.clone()));
-    let mut switch = Harness::new();
-    switch.switch = Switch::with_keys(Config { memory_bytes: 1 << 20, ..Config::default() }, keys);
+    let config = Config { memory_bytes: 1 << 20, max_jobs_per_source, ..Config::default() };
+    let mut harness = Harness::new();
+    harness.switch = Switch::with_keys(config, keys);
+    (harness, key)
+}
+
+#[test]
+fn jobs_without_a_key_leave_room_for_those_with_one() {
+    let (mut switch, key) = with_key(MAX_JOBS);
     // One stranger that can be reached takes all that jobs without a key may have.
     let mut taken = 0;
     for job in 1000..1000 + MAX_JOBS as u32 {
@@ -287,11 +354,56 @@ fn jobs_without_a_key_leave_room_for_those_with_one() {
         taken = jobs(&switch).len();
     }
     assert_eq!(taken, MAX_JOBS / KEYLESS_SHARE);
-    let (status, nonce) = signed_join(&mut switch, &key, 1, 0);
-    assert_eq!(status, Status::Challenge);
-    assert!(!jobs(&switch).contains(&JOB), "a challenge takes no place");
-    assert_eq!(signed_join(&mut switch, &key, 2, nonce).0, Status::Success);
+    assert_eq!(enter_with_key(&mut switch, &key, 1, join(2)).0, Status::Success);
     assert!(jobs(&switch).contains(&JOB));
+}
+
+/// A member joins job `number`, which needs no key, from an address of its own. The status of the answer.
+fn enter(harness: &mut Harness, number: u32, join: JoinRepr) -> Status {
+    let (now, packet) = (harness.now(), control(number, 1, ControlBody::Join(join)));
+    let sent = join_from(&mut harness.switch, now, &from(number, 1), &packet);
+    status_of(sent.last().expect("an answer")).0
+}
+
+fn leave(harness: &mut Harness, number: u32) {
+    send(harness, &from(number, 1), Class::Control, &control(number, 2, ControlBody::Leave));
+}
+
+#[test]
+fn short_segments_of_jobs_without_a_key_leave_room_for_those_with_one() {
+    let (mut switch, key) = with_key(MAX_JOBS);
+    // Two slots for each float; the switch has one for each 256 bytes of sums.
+    let of_floats = |gradient_len| JoinRepr::worker(gradient_len, 1, 1);
+    let half = (1 << 20) / 256 / 2 / KEYLESS_SHARE as u32;
+    assert_eq!(enter(&mut switch, 1000, of_floats(2 * half)), Status::NoCapacity);
+    assert_eq!(enter(&mut switch, 1000, of_floats(half)), Status::Success);
+    assert_eq!(enter(&mut switch, 1001, of_floats(1)), Status::NoCapacity);
+    assert_eq!(enter_with_key(&mut switch, &key, 1, of_floats(half)).0, Status::Success);
+}
+
+#[test]
+fn jobs_without_a_key_do_not_scatter_the_memory_of_those_with_one() {
+    let (mut switch, key) = with_key(MAX_JOBS);
+    // A job takes twice its vector.
+    let of_kib = |kib: u32| JoinRepr::worker(kib * 1024 / 8, 366, 1);
+    let (status, session) = enter_with_key(&mut switch, &key, 1, of_kib(400));
+    assert_eq!(status, Status::Success);
+    for (job, kib) in [(1000, 1), (1001, 300), (1002, 1)] {
+        assert_eq!(enter(&mut switch, job, of_kib(kib)), Status::Success);
+    }
+    leave(&mut switch, 1001);
+    assert_eq!(signed(&mut switch, &key, (session, 3), ControlBody::Leave).0, Status::Success);
+    assert_eq!(jobs(&switch), [1000, 1002]);
+    assert_eq!(enter_with_key(&mut switch, &key, 4, of_kib(512)).0, Status::Success);
+}
+
+#[test]
+fn a_job_that_is_refused_for_its_slots_is_told_how_much_would_fit() {
+    let mut switch = Harness::new();
+    // 4,096 slots hold two rounds of 2,048 floats.
+    let refused = switch.join(1, JoinRepr::worker(4096, 1, 1));
+    let Sent::Ack { status, expected, .. } = refused else { panic!("{refused:?}") };
+    assert_eq!((status, expected), (Status::NoCapacity, 2 * 2048 * 4 / 1024));
 }
 
 #[test]
@@ -312,24 +424,49 @@ fn a_job_gets_no_more_than_its_quota() {
 }
 
 #[test]
-fn a_source_has_few_jobs_that_wait() {
-    let mut switch =
-        Harness::with(Config { memory_bytes: 1 << 20, max_jobs_per_source: 2, ..Config::default() });
-    let ask = |switch: &mut Harness, job: u32, port: u16, workers: u16| {
+fn a_source_has_few_jobs_of_its_own() {
+    let config = Config { memory_bytes: 1 << 20, max_jobs_per_source: 2, ..Config::default() };
+    let mut switch = Harness::with(config);
+    let ask = |switch: &mut Harness, job: u32, (address, port): (u32, u16), workers: u16| {
         let (now, packet) = (switch.now(), control(job, 1, ControlBody::Join(join(workers))));
-        join_from(&mut switch.switch, now, &from(1, port), &packet).len()
+        let sent = join_from(&mut switch.switch, now, &from(address, port), &packet);
+        status_of(sent.last().expect("an answer")).0
     };
-    let refused = |switch: &Harness| switch.counters().drops(DropReason::JoinRefused);
-    ask(&mut switch, 1, 1, 2);
-    ask(&mut switch, 2, 2, 2);
-    assert_eq!((ask(&mut switch, 3, 3, 2), refused(&switch)), (1, 1));
-    // Once all have come, the job no longer counts.
-    ask(&mut switch, 1, 4, 2);
-    assert_eq!((ask(&mut switch, 3, 3, 2), refused(&switch)), (1, 1));
-    assert_eq!((ask(&mut switch, 4, 5, 2), refused(&switch)), (1, 2));
-    let (now, other) = (switch.now(), control(4, 1, ControlBody::Join(join(2))));
-    join_from(&mut switch.switch, now, &from(2, 1), &other);
-    assert_eq!(refused(&switch), 2, "another source has its own");
+    assert_eq!(ask(&mut switch, 1, (1, 1), 2), Status::Success);
+    assert_eq!(ask(&mut switch, 2, (1, 2), 2), Status::Success);
+    assert_eq!(ask(&mut switch, 3, (1, 3), 2), Status::NoCapacity);
+    // A job is its own even when it is complete, until others are members too.
+    assert_eq!(ask(&mut switch, 1, (1, 4), 2), Status::Success);
+    assert_eq!(ask(&mut switch, 3, (1, 3), 2), Status::NoCapacity);
+    assert_eq!(ask(&mut switch, 2, (2, 1), 2), Status::Success);
+    assert_eq!(ask(&mut switch, 3, (1, 3), 2), Status::Success);
+    assert_eq!(ask(&mut switch, 4, (1, 5), 0), Status::NoCapacity);
+    // Another source has its own.
+    assert_eq!(ask(&mut switch, 4, (2, 2), 2), Status::Success);
     assert_eq!(jobs(&switch), [1, 2, 3, 4]);
-    assert!(jobs(&switch).len() < MAX_JOBS);
+    // What it had is free again.
+    send(&mut switch, &from(1, 3), Class::Control, &control(3, 2, ControlBody::Leave));
+    assert_eq!(ask(&mut switch, 5, (1, 5), 1), Status::Success);
+}
+
+#[test]
+fn one_source_leaves_most_places_to_others() {
+    let mut switch = Harness::new();
+    for job in 1..=MAX_JOBS as u32 {
+        let (now, packet) = (switch.now(), control(job, 1, ControlBody::Join(join(1))));
+        join_from(&mut switch.switch, now, &from(1, job as u16), &packet);
+    }
+    assert_eq!(jobs(&switch).len(), Config::default().max_jobs_per_source);
+    assert!(jobs(&switch).len() <= MAX_JOBS / 2);
+    assert_eq!(enter(&mut switch, 1000, join(1)), Status::Success);
+}
+
+#[test]
+fn jobs_without_a_key_count_apart_from_those_of_the_same_address_with_one() {
+    let (mut switch, key) = with_key(1);
+    let (now, packet) = (switch.now(), control(1000, 1, ControlBody::Join(join(2))));
+    let neighbour = Endpoint { peer: SocketAddrV4::new(*endpoint(1).peer.ip(), 9), ..endpoint(1) };
+    join_from(&mut switch.switch, now, &neighbour, &packet);
+    assert_eq!(jobs(&switch), [1000]);
+    assert_eq!(enter_with_key(&mut switch, &key, 1, join(2)).0, Status::Success);
 }

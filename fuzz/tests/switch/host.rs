@@ -202,7 +202,8 @@ impl World {
         let contributions = match contribution.weight {
             Weight::One => 1,
             Weight::Few(weight) => u16::from(weight),
-            Weight::Most => u16::MAX,
+            // One more means none, with which a switch sends zeros.
+            Weight::Most => u16::MAX - 1,
         };
         let round = self.round_from(host, &place, contribution.round);
         let seg = Seg { index, round, contributions };

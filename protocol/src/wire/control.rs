@@ -389,11 +389,13 @@ impl<'a> ControlPacket<'a> {
         self.split_trailer().map_or(self.buffer, |(content, _)| content)
     }
 
-    /// The nonce of a Join, which need not be well-formed otherwise; none of another packet.
+    /// The nonce of a Join, which need not be well-formed otherwise. There is none in a query, which needs no nonce,
+    /// and in other packets.
     #[inline]
     pub fn join_nonce(&self) -> Option<u64> {
         let is_join = self.action_code() == Action::Join as u8 && self.content_len() >= JOIN_LEN_BYTES;
-        is_join.then(|| u64_at(self.buffer, field::join::NONCE))
+        let is_admission = is_join && self.buffer[field::join::FLAGS] & JOIN_QUERY == 0;
+        is_admission.then(|| u64_at(self.buffer, field::join::NONCE))
     }
 
     /// Bytes without the trailer.

@@ -99,7 +99,7 @@ pub const ALL: &[Attack] = &[
     },
     Attack {
         name: "hoarder",
-        what: "jobs without a key that take all memory that the switch gives them",
+        what: "jobs without a key that take all memory, with long segments and with short ones",
         promise: "a job with a key begins and sums",
         run: places::hoarder,
     },

@@ -14,12 +14,17 @@ const JOBS: u32 = 200;
 const FIRST_JOB: u32 = 1000;
 /// Floats of a job that takes much memory; the next one half as many, and so on.
 const FLOATS: u32 = 1 << 28;
-const SEGMENT_FLOATS: u16 = 366;
+/// Long segments take memory for sums.
+const LONG_SEGMENT_FLOATS: u16 = 366;
+/// Short ones take memory for the state of segments.
+const SHORT_SEGMENT_FLOATS: u16 = 1;
 
 /// Lets members of other jobs join until the switch refuses, then workers with the key sum.
 fn beside(effort: &Effort, take: impl Fn(SocketAddrV4) -> Result<Vec<Member>, String> + Sync) -> Verdict {
     let site = Site::new();
-    let daemon = site.daemon_with_key();
+    // One address stands for as many as it takes.
+    let arguments = [&site.key_arguments()[..], &["--max-jobs-per-source", "64"]].concat();
+    let daemon = site.daemon(&arguments);
     let switch = daemon.address();
     let taken = site.attacker().enter(|| take(switch))?;
     let workers = site.workers(&daemon, &site.keyed());
@@ -47,21 +52,24 @@ pub(super) fn squatters(effort: &Effort) -> Verdict {
 }
 
 pub(super) fn hoarder(effort: &Effort) -> Verdict {
-    beside(effort, |switch| {
-        let mut members = Vec::new();
-        let (mut job, mut floats) = (FIRST_JOB, FLOATS);
-        while floats > u32::from(SEGMENT_FLOATS) {
-            let mut member = Member::open(switch, job)?;
-            let join = JoinRepr { instance: job, ..JoinRepr::worker(floats, SEGMENT_FLOATS, 0) };
-            match member.join(join) {
-                Ok(_) => {
-                    members.push(member);
-                    job += 1;
-                }
-                Err(Status::NoCapacity | Status::BadLayout) => floats /= 2,
-                Err(status) => return Err(format!("{floats} floats: {status:?}")),
-            }
+    let long = beside(effort, |switch| hoard(switch, LONG_SEGMENT_FLOATS))?;
+    let short = beside(effort, |switch| hoard(switch, SHORT_SEGMENT_FLOATS))?;
+    Ok(format!("{long}; with the shortest segments, {short}"))
+}
+
+/// Lets jobs with such segments join, each as large as the switch admits, down to a single segment.
+fn hoard(switch: SocketAddrV4, segment_floats: u16) -> Result<Vec<Member>, String> {
+    let mut members = Vec::new();
+    let mut floats = FLOATS;
+    while floats >= u32::from(segment_floats) {
+        let job = FIRST_JOB + members.len() as u32;
+        let mut member = Member::open(switch, job)?;
+        let join = JoinRepr { instance: job, ..JoinRepr::worker(floats, segment_floats, 0) };
+        match member.join(join) {
+            Ok(_) => members.push(member),
+            Err(Status::NoCapacity | Status::BadLayout) => floats /= 2,
+            Err(status) => return Err(format!("{floats} floats: {status:?}")),
         }
-        if members.is_empty() { Err("no job was admitted".to_owned()) } else { Ok(members) }
-    })
+    }
+    if members.is_empty() { Err("no job was admitted".to_owned()) } else { Ok(members) }
 }
