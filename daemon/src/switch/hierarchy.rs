@@ -14,7 +14,7 @@ use core::time::Duration;
 
 use iswitch_protocol::auth::{Conversation, TagKey};
 use iswitch_protocol::limits::{
-    MAX_BITMAP_LEN_BYTES, MAX_MEMBERS, MAX_PARENTS, MAX_RANGE_SEGMENTS, MAX_WORK_COST,
+    MAX_BITMAP_LEN_BYTES, MAX_MEMBERS, MAX_PARENTS, MAX_RANGE_SEGMENTS, MAX_WORK_COST, WORK_COST_PER_SEGMENT,
 };
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
@@ -430,7 +430,7 @@ impl Switch {
             return None;
         }
         let segments = aggregation.job.layout.segment_count();
-        let end = range.end.min(range.start.saturating_add(MAX_WORK_COST));
+        let end = range.end.min(range.start.saturating_add(MAX_WORK_COST / WORK_COST_PER_SEGMENT));
         let is_awaited = |index: &SegmentIndex| aggregation.awaits_parent(round, *index);
         let first = (range.start..end).filter_map(SegmentIndex::new).find(is_awaited).map(SegmentIndex::get);
         meter.examine(first.unwrap_or(end) - range.start);

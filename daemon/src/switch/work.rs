@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use iswitch_protocol::limits::{
     MAX_BITMAP_LEN_BYTES, MAX_JOBS, MAX_PENDING_RANGES, MAX_PENDING_REQUESTS, MAX_WORK_COST, MIN_STEP_COST,
-    WORK_COST_PER_DATAGRAM, WORK_FLOATS_PER_COST,
+    WORK_COST_PER_DATAGRAM, WORK_COST_PER_SEGMENT, WORK_FLOATS_PER_COST,
 };
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::{Round, SegmentIndex};
@@ -130,7 +130,7 @@ impl Meter {
 
     /// Counts segments that were looked at.
     pub(super) fn examine(&mut self, segments: u32) {
-        self.spent = self.spent.saturating_add(segments);
+        self.spent = self.spent.saturating_add(segments.saturating_mul(WORK_COST_PER_SEGMENT));
     }
 
     /// Counts floats that were added.
