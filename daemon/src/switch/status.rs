@@ -157,11 +157,12 @@ impl JobStatus {
 
 impl WaitingStatus {
     fn of(waiting: &Waiting<'_>, job: &Job, now: Instant) -> Self {
+        let missing = waiting.missing_segments();
         let awaited = job.members().filter(|(id, _)| waiting.is_for(*id));
         let members = awaited.map(|(id, member)| AwaitedStatus {
             member: id as u16,
             address: member.endpoint.peer,
-            missing_segments: waiting.segments_without(id),
+            missing_segments: missing[id],
         });
         Self {
             round: waiting.open.round.get(),

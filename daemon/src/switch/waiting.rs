@@ -6,6 +6,7 @@ use core::net::SocketAddrV4;
 use core::time::Duration;
 
 use iswitch_protocol::Instant;
+use iswitch_protocol::limits::MAX_MEMBERS;
 
 use super::Switch;
 use super::aggregator::Slot;
@@ -57,9 +58,18 @@ impl<'a> Waiting<'a> {
         self.missing >> member & 1 == 1
     }
 
-    /// Segments to which others have contributed and this member has not.
-    pub(super) fn segments_without(&self, member: usize) -> u32 {
-        self.slots.iter().map(|slot| (slot.missing(&self.open, self.generation) >> member & 1) as u32).sum()
+    /// For each member, the segments to which others have contributed and that member has not.
+    pub(super) fn missing_segments(&self) -> [u32; MAX_MEMBERS] {
+        let missing = |slot: &Slot| slot.missing(&self.open, self.generation);
+        let mut segments = [0; MAX_MEMBERS];
+        // Segments beside each other mostly wait for the same members.
+        for alike in self.slots.chunk_by(|one, next| missing(one) == missing(next)) {
+            let members = missing(&alike[0]);
+            for (member, count) in segments.iter_mut().enumerate() {
+                *count += (members >> member & 1) as u32 * alike.len() as u32;
+            }
+        }
+        segments
     }
 
     /// Segments of the vector.
@@ -85,6 +95,8 @@ impl Switch {
         for job in self.jobs.iter_mut().flatten() {
             let slots = self.slots.region(&job.slots);
             let overdue = Waiting::overdue(job, slots, now, patience);
+            // Looked up once for all members: this goes through the whole vector.
+            let mut missing = None;
             let (id, newest) = (job.id, job.newest());
             for (member, state) in job.members_mut() {
                 let address = state.endpoint.peer;
@@ -92,7 +104,8 @@ impl Switch {
                     (held_up, Some(waiting)) => {
                         state.held_up = Some(waiting.open.round);
                         if held_up.is_none() {
-                            report(slow_member(waiting, id, member, address, now));
+                            let missing = missing.get_or_insert_with(|| waiting.missing_segments())[member];
+                            report(slow_member(waiting, id, (member, address), missing, now));
                         }
                     }
                     // A round that came after has been finished in time.
@@ -107,14 +120,20 @@ impl Switch {
     }
 }
 
-fn slow_member(waiting: &Waiting<'_>, job: u32, member: usize, address: SocketAddrV4, now: Instant) -> Event {
+fn slow_member(
+    waiting: &Waiting<'_>,
+    job: u32,
+    (member, address): (usize, SocketAddrV4),
+    missing_segments: u32,
+    now: Instant,
+) -> Event {
     Event::Slow {
         job,
         member: member as u16,
         address,
         round: waiting.open.round,
         waited_ms: now.since(waiting.since).as_millis() as u64,
-        missing_segments: waiting.segments_without(member),
+        missing_segments,
         segments: waiting.segments(),
     }
 }
