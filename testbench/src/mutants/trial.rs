@@ -53,7 +53,7 @@ pub struct Seeds {
 impl Default for Seeds {
     /// Several times as many as those mutants take that are hardest to find. An asynchronous job takes longer.
     fn default() -> Self {
-        Self { synchronous: 200_000, asynchronous: 300 }
+        Self { synchronous: 150_000, asynchronous: 300 }
     }
 }
 

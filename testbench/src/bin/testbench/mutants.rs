@@ -21,7 +21,7 @@ pub(crate) struct Options {
     /// Mutants to test, by the names of their files in testbench/mutants without .toml [default: all]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Seeds within which each mutant has to be found, and the code without a mutant may break no rule [default: 200000
+    /// Seeds within which each mutant has to be found, and the code without a mutant may break no rule [default: 150000
     /// of synchronous jobs, 300 of asynchronous ones, which take longer]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: Option<u64>,
