@@ -31,6 +31,14 @@ pub enum ActorLearnerError {
     /// A model that cannot be published.
     #[error(transparent)]
     Publish(#[from] iswitch_models::PublishError),
+    /// A server does not accept what this process shows, or this process not the server's certificate.
+    #[error("{error}: {next_step}")]
+    Credentials {
+        /// What the server, or TLS, says.
+        error: String,
+        /// What to do about it.
+        next_step: &'static str,
+    },
     /// A server or a thread cannot be started.
     #[error("{what}: {source}")]
     Io {

@@ -18,6 +18,7 @@ use iswitch_replay::client::{ClientConfig, ClientStats};
 use serde::Serialize;
 
 use super::ChildArgs;
+use super::access::{ModelAccess, ReplayAccess};
 use crate::launch;
 
 /// Arguments of `iswitch actors`.
@@ -46,6 +47,10 @@ pub(crate) struct ActorsArgs {
     /// Show no progress.
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    model_access: ModelAccess,
+    #[command(flatten)]
+    replay_access: ReplayAccess,
     #[command(flatten)]
     child: ChildArgs,
 }
@@ -87,12 +92,15 @@ impl ActorsArgs {
         launch::stop_on_signal(&stop)?;
         self.child.follow_parent(&stop);
         let first = self.first()?;
-        let Some(job) = Job::read(&self.models, &stop)? else { return Ok(()) };
+        let credentials = self.model_access.credentials(&self.models)?;
+        // What is wrong with the files is told before the run is known.
+        self.replay_access.config(&[])?;
+        let Some(job) = Job::read(&self.models, &credentials, &stop)? else { return Ok(()) };
         let shared = Arc::new(Shared {
-            policies: PolicyFeed::start(&self.models, job.policy_len)?,
+            policies: PolicyFeed::start(&self.models, &credentials, job.policy_len)?,
             replay: ReplayClient::new(ClientConfig {
                 seed: u64::from(first),
-                ..ClientConfig::new(job.shards.clone())
+                ..self.replay_access.config(&job.shards)?
             })?,
             counts: Mutex::new(vec![ActorCounts::default(); self.actors as usize]),
             stop,

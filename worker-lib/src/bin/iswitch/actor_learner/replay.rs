@@ -10,6 +10,7 @@ use iswitch_replay::cli::{ServeArgs, addresses, run};
 use iswitch_replay::server::ShardConfig;
 
 use super::ChildArgs;
+use super::access::ModelAccess;
 
 /// Arguments of `iswitch replay`.
 #[derive(Args)]
@@ -20,6 +21,8 @@ pub(crate) struct ReplayArgs {
     #[command(flatten)]
     serve: ServeArgs,
     #[command(flatten)]
+    model_access: ModelAccess,
+    #[command(flatten)]
     child: ChildArgs,
 }
 
@@ -28,7 +31,8 @@ impl ReplayArgs {
         // Signals end the process at once until there is something to save; then the shard handles them.
         let never = Arc::new(AtomicBool::new(false));
         self.child.follow_parent(&never);
-        let Some(job) = Job::read(&self.models, &never)? else { return Ok(()) };
+        let credentials = self.model_access.credentials(&self.models)?;
+        let Some(job) = Job::read(&self.models, &credentials, &never)? else { return Ok(()) };
         let json = self.serve.json;
         let mut options = self.serve.options();
         if options.listen.is_empty() {
