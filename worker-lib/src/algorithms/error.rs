@@ -33,7 +33,7 @@ pub enum TrainError {
     /// Hyper-parameters that cannot be.
     #[error("{0}")]
     Config(String),
-    /// The replay does not serve this learner; the text says why and what to do.
+    /// The shards rejected the learner's credentials; the text has the reason and the next step.
     #[error("{0}")]
     Replay(String),
     /// Workers of one job run different things; the text says who and what.

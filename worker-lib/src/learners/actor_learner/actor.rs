@@ -231,7 +231,7 @@ struct Inserts {
     writer: Writer,
     tickets: VecDeque<(Ticket, u64)>,
     complaint: Complaint,
-    /// Something was stored, so the credentials were good at the start.
+    /// An item was stored, so the shards accepted the credentials at the start.
     is_proven: bool,
 }
 

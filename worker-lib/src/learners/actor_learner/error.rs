@@ -31,12 +31,12 @@ pub enum ActorLearnerError {
     /// A model that cannot be published.
     #[error(transparent)]
     Publish(#[from] iswitch_models::PublishError),
-    /// A server does not accept what this process shows, or this process not the server's certificate.
+    /// A server rejected this process's credentials, or this process rejected the server's certificate.
     #[error("{error}: {next_step}")]
     Credentials {
         /// What the server, or TLS, says.
         error: String,
-        /// What to do about it.
+        /// The next step.
         next_step: &'static str,
     },
     /// A server or a thread cannot be started.

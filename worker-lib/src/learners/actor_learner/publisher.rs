@@ -55,7 +55,8 @@ impl Offers {
 }
 
 impl Publisher {
-    /// Serves all that `access` admits at `listen`, and publishes what the run is. Policies follow at least `every` apart.
+    /// Serves clients that `access` admits at `listen`, and publishes the description of the run. Policies follow at
+    /// least `every` apart.
     ///
     /// # Errors
     /// If it cannot be listened there, or the run cannot be published.

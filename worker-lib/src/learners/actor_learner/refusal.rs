@@ -1,4 +1,4 @@
-//! Credentials that a shard, a learner or a cell does not accept: a mistake of configuration, which no retry repairs.
+//! Credentials that a shard, a learner or a cell rejects: an error in the configuration, which no retry repairs.
 
 use iswitch_models::ModelError;
 use iswitch_replay::client::{ClientError, Code};
@@ -29,20 +29,20 @@ const MODELS: Options = Options {
                   cell's --client-ca",
 };
 
-/// The error with the next step, if it is that of credentials.
+/// The error with the next step, if credentials caused it.
 pub(super) fn of_replay(error: &ClientError) -> Option<ActorLearnerError> {
     let is_token = matches!(error, ClientError::Refused { code: Code::Unauthenticated, .. });
     refusal(is_token, error.to_string(), &REPLAY)
 }
 
-/// As [`of_replay`], of policies.
+/// As [`of_replay`], for policies.
 pub(super) fn of_models(error: &ModelError) -> Option<ActorLearnerError> {
     let is_token = matches!(error, ModelError::Refused { status, .. } if status.as_u16() == NO_TOKEN);
     refusal(is_token, error.to_string(), &MODELS)
 }
 
 fn refusal(is_token: bool, error: String, options: &Options) -> Option<ActorLearnerError> {
-    // Below HTTP/2 an error of rustls survives as its text only.
+    // hyper and h2 keep only the text of a rustls error.
     let next_step = if is_token {
         options.token
     } else if error.contains("invalid peer certificate") {

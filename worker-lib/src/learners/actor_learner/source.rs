@@ -25,7 +25,7 @@ use crate::env::EnvSpec;
 /// How a learner draws.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceOptions {
-    /// Addresses of the shards, and what they are shown. How long they are waited for is not taken from it.
+    /// Addresses of the shards and credentials for them. Timeouts and seed are replaced.
     pub replay: ClientConfig,
     /// What the replay holds.
     pub demand: Demand,
@@ -66,7 +66,7 @@ struct Shared {
     waited_first_us: AtomicU64,
     /// What actors told and no gradient has carried yet.
     told: Mutex<Tail>,
-    /// Why the shards do not accept this learner's credentials, if they never did.
+    /// Why the shards rejected this learner's credentials, if they never accepted them.
     refused: OnceLock<String>,
 }
 
@@ -396,7 +396,7 @@ struct Draws {
     what: &'static str,
     waiting: VecDeque<Drawn>,
     complaint: Complaint,
-    /// A shard has answered, so the credentials were good at the start.
+    /// A shard has answered, so the shards accepted the credentials at the start.
     is_proven: bool,
 }
 

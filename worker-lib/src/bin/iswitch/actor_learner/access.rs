@@ -10,9 +10,10 @@ use iswitch_models::{Access, Credentials, Endpoint, Listen};
 use iswitch_replay::client::{ClientConfig, ClientTls};
 use iswitch_replay::server::Token;
 
-/// What learners and actors show to shards, and which shards they accept.
+/// Credentials of learners and actors for shards, and the authorities of the shards' certificates.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Access to replay shards")]
+#[expect(clippy::struct_field_names, reason = "clap names the options after the fields")]
 pub(super) struct ReplayAccess {
     /// File with the token of the shards (their --token-file): one line.
     #[arg(long, value_name = "FILE")]
@@ -28,9 +29,10 @@ pub(super) struct ReplayAccess {
     replay_key: Option<PathBuf>,
 }
 
-/// What actors and shards show to the learner and its cells, and which of these they accept.
+/// Credentials of actors and shards for the learner and its cells, and the authorities of their certificates.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Access to the learner and its cells")]
+#[expect(clippy::struct_field_names, reason = "clap names the options after the fields")]
 pub(super) struct ModelAccess {
     /// File with the token of --models (--model-read-token-file of a learner): one line.
     #[arg(long, value_name = "FILE")]
@@ -46,9 +48,10 @@ pub(super) struct ModelAccess {
     model_key: Option<PathBuf>,
 }
 
-/// Whom the first learner serves.
+/// Access control of the first learner's policy server.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Access to policies at --publish")]
+#[expect(clippy::struct_field_names, reason = "clap names the options after the fields")]
 pub(super) struct PublishAccess {
     /// File with a token that readers of policies must show: one line.
     #[arg(long, value_name = "FILE")]
@@ -65,7 +68,7 @@ pub(super) struct PublishAccess {
 }
 
 impl ReplayAccess {
-    /// The options of a client of these shards, with the files read.
+    /// Reads the credentials for these shards into the options of a client.
     pub(super) fn config(&self, shards: &[String]) -> anyhow::Result<ClientConfig> {
         let has_tls = |address: &String| address.starts_with("https://");
         let plain = |address: &&String| !has_tls(address) && !address.starts_with("unix:");
@@ -95,7 +98,7 @@ impl ReplayAccess {
 }
 
 impl ModelAccess {
-    /// What a client of these learners and cells shows, with the files read.
+    /// Reads the credentials for these learners and cells.
     pub(super) fn credentials(&self, models: &[Endpoint]) -> anyhow::Result<Credentials> {
         let has_tls = |endpoint: &&Endpoint| matches!(endpoint, Endpoint::Tls(_));
         let plain =
@@ -118,7 +121,7 @@ impl ModelAccess {
 }
 
 impl PublishAccess {
-    /// Whom a server at these addresses serves, with the files read.
+    /// Reads the access control of a server at these addresses.
     pub(super) fn read(&self, publish: &[Listen]) -> anyhow::Result<Access> {
         let token = self.model_read_token_file.as_deref();
         let read = token.map(|path| model_token("--model-read-token-file", path)).transpose()?;
@@ -133,12 +136,12 @@ impl PublishAccess {
     }
 }
 
-/// Checks the token of shards.
+/// Reads the token of shards.
 pub(super) fn replay_token(path: &Path) -> anyhow::Result<Token> {
     Token::read(path).with_context(|| format!("--replay-token-file {}", path.display()))
 }
 
-/// Checks a token of learners and cells.
+/// Reads a token of learners and cells.
 pub(super) fn model_token(option: &str, path: &Path) -> anyhow::Result<iswitch_models::Token> {
     iswitch_models::Token::read(path).with_context(|| format!("{option} {}", path.display()))
 }
@@ -148,8 +151,8 @@ fn identity(certificates: Option<&PathBuf>, key: Option<&PathBuf>) -> Option<Ide
     Some(Identity { certificates, key })
 }
 
-/// Refuses addresses that need an authority where there is none, and plain ones to which an authority would mean
-/// nothing: a slip in an address, or a forged description of the run, must not switch encryption off.
+/// Refuses `https://` addresses without an authority, and plain addresses with one: a typing error in an address, or a
+/// forged description of the run, must not turn encryption off.
 fn check_tls<A: std::fmt::Display>(
     option: &str,
     has_authority: bool,
@@ -174,7 +177,7 @@ fn warn_of(option: &str, remedy: &str) {
     eprintln!("iswitch: {option}: the token can be read on the network; use {remedy}");
 }
 
-/// Whether an address, with or without a scheme, is not certainly one of this machine.
+/// Whether an address, with or without a scheme, may be one of another machine.
 fn is_elsewhere(address: &str) -> bool {
     let bare = address.split_once("://").map_or(address, |(_, bare)| bare).trim_end_matches('/');
     let host = bare.rsplit_once(':').map_or(bare, |(host, _)| host);

@@ -24,8 +24,8 @@ use crate::launch;
 /// Arguments of `iswitch actors`.
 #[derive(Args)]
 pub(crate) struct ActorsArgs {
-    /// Where policies come from: HOST:PORT or unix:PATH of cells, the nearest first, and last the first learner. They
-    /// also tell what the run is; waits until it is there.
+    /// Addresses of cells, the nearest first, and of the first learner: HOST:PORT, https://HOST:PORT or unix:PATH.
+    /// Policies and the description of the run come from them; waits until that is published.
     #[arg(long, value_name = "ADDRESS,...", value_delimiter = ',', required = true)]
     models: Vec<Endpoint>,
     /// Actors of this process, each in a thread.
@@ -93,7 +93,7 @@ impl ActorsArgs {
         self.child.follow_parent(&stop);
         let first = self.first()?;
         let credentials = self.model_access.credentials(&self.models)?;
-        // What is wrong with the files is told before the run is known.
+        // Reports an unusable file before waiting for the description of the run.
         self.replay_access.config(&[])?;
         let Some(job) = Job::read(&self.models, &credentials, &stop)? else { return Ok(()) };
         let shared = Arc::new(Shared {

@@ -52,7 +52,7 @@ pub(crate) struct LearnerArgs<H: Args> {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Actors and replay")]
 pub(crate) struct ServiceArgs {
-    /// Shards of the replay, as actors and learners reach them: http://HOST:PORT or unix:PATH.
+    /// Shards of the replay, as actors and learners reach them: http://HOST:PORT, https://HOST:PORT or unix:PATH.
     #[arg(long = "replay", value_name = "ADDRESS,...", value_delimiter = ',', required = true)]
     shards: Vec<String>,
     /// Where the first learner serves policies and the description of the run: ADDRESS:PORT or unix:PATH; repeatable.
@@ -71,7 +71,7 @@ pub(crate) struct ServiceArgs {
 }
 
 impl ServiceArgs {
-    /// The client of the shards, and whom the server of policies serves.
+    /// Options of the shards' client, and access control of the policy server.
     fn access(&self) -> anyhow::Result<(ClientConfig, Access)> {
         Ok((self.replay_access.config(&self.shards)?, self.publish_access.read(&self.publish)?))
     }
@@ -96,7 +96,7 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LearnerArgs<H>) -> anyh
     if args.train.asynchronous.is_async {
         bail!("--async: learners wait for each other; only actors do not");
     }
-    // A file that cannot be used is told before anything is started.
+    // Reports an unusable file before any process starts.
     let access = args.service.access()?;
     if !run.supervised {
         args.child.follow_parent(&Arc::default());

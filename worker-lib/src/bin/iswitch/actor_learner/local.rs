@@ -269,7 +269,7 @@ impl SiteArgs {
         given.flat_map(|(option, file)| [OsString::from(option), file.into()]).collect()
     }
 
-    /// A file that cannot be used is told before anything is started.
+    /// Reports an unusable token file before any process starts.
     fn check_tokens(&self) -> anyhow::Result<()> {
         self.replay_token_file.as_deref().map(replay_token).transpose()?;
         let model = self.model_token_file.as_deref();

@@ -15,7 +15,8 @@ use super::access::ModelAccess;
 /// Arguments of `iswitch replay`.
 #[derive(Args)]
 pub(crate) struct ReplayArgs {
-    /// Where the run is described: HOST:PORT or unix:PATH of the first learner or of a cell; waits until it is there.
+    /// Addresses of the first learner or of cells: HOST:PORT, https://HOST:PORT or unix:PATH. Waits until the
+    /// description of the run is published there.
     #[arg(long, value_name = "ADDRESS,...", value_delimiter = ',', required = true)]
     models: Vec<Endpoint>,
     #[command(flatten)]
