@@ -159,7 +159,7 @@ impl Source {
             }
         }
         let mut connection = self.connect(connect_timeout).await?;
-        let unreachable = |error: hyper::Error| self.unreachable(&error.to_string());
+        let unreachable = |error: hyper::Error| self.unreachable(&with_cause(&error));
         connection.ready().await.map_err(unreachable)?;
         let response = connection.send_request(request).await.map_err(unreachable)?;
         Ok((response, connection))
@@ -204,6 +204,14 @@ impl Source {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An error and its cause, such as the alert with which a server rejects a certificate.
+fn with_cause(error: &hyper::Error) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
     }
 }
 

@@ -76,8 +76,29 @@ impl ClientError {
     }
 
     pub(super) fn refused(shard: &str, status: &tonic::Status) -> Self {
-        Self::Refused { shard: shard.to_owned(), code: status.code(), text: status.message().to_owned() }
+        Self::Refused { shard: shard.to_owned(), code: status.code(), text: with_causes(status) }
     }
+}
+
+/// The message of a status, and those of its causes: a failed handshake is the cause of a "transport error".
+pub(super) fn with_causes(status: &tonic::Status) -> String {
+    let mut text = status.message().to_owned();
+    let mut cause = std::error::Error::source(status);
+    while let Some(error) = cause {
+        let own = error.to_string();
+        if !text.contains(&own) {
+            text.extend([": ", &own]);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// Whether one end of a TLS connection rejected the certificate of the other.
+pub(super) fn is_certificate_rejected(status: &tonic::Status) -> bool {
+    // h2 keeps only the text of an I/O error.
+    let text = with_causes(status);
+    text.contains("invalid peer certificate") || text.contains("received fatal alert")
 }
 
 /// Whether the shard, not the request, has failed: another attempt may succeed.

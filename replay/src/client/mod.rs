@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
+pub use tonic::Code;
 use tonic::Status;
 
 pub use self::config::ClientConfig;

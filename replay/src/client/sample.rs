@@ -8,7 +8,7 @@ use rand::RngExt as _;
 use tokio::task::JoinSet;
 use tonic::{Code, Status};
 
-use super::error::{ClientError, is_failure_of_shard};
+use super::error::{ClientError, is_certificate_rejected, is_failure_of_shard, with_causes};
 use super::shard::Shard;
 use super::{Inner, ItemKey, ReplayClient};
 use crate::lock;
@@ -216,8 +216,11 @@ impl Inner {
                 self.retries.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 return None;
             }
+            if is_certificate_rejected(status) {
+                return Some(ClientError::refused(shard, status));
+            }
             let patience_ms = self.config.patience.as_millis() as u64;
-            let text = status.message().to_owned();
+            let text = with_causes(status);
             return Some(ClientError::Unreachable { patience_ms, shard: shard.clone(), text });
         }
         if is_held_back(status) && spent < self.config.wait {

@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::oneshot;
 use tonic::{Code, Status};
 
-use super::error::{ClientError, is_failure_of_shard};
+use super::error::{ClientError, is_certificate_rejected, is_failure_of_shard, with_causes};
 use super::flight::{Flight, Seat};
 use super::{Inner, ItemKey, ReplayClient, affinity};
 use crate::limits::SEQ_WINDOW;
@@ -190,9 +190,13 @@ impl Attempt {
         shard.failed(|failures| self.inner.backoff(failures));
         self.inner.retries.fetch_add(1, Relaxed);
         let config = &self.inner.config;
+        let all_were_tried = self.failures as usize + 1 >= self.preference.len();
+        if all_were_tried && is_certificate_rejected(status) {
+            return Err(ClientError::refused(&shard.address, status));
+        }
         if self.began.elapsed() >= config.patience {
             let patience_ms = config.patience.as_millis() as u64;
-            let text = status.message().to_owned();
+            let text = with_causes(status);
             return Err(ClientError::Unreachable { patience_ms, shard: shard.address.clone(), text });
         }
         if !was_never_sent(status) {

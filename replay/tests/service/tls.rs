@@ -71,6 +71,9 @@ async fn only_clients_with_a_certificate_of_the_authority_are_served() {
         let inserted = client.writer("t", 1).insert(item(1, 0)).await;
         assert!(inserted.is_err(), "{what}: {inserted:?}");
     }
+    let unknown = ClientTls { ca: ca(&other), identity: None };
+    let error = client(&url, Some(unknown)).writer("t", 1).insert(item(1, 0)).await.unwrap_err().to_string();
+    assert!(error.contains("invalid peer certificate"), "{error}");
     let plain = client(&format!("http://localhost:{port}"), None);
     assert!(plain.writer("t", 1).insert(item(1, 0)).await.is_err());
 

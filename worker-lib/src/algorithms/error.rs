@@ -33,6 +33,9 @@ pub enum TrainError {
     /// Hyper-parameters that cannot be.
     #[error("{0}")]
     Config(String),
+    /// The shards rejected the learner's credentials; the text has the reason and the next step.
+    #[error("{0}")]
+    Replay(String),
     /// Workers of one job run different things; the text says who and what.
     #[error("the workers disagree: {0}")]
     Disagreement(String),

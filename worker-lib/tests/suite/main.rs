@@ -1,5 +1,6 @@
 //! The tests of the worker library's interface, one program so that they are linked once.
 
+mod access;
 mod actor_learner;
 mod any_length;
 mod asynchronous_training;

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::items::ItemFormat;
 use super::retry::Complaint;
 use super::tables::{EPISODES, EXPERIENCE};
-use super::{ActorLearnerError, Job, Policy, PolicyFeed, episodes};
+use super::{ActorLearnerError, Job, Policy, PolicyFeed, episodes, refusal};
 use crate::algorithms::TrainError;
 use crate::algorithms::a2c::A2cConfig;
 use crate::algorithms::ddpg::DdpgConfig;
@@ -111,7 +111,7 @@ impl Actor {
     /// Acts until the run is over or `stop` is set. What has happened is told to `each` from time to time.
     ///
     /// # Errors
-    /// If an environment fails.
+    /// If an environment fails, or the credentials are not accepted and never were.
     pub fn run(
         &mut self,
         policies: &PolicyFeed,
@@ -129,7 +129,7 @@ impl Actor {
                     let items = step(actor.as_mut(), &policy, steps, format)?;
                     let tail = actor.take_tail();
                     counts.count(&tail);
-                    inserts.submit(items, counts);
+                    inserts.submit(items, counts)?;
                     teller.tell(&tail);
                     each(counts);
                 }
@@ -139,9 +139,9 @@ impl Actor {
                 while let Some(policy) = next() {
                     let (items, tail) = rollouts.items(actor.as_mut(), &policy, format)?;
                     counts.count(&tail);
-                    inserts.submit(items, counts);
+                    inserts.submit(items, counts)?;
                     // The next one is to be of the policy that there is when this one has found a place.
-                    inserts.wait(counts);
+                    inserts.wait(counts)?;
                     each(counts);
                 }
             }
@@ -231,41 +231,52 @@ struct Inserts {
     writer: Writer,
     tickets: VecDeque<(Ticket, u64)>,
     complaint: Complaint,
+    /// An item was stored, so the shards accepted the credentials at the start.
+    is_proven: bool,
 }
 
 impl Inserts {
     fn new(writer: Writer) -> Self {
-        Self { writer, tickets: VecDeque::new(), complaint: Complaint::default() }
+        Self { writer, tickets: VecDeque::new(), complaint: Complaint::default(), is_proven: false }
     }
 
     /// Waits until there is room: this is what slows an actor down.
-    fn submit(&mut self, items: Vec<NewItem>, counts: &mut ActorCounts) {
+    fn submit(&mut self, items: Vec<NewItem>, counts: &mut ActorCounts) -> Result<(), ActorLearnerError> {
         while self.tickets.len() >= REQUESTS_IN_FLIGHT {
-            self.wait_for_oldest(counts);
+            self.wait_for_oldest(counts)?;
         }
         let len = items.len() as u64;
         self.tickets.push_back((self.writer.submit(items), len));
+        Ok(())
     }
 
     /// Until nothing is under way.
-    fn wait(&mut self, counts: &mut ActorCounts) {
+    fn wait(&mut self, counts: &mut ActorCounts) -> Result<(), ActorLearnerError> {
         while !self.tickets.is_empty() {
-            self.wait_for_oldest(counts);
+            self.wait_for_oldest(counts)?;
         }
+        Ok(())
     }
 
-    fn wait_for_oldest(&mut self, counts: &mut ActorCounts) {
-        let Some((ticket, len)) = self.tickets.pop_front() else { return };
+    fn wait_for_oldest(&mut self, counts: &mut ActorCounts) -> Result<(), ActorLearnerError> {
+        let Some((ticket, len)) = self.tickets.pop_front() else { return Ok(()) };
         match ticket.stored() {
             Ok(_) => {
                 counts.items += len;
+                self.is_proven = true;
                 self.complaint.over("items are stored again");
             }
             Err(error) => {
                 counts.failures += 1;
-                self.complaint.about("items are not stored", &error);
+                match refusal::of_replay(&error) {
+                    Some(refusal) if !self.is_proven => return Err(refusal),
+                    // A token may be replaced during a run: the shards and their clients then differ for a while.
+                    Some(refusal) => self.complaint.about("items are not stored", &refusal),
+                    None => self.complaint.about("items are not stored", &error),
+                }
             }
         }
+        Ok(())
     }
 }
 

@@ -31,6 +31,14 @@ pub enum ActorLearnerError {
     /// A model that cannot be published.
     #[error(transparent)]
     Publish(#[from] iswitch_models::PublishError),
+    /// A server rejected this process's credentials, or this process rejected the server's certificate.
+    #[error("{error}: {next_step}")]
+    Credentials {
+        /// What the server, or TLS, says.
+        error: String,
+        /// The next step.
+        next_step: &'static str,
+    },
     /// A server or a thread cannot be started.
     #[error("{what}: {source}")]
     Io {

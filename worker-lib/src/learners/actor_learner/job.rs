@@ -2,12 +2,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use iswitch_models::Endpoint;
+use iswitch_models::{Credentials, Endpoint};
 use serde::{Deserialize, Serialize};
 
 use super::ActorLearnerError;
 use super::error::malformed;
 use super::policy::{PAUSE, reader};
+use super::refusal;
 use super::retry::Complaint;
 use crate::algorithms::remote::Demand;
 
@@ -74,16 +75,23 @@ impl Job {
     /// Reads it from a cell or a learner, as soon as one is there; gives nothing if `stop` is set before.
     ///
     /// # Errors
-    /// Without endpoints, or if what is published is no run of this version.
-    pub fn read(endpoints: &[Endpoint], stop: &AtomicBool) -> Result<Option<Self>, ActorLearnerError> {
+    /// Without endpoints, if the credentials are not accepted, or if what is published is no run of this version.
+    pub fn read(
+        endpoints: &[Endpoint],
+        credentials: &Credentials,
+        stop: &AtomicBool,
+    ) -> Result<Option<Self>, ActorLearnerError> {
         let io = |source| ActorLearnerError::Io { what: "reading the run", source };
-        let mut client = reader(Self::NAME, endpoints).map_err(io)?;
+        let mut client = reader(Self::NAME, endpoints, credentials).map_err(io)?;
         let mut complaint = Complaint::default();
         while !stop.load(Ordering::Relaxed) {
             match client.poll() {
                 Ok(Some(model)) => return Self::from_bytes(&model.bytes).map(Some),
                 Ok(None) => {}
-                Err(error) => complaint.about("waiting for a learner", &error),
+                Err(error) => match refusal::of_models(&error) {
+                    Some(refusal) => return Err(refusal),
+                    None => complaint.about("waiting for a learner", &error),
+                },
             }
             std::thread::sleep(PAUSE);
         }

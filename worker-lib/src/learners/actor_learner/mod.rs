@@ -20,6 +20,7 @@ mod items;
 mod job;
 mod policy;
 mod publisher;
+mod refusal;
 mod retry;
 mod source;
 mod tables;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use iswitch_models::{BlockingModelClient, ClientOptions, Endpoint, ModelName};
+use iswitch_models::{BlockingModelClient, ClientOptions, Credentials, Endpoint, ModelName};
 
 use super::ActorLearnerError;
 use super::error::malformed;
@@ -105,9 +105,14 @@ struct Shared {
 }
 
 /// Reads the object of this name.
-pub(super) fn reader(name: &str, endpoints: &[Endpoint]) -> io::Result<BlockingModelClient> {
+pub(super) fn reader(
+    name: &str,
+    endpoints: &[Endpoint],
+    credentials: &Credentials,
+) -> io::Result<BlockingModelClient> {
     let name: ModelName = name.parse().expect("a good name");
-    BlockingModelClient::new(name, endpoints, ClientOptions::default())
+    let options = ClientOptions { credentials: credentials.clone(), ..ClientOptions::default() };
+    BlockingModelClient::new(name, endpoints, options)
 }
 
 /// A newer policy is waited for this long before the age of the present one is looked at.
@@ -120,9 +125,13 @@ impl PolicyFeed {
     ///
     /// # Errors
     /// Without endpoints, or without room for a thread.
-    pub fn start(endpoints: &[Endpoint], len: usize) -> Result<Self, ActorLearnerError> {
+    pub fn start(
+        endpoints: &[Endpoint],
+        credentials: &Credentials,
+        len: usize,
+    ) -> Result<Self, ActorLearnerError> {
         let io = |source| ActorLearnerError::Io { what: "reading policies", source };
-        let client = reader(Policy::NAME, endpoints).map_err(io)?;
+        let client = reader(Policy::NAME, endpoints, credentials).map_err(io)?;
         let shared = Arc::new(Shared::default());
         let own = Arc::clone(&shared);
         std::thread::Builder::new()

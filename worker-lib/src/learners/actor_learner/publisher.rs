@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use iswitch_models::learner::LearnerOptions;
 use iswitch_models::runtime::Background;
-use iswitch_models::{Listen, ModelName, ModelStore, PublishError, StoreOptions};
+use iswitch_models::{Access, Listen, ModelName, ModelStore, PublishError, ServerOptions, StoreOptions};
 
 use super::{ActorLearnerError, Job, Policy};
 
@@ -55,16 +55,23 @@ impl Offers {
 }
 
 impl Publisher {
-    /// Serves at `listen`, and publishes what the run is. Policies follow at least `every` apart.
+    /// Serves clients that `access` admits at `listen`, and publishes the description of the run. Policies follow at
+    /// least `every` apart.
     ///
     /// # Errors
     /// If it cannot be listened there, or the run cannot be published.
-    pub fn start(listen: &[Listen], job: &Job, every: Duration) -> Result<Self, ActorLearnerError> {
+    pub fn start(
+        listen: &[Listen],
+        access: Access,
+        job: &Job,
+        every: Duration,
+    ) -> Result<Self, ActorLearnerError> {
         let io = |source| ActorLearnerError::Io { what: "serving policies", source };
         let store = Arc::new(ModelStore::new(StoreOptions::default()));
         publish(&store, Job::NAME, job.to_bytes())?;
-        let server =
-            Background::learner(Arc::clone(&store), listen, LearnerOptions::default()).map_err(io)?;
+        let server = ServerOptions { access, ..ServerOptions::default() };
+        let options = LearnerOptions { server, ..LearnerOptions::default() };
+        let server = Background::learner(Arc::clone(&store), listen, options).map_err(io)?;
         let offers = Arc::new(Offers::default());
         let (own_store, own_offers) = (Arc::clone(&store), Arc::clone(&offers));
         let thread = std::thread::Builder::new()

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use iswitch_replay::client::blocking::ReplayClient;
@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::items::ItemFormat;
 use super::retry::Complaint;
 use super::tables::{EPISODES, EXPERIENCE};
-use super::{ActorLearnerError, Policy, Publisher, episodes};
+use super::{ActorLearnerError, Policy, Publisher, episodes, refusal};
 use crate::algorithms::TrainError;
 use crate::algorithms::checkpoint::{Reader, Writer};
 use crate::algorithms::halves::{Counters, LocalHalf, Tail};
@@ -25,8 +25,8 @@ use crate::env::EnvSpec;
 /// How a learner draws.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceOptions {
-    /// Addresses of the shards.
-    pub shards: Vec<String>,
+    /// Addresses of the shards and credentials for them. Timeouts and seed are replaced.
+    pub replay: ClientConfig,
     /// What the replay holds.
     pub demand: Demand,
     /// Learners of the job.
@@ -66,12 +66,18 @@ struct Shared {
     waited_first_us: AtomicU64,
     /// What actors told and no gradient has carried yet.
     told: Mutex<Tail>,
+    /// Why the shards rejected this learner's credentials, if they never accepted them.
+    refused: OnceLock<String>,
 }
 
 impl Shared {
     fn told(&self) -> MutexGuard<'_, Tail> {
         // Sums of numbers: each is whole.
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check_access(&self) -> Result<(), TrainError> {
+        self.refused.get().map_or(Ok(()), |why| Err(TrainError::Replay(why.clone())))
     }
 
     fn waited(&self, time: Duration) {
@@ -205,7 +211,7 @@ impl LocalHalf for ReplaySource {
             Learner::Batches { learner, batches } => {
                 publication.priority_max = batches.priority_max;
                 publication.publish_if_due();
-                let Some(drawn) = batches.next(*updates, stop, shared) else {
+                let Some(drawn) = batches.next(*updates, stop, shared)? else {
                     gradient.fill(0.0);
                     return Ok(Tail::default());
                 };
@@ -217,7 +223,7 @@ impl LocalHalf for ReplaySource {
             Learner::Rollouts { learner, rollouts } => {
                 if learner.wants_rollout() {
                     let wanted = Wanted { publication, staleness: options.staleness };
-                    if !rollouts.fill(learner.as_mut(), &wanted, stop, shared) {
+                    if !rollouts.fill(learner.as_mut(), &wanted, stop, shared)? {
                         gradient.fill(0.0);
                         return Ok(Tail::default());
                     }
@@ -263,7 +269,7 @@ fn client(options: &SourceOptions, wait: Duration) -> Result<ReplayClient, Actor
     // A shard that is gone is left out of draws as soon as that is known; nothing is gained by waiting for it.
     let patience = Duration::from_secs(1);
     let seed = options.rank as u64;
-    Ok(ReplayClient::new(ClientConfig { wait, patience, seed, ..ClientConfig::new(options.shards.clone()) })?)
+    Ok(ReplayClient::new(ClientConfig { wait, patience, seed, ..options.replay.clone() })?)
 }
 
 /// Draws what actors tell of their episodes, for as long as somebody wants to know.
@@ -348,10 +354,16 @@ impl Batches {
     }
 
     /// Waits for a batch; nothing if `stop` is set before.
-    fn next(&self, updates: u64, stop: &AtomicBool, shared: &Shared) -> Option<DrawnBatch> {
+    fn next(
+        &self,
+        updates: u64,
+        stop: &AtomicBool,
+        shared: &Shared,
+    ) -> Result<Option<DrawnBatch>, TrainError> {
         let _phase = Phase::Sample.enter();
         let began = Instant::now();
         let drawn = loop {
+            shared.check_access()?;
             match self.ready.recv_timeout(PAUSE) {
                 Ok(drawn) => break Some(drawn),
                 Err(RecvTimeoutError::Timeout) if !stop.load(Relaxed) => {}
@@ -364,7 +376,7 @@ impl Batches {
             shared.items.fetch_add(count, Relaxed);
             shared.age_sum.fetch_add((updates * count).saturating_sub(drawn.version_sum), Relaxed);
         }
-        drawn
+        Ok(drawn)
     }
 
     fn tell_errors(&mut self, drawn: DrawnBatch, errors: &[f32]) {
@@ -384,23 +396,32 @@ struct Draws {
     what: &'static str,
     waiting: VecDeque<Drawn>,
     complaint: Complaint,
+    /// A shard has answered, so the shards accepted the credentials at the start.
+    is_proven: bool,
 }
 
 impl Draws {
     fn new(client: ReplayClient, what: &'static str) -> Self {
-        Self { client, what, waiting: VecDeque::new(), complaint: Complaint::default() }
+        Self { client, what, waiting: VecDeque::new(), complaint: Complaint::default(), is_proven: false }
     }
 
     /// Draws so many more, or fewer, or none; returns after a while in any case.
-    fn draw(&mut self, count: usize) {
+    fn draw(&mut self, count: usize, shared: &Shared) {
         match self.client.sample(EXPERIENCE, count) {
             Ok(drawn) => {
+                self.is_proven = true;
                 self.waiting.extend(drawn);
                 self.complaint.over(&format!("{} come again", self.what));
             }
-            Err(error) if error.is_timeout() => {}
+            Err(error) if error.is_timeout() => self.is_proven = true,
             Err(error) => {
-                self.complaint.about(&format!("no {}", self.what), &error);
+                let refusal = refusal::of_replay(&error);
+                let text = refusal.as_ref().map_or_else(|| error.to_string(), ToString::to_string);
+                self.complaint.about(&format!("no {}", self.what), &text);
+                // A token may be replaced during a run: the shards and their clients then differ for a while.
+                if refusal.is_some() && !self.is_proven {
+                    let _ = shared.refused.set(text);
+                }
                 std::thread::sleep(PAUSE);
             }
         }
@@ -424,7 +445,7 @@ struct Drawing {
 impl Drawing {
     /// A batch, or nothing now.
     fn draw(&mut self, shared: &Shared) -> Option<DrawnBatch> {
-        self.draws.draw(self.count - self.draws.waiting.len());
+        self.draws.draw(self.count - self.draws.waiting.len(), shared);
         if self.draws.waiting.len() < self.count {
             return None;
         }
@@ -479,7 +500,7 @@ impl Rollouts {
         wanted: &Wanted<'_>,
         stop: &AtomicBool,
         shared: &Shared,
-    ) -> bool {
+    ) -> Result<bool, TrainError> {
         let _phase = Phase::Sample.enter();
         let began = Instant::now();
         self.statistics.fill(0.0);
@@ -487,7 +508,8 @@ impl Rollouts {
         while filled < self.count && !stop.load(Relaxed) {
             // Again and again: if all that comes is too old, actors need a newer one than they have.
             wanted.publication.publish_if_due();
-            let Some(item) = self.next(self.count - filled) else { continue };
+            shared.check_access()?;
+            let Some(item) = self.next(self.count - filled, shared) else { continue };
             let age = wanted.publication.updates.saturating_sub(item.version);
             let buffer = learner.buffer_mut();
             match self.format.read_rollout(&item.payload, buffer, filled, &mut self.statistics) {
@@ -508,12 +530,12 @@ impl Rollouts {
         if filled == self.count {
             learner.begin(&self.statistics);
         }
-        filled == self.count
+        Ok(filled == self.count)
     }
 
-    fn next(&mut self, missing: usize) -> Option<Drawn> {
+    fn next(&mut self, missing: usize, shared: &Shared) -> Option<Drawn> {
         if self.draws.waiting.is_empty() {
-            self.draws.draw(missing);
+            self.draws.draw(missing, shared);
         }
         self.draws.waiting.pop_front()
     }

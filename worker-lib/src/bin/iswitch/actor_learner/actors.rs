@@ -18,13 +18,14 @@ use iswitch_replay::client::{ClientConfig, ClientStats};
 use serde::Serialize;
 
 use super::ChildArgs;
+use super::access::{ModelAccess, ReplayAccess};
 use crate::launch;
 
 /// Arguments of `iswitch actors`.
 #[derive(Args)]
 pub(crate) struct ActorsArgs {
-    /// Where policies come from: HOST:PORT or unix:PATH of cells, the nearest first, and last the first learner. They
-    /// also tell what the run is; waits until it is there.
+    /// Addresses of cells, the nearest first, and of the first learner: HOST:PORT, https://HOST:PORT or unix:PATH.
+    /// Policies and the description of the run come from them; waits until that is published.
     #[arg(long, value_name = "ADDRESS,...", value_delimiter = ',', required = true)]
     models: Vec<Endpoint>,
     /// Actors of this process, each in a thread.
@@ -46,6 +47,10 @@ pub(crate) struct ActorsArgs {
     /// Show no progress.
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    model_access: ModelAccess,
+    #[command(flatten)]
+    replay_access: ReplayAccess,
     #[command(flatten)]
     child: ChildArgs,
 }
@@ -87,12 +92,15 @@ impl ActorsArgs {
         launch::stop_on_signal(&stop)?;
         self.child.follow_parent(&stop);
         let first = self.first()?;
-        let Some(job) = Job::read(&self.models, &stop)? else { return Ok(()) };
+        let credentials = self.model_access.credentials(&self.models)?;
+        // Reports an unusable file before waiting for the description of the run.
+        self.replay_access.config(&[])?;
+        let Some(job) = Job::read(&self.models, &credentials, &stop)? else { return Ok(()) };
         let shared = Arc::new(Shared {
-            policies: PolicyFeed::start(&self.models, job.policy_len)?,
+            policies: PolicyFeed::start(&self.models, &credentials, job.policy_len)?,
             replay: ReplayClient::new(ClientConfig {
                 seed: u64::from(first),
-                ..ClientConfig::new(job.shards.clone())
+                ..self.replay_access.config(&job.shards)?
             })?,
             counts: Mutex::new(vec![ActorCounts::default(); self.actors as usize]),
             stop,

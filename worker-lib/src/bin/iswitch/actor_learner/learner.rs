@@ -17,10 +17,12 @@ use iswitch::learners::actor_learner::{
     Job as Described, Policy, Publisher, ReplaySource, SourceOptions, SourceStats,
 };
 use iswitch_manual::print_line;
-use iswitch_models::Listen;
+use iswitch_models::{Access, Listen};
+use iswitch_replay::client::ClientConfig;
 use serde::Serialize;
 
 use super::ChildArgs;
+use super::access::{PublishAccess, ReplayAccess};
 use crate::hyper::OwnParameters;
 use crate::launch::{self, Failure};
 use crate::outcome::Outcome;
@@ -50,7 +52,7 @@ pub(crate) struct LearnerArgs<H: Args> {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Actors and replay")]
 pub(crate) struct ServiceArgs {
-    /// Shards of the replay, as actors and learners reach them: http://HOST:PORT or unix:PATH.
+    /// Shards of the replay, as actors and learners reach them: http://HOST:PORT, https://HOST:PORT or unix:PATH.
     #[arg(long = "replay", value_name = "ADDRESS,...", value_delimiter = ',', required = true)]
     shards: Vec<String>,
     /// Where the first learner serves policies and the description of the run: ADDRESS:PORT or unix:PATH; repeatable.
@@ -62,6 +64,17 @@ pub(crate) struct ServiceArgs {
     /// The first learner serves for so many seconds more when the run is over, so that all actors hear of it.
     #[arg(long, value_name = "S", default_value_t = 3.0)]
     linger_s: f64,
+    #[command(flatten)]
+    replay_access: ReplayAccess,
+    #[command(flatten)]
+    publish_access: PublishAccess,
+}
+
+impl ServiceArgs {
+    /// Options of the shards' client, and access control of the policy server.
+    fn access(&self) -> anyhow::Result<(ClientConfig, Access)> {
+        Ok((self.replay_access.config(&self.shards)?, self.publish_access.read(&self.publish)?))
+    }
 }
 
 /// Result of a run. The keys of the JSON object, in this order, are an interface.
@@ -83,13 +96,15 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LearnerArgs<H>) -> anyh
     if args.train.asynchronous.is_async {
         bail!("--async: learners wait for each other; only actors do not");
     }
+    // Reports an unusable file before any process starts.
+    let access = args.service.access()?;
     if !run.supervised {
         args.child.follow_parent(&Arc::default());
     }
     let role = run.role(group, DEFAULT_LEARNERS)?;
     run.prepare(&job.out, role.place())?;
     match role {
-        Role::Worker(place) => args.learn(&job, place)?,
+        Role::Worker(place) => args.learn(&job, place, access)?,
         Role::Parent(learners) => {
             let len = vector_len(&job.config, &spec(&job)?)?;
             // What one learner has and the others have not is little, and all are soon there again.
@@ -115,7 +130,12 @@ fn vector_len<A: Algorithm>(config: &A, spec: &EnvSpec) -> anyhow::Result<usize>
 }
 
 impl<H: OwnParameters> LearnerArgs<H> {
-    fn learn<A: Algorithm>(&self, job: &Job<A>, place: Place) -> anyhow::Result<()> {
+    fn learn<A: Algorithm>(
+        &self,
+        job: &Job<A>,
+        place: Place,
+        (replay, access): (ClientConfig, Access),
+    ) -> anyhow::Result<()> {
         let Self { train, service, .. } = self;
         let (spec, is_first) = (spec(job)?, place.rank == 0);
         let len = vector_len(&job.config, &spec)?;
@@ -123,9 +143,9 @@ impl<H: OwnParameters> LearnerArgs<H> {
         train.run.stop_when_told(&stop)?;
         let halves = job.config.clone().remote_learner(place, &spec)?;
         let acting = halves.acting.clone();
-        let publisher = if is_first { Some(self.publisher(&job.env, &halves)?) } else { None };
+        let publisher = if is_first { Some(self.publisher(&job.env, &halves, access)?) } else { None };
         let aggregator = train.group.join(place, len, train.run.supervised)?;
-        let (halves, stats) = self.with_source(halves, place, publisher.clone(), &stop)?;
+        let (halves, stats) = self.with_source(halves, place, replay, publisher.clone(), &stop)?;
         let mut trainer =
             SynchronousTrainer::new(halves, place, aggregator)?.with_stop(Arc::clone(&stop)).all_or_none();
         if train.run.resumes(&job.out) {
@@ -154,7 +174,12 @@ impl<H: OwnParameters> LearnerArgs<H> {
     }
 
     /// The server of policies.
-    fn publisher(&self, env: &str, halves: &RemoteHalves) -> anyhow::Result<Arc<Mutex<Publisher>>> {
+    fn publisher(
+        &self,
+        env: &str,
+        halves: &RemoteHalves,
+        access: Access,
+    ) -> anyhow::Result<Arc<Mutex<Publisher>>> {
         let every = self.service.publish_every_ms.unwrap_or(match halves.demand {
             Demand::Transitions { .. } => 100,
             Demand::Rollouts { .. } => 0,
@@ -165,7 +190,8 @@ impl<H: OwnParameters> LearnerArgs<H> {
             halves.demand,
             self.service.shards.clone(),
         );
-        let publisher = Publisher::start(&self.service.publish, &described, Duration::from_millis(every))?;
+        let every = Duration::from_millis(every);
+        let publisher = Publisher::start(&self.service.publish, access, &described, every)?;
         Ok(Arc::new(Mutex::new(publisher)))
     }
 
@@ -174,11 +200,12 @@ impl<H: OwnParameters> LearnerArgs<H> {
         &self,
         halves: RemoteHalves,
         place: Place,
+        replay: ClientConfig,
         publisher: Option<Arc<Mutex<Publisher>>>,
         stop: &Arc<AtomicBool>,
     ) -> anyhow::Result<(Halves, impl Fn() -> SourceStats + use<H>)> {
         let options = SourceOptions {
-            shards: self.service.shards.clone(),
+            replay,
             demand: halves.demand,
             learners: place.workers,
             rank: place.rank,

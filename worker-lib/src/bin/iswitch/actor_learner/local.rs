@@ -13,6 +13,7 @@ use iswitch::algorithms::remote::Demand;
 use iswitch::algorithms::trainer::{Algorithm, Place};
 use iswitch::env;
 
+use super::access::{model_token, replay_token};
 use super::supervise::{Kind, Supervised, end_all};
 use crate::group::free_addresses;
 use crate::hyper::OwnParameters;
@@ -58,10 +59,16 @@ struct SiteArgs {
     /// Most memory of one shard, such as 4GiB [default: 1GiB].
     #[arg(long, value_name = "SIZE")]
     replay_memory_max: Option<String>,
+    /// File with a token that every request to a shard must carry: one line.
+    #[arg(long, value_name = "FILE")]
+    replay_token_file: Option<PathBuf>,
+    /// File with a token that readers of policies must show, at the learner and at cells: one line.
+    #[arg(long, value_name = "FILE")]
+    model_token_file: Option<PathBuf>,
 }
 
 /// Options of this command that a learner does not know.
-const OWN_OPTIONS: [&str; 7] = [
+const OWN_OPTIONS: [&str; 9] = [
     "--actors",
     "--actors-per-process",
     "--environments-per-actor",
@@ -69,6 +76,8 @@ const OWN_OPTIONS: [&str; 7] = [
     "--shards",
     "--replay-durability",
     "--replay-memory-max",
+    "--replay-token-file",
+    "--model-token-file",
 ];
 
 /// Where the processes of a run meet.
@@ -89,13 +98,15 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LocalArgs<H>) -> anyhow
             "--switch, --server, --members: give them to `iswitch learner`; here all learners are children"
         );
     }
+    args.site.check_tokens()?;
     args.train.run.prepare(&job.out, Place::ALONE)?;
     let stop: Arc<AtomicBool> = Arc::default();
     launch::stop_on_signal(&stop)?;
     let addresses = Addresses::choose(&args.site)?;
     let environments = args.environments(&job)?;
-    let arguments =
-        learner_arguments(environments, &addresses, args.train.run.out.is_none().then_some(&job.out));
+    let out = args.train.run.out.is_none().then_some(&job.out);
+    let mut arguments = learner_arguments(environments, &addresses, out);
+    arguments.extend(args.site.tokens("--replay-token-file", "--model-read-token-file"));
     let mut learner = start_learner(arguments, args.train.run.goes_on())?;
     let mut others = args.site.start(&addresses, &job.out)?;
     let ended = look_after(&mut learner, &mut others, &stop);
@@ -221,10 +232,9 @@ impl SiteArgs {
             })?);
         }
         for (number, address) in addresses.cells.iter().enumerate() {
-            let arguments =
-                ["cell", "--listen", address, "--upstream", &addresses.learner].map(OsString::from);
+            let arguments = self.cell_arguments(&addresses.learner, address);
             processes.push(Supervised::start(format!("cell {number}"), Kind::Service, move |_| {
-                arguments.to_vec()
+                arguments.clone()
             })?);
         }
         let count = self.actors.div_ceil(self.actors_per_process);
@@ -244,10 +254,37 @@ impl SiteArgs {
                 &self.environments_per_actor.to_string(),
             ]
             .map(OsString::from);
+            let mut arguments = arguments.to_vec();
+            arguments.extend(self.tokens("--replay-token-file", "--model-token-file"));
             let name = format!("the process of actors {first} to {}", first + actors - 1);
-            processes.push(Supervised::start(name, Kind::Helper, move |_| arguments.to_vec())?);
+            processes.push(Supervised::start(name, Kind::Helper, move |_| arguments.clone())?);
         }
         Ok(processes)
+    }
+
+    /// The tokens of shards and of policies under these options.
+    fn tokens(&self, replay: &str, model: &str) -> Vec<OsString> {
+        let given = [(replay, &self.replay_token_file), (model, &self.model_token_file)];
+        let given = given.into_iter().filter_map(|(option, file)| Some((option, file.as_ref()?)));
+        given.flat_map(|(option, file)| [OsString::from(option), file.into()]).collect()
+    }
+
+    /// Reports an unusable token file before any process starts.
+    fn check_tokens(&self) -> anyhow::Result<()> {
+        self.replay_token_file.as_deref().map(replay_token).transpose()?;
+        let model = self.model_token_file.as_deref();
+        model.map(|path| model_token("--model-token-file", path)).transpose()?;
+        Ok(())
+    }
+
+    fn cell_arguments(&self, learner: &str, address: &str) -> Vec<OsString> {
+        let mut arguments = ["cell", "--listen", address, "--upstream", learner].map(OsString::from).to_vec();
+        if let Some(file) = &self.model_token_file {
+            for option in ["--token-file", "--read-token-file"] {
+                arguments.extend([option.into(), file.into()]);
+            }
+        }
+        arguments
     }
 
     fn shard_arguments(&self, learner: &str, address: &str, data: &PathBuf) -> Vec<OsString> {
@@ -260,6 +297,7 @@ impl SiteArgs {
         if let Some(size) = &self.replay_memory_max {
             arguments.extend(["--memory-max".into(), size.into()]);
         }
+        arguments.extend(self.tokens("--token-file", "--model-token-file"));
         arguments
     }
 }

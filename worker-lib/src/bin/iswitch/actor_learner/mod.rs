@@ -1,5 +1,6 @@
 //! `iswitch learner`, `actors`, `replay`, `cell`: a run in processes of different kinds; and all of them at once.
 
+mod access;
 mod actors;
 mod cell;
 mod learner;

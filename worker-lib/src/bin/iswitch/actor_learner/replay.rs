@@ -10,15 +10,19 @@ use iswitch_replay::cli::{ServeArgs, addresses, run};
 use iswitch_replay::server::ShardConfig;
 
 use super::ChildArgs;
+use super::access::ModelAccess;
 
 /// Arguments of `iswitch replay`.
 #[derive(Args)]
 pub(crate) struct ReplayArgs {
-    /// Where the run is described: HOST:PORT or unix:PATH of the first learner or of a cell; waits until it is there.
+    /// Addresses of the first learner or of cells: HOST:PORT, https://HOST:PORT or unix:PATH. Waits until the
+    /// description of the run is published there.
     #[arg(long, value_name = "ADDRESS,...", value_delimiter = ',', required = true)]
     models: Vec<Endpoint>,
     #[command(flatten)]
     serve: ServeArgs,
+    #[command(flatten)]
+    model_access: ModelAccess,
     #[command(flatten)]
     child: ChildArgs,
 }
@@ -28,7 +32,8 @@ impl ReplayArgs {
         // Signals end the process at once until there is something to save; then the shard handles them.
         let never = Arc::new(AtomicBool::new(false));
         self.child.follow_parent(&never);
-        let Some(job) = Job::read(&self.models, &never)? else { return Ok(()) };
+        let credentials = self.model_access.credentials(&self.models)?;
+        let Some(job) = Job::read(&self.models, &credentials, &never)? else { return Ok(()) };
         let json = self.serve.json;
         let mut options = self.serve.options();
         if options.listen.is_empty() {

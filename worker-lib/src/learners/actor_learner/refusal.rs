@@ -1,0 +1,85 @@
+//! Credentials that a shard, a learner or a cell rejects: an error in the configuration, which no retry repairs.
+
+use iswitch_models::ModelError;
+use iswitch_replay::client::{ClientError, Code};
+
+use super::ActorLearnerError;
+
+const NO_TOKEN: u16 = 401;
+
+/// The options of one kind of server and of its clients.
+struct Options {
+    token: &'static str,
+    authority: &'static str,
+    certificate: &'static str,
+}
+
+const REPLAY: Options = Options {
+    token: "pass the token of the shards' --token-file with --replay-token-file",
+    authority: "the authority of --replay-ca has to sign the shard's --tls-cert for the host in the shard's address",
+    certificate: "pass --replay-cert and --replay-key of an authority in the shard's --tls-client-ca",
+};
+
+const MODELS: Options = Options {
+    token: "pass the token of the learner's --model-read-token-file, or of the cell's --read-token-file, with \
+            --model-token-file",
+    authority: "the authority of --model-ca has to sign the certificate of the learner or the cell for the host in \
+                --models",
+    certificate: "pass --model-cert and --model-key of an authority in the learner's --model-client-ca, or in the \
+                  cell's --client-ca",
+};
+
+/// The error with the next step, if credentials caused it.
+pub(super) fn of_replay(error: &ClientError) -> Option<ActorLearnerError> {
+    let is_token = matches!(error, ClientError::Refused { code: Code::Unauthenticated, .. });
+    refusal(is_token, error.to_string(), &REPLAY)
+}
+
+/// As [`of_replay`], for policies.
+pub(super) fn of_models(error: &ModelError) -> Option<ActorLearnerError> {
+    let is_token = matches!(error, ModelError::Refused { status, .. } if status.as_u16() == NO_TOKEN);
+    refusal(is_token, error.to_string(), &MODELS)
+}
+
+fn refusal(is_token: bool, error: String, options: &Options) -> Option<ActorLearnerError> {
+    // hyper and h2 keep only the text of a rustls error.
+    let next_step = if is_token {
+        options.token
+    } else if error.contains("invalid peer certificate") {
+        options.authority
+    } else if error.contains("received fatal alert") {
+        options.certificate
+    } else {
+        return None;
+    };
+    Some(ActorLearnerError::Credentials { error, next_step })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_credentials_names_the_option() {
+        let refused = |code, text: &str| {
+            of_replay(&ClientError::Refused { shard: "s".to_owned(), code, text: text.to_owned() })
+                .map(|error| error.to_string())
+        };
+        let token = refused(Code::Unauthenticated, "no valid token").unwrap();
+        assert!(
+            token.starts_with("shard s: no valid token: pass") && token.contains("--replay-token-file"),
+            "{token}"
+        );
+        let authority = refused(Code::Unknown, "invalid peer certificate: UnknownIssuer").unwrap();
+        assert!(authority.contains("--replay-ca"), "{authority}");
+        let certificate = refused(Code::Unknown, "received fatal alert: CertificateRequired").unwrap();
+        assert!(certificate.contains("--replay-cert"), "{certificate}");
+        assert_eq!(refused(Code::DeadlineExceeded, "nothing to draw"), None);
+        let unreachable =
+            |reason: &str| ModelError::Unreachable { source_name: "m".to_owned(), reason: reason.to_owned() };
+        let authority =
+            of_models(&unreachable("invalid peer certificate: UnknownIssuer")).unwrap().to_string();
+        assert!(authority.contains("--model-ca"), "{authority}");
+        assert!(of_models(&unreachable("Connection refused")).is_none());
+    }
+}
