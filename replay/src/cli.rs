@@ -106,8 +106,8 @@ struct Ready {
     damaged_files: u64,
 }
 
-/// Serves a shard until SIGTERM or SIGINT. With `is_confined`, the process enters its sandbox for good; it must have one
-/// thread.
+/// Serves a shard until SIGTERM or SIGINT. With `is_confined`, the process enters its sandbox for good; it must have
+/// one thread.
 ///
 /// # Errors
 /// If it cannot be restored, or an address not be listened at, or the process would keep privileges.

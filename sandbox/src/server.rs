@@ -65,65 +65,68 @@ impl fmt::Display for InForce {
     }
 }
 
+/// The calls of a server with any arguments.
+const SERVER_CALLS: &[libc::c_long] = &[
+    // connections, and wake-ups
+    libc::SYS_epoll_ctl,
+    libc::SYS_epoll_pwait,
+    libc::SYS_epoll_pwait2,
+    libc::SYS_ppoll,
+    libc::SYS_accept4,
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+    libc::SYS_sendto,
+    libc::SYS_sendmsg,
+    libc::SYS_read,
+    libc::SYS_readv,
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_shutdown,
+    libc::SYS_getsockopt,
+    libc::SYS_setsockopt,
+    libc::SYS_getsockname,
+    libc::SYS_getpeername,
+    libc::SYS_close,
+    // clocks
+    libc::SYS_clock_gettime,
+    libc::SYS_clock_getres,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_nanosleep,
+    libc::SYS_gettimeofday,
+    // memory
+    libc::SYS_brk,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_madvise,
+    // threads, their start and their end
+    libc::SYS_futex,
+    libc::SYS_sched_yield,
+    libc::SYS_sched_getaffinity,
+    libc::SYS_set_robust_list,
+    libc::SYS_rseq,
+    libc::SYS_sigaltstack,
+    libc::SYS_gettid,
+    libc::SYS_getpid,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+    // signals, and a panic's abort
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_restart_syscall,
+    libc::SYS_tgkill,
+    // hash tables and TLS
+    libc::SYS_getrandom,
+    // the file of a Unix socket, which is removed on shutdown
+    libc::SYS_unlinkat,
+    libc::SYS_newfstatat,
+    libc::SYS_statx,
+];
+
 /// The system calls of a server on tokio that listens already, makes no connections and opens no files.
 pub fn server_calls() -> SystemCalls {
     SystemCalls::default()
-        .allow(&[
-            // connections, and wake-ups
-            libc::SYS_epoll_ctl,
-            libc::SYS_epoll_pwait,
-            libc::SYS_epoll_pwait2,
-            libc::SYS_ppoll,
-            libc::SYS_accept4,
-            libc::SYS_recvfrom,
-            libc::SYS_recvmsg,
-            libc::SYS_sendto,
-            libc::SYS_sendmsg,
-            libc::SYS_read,
-            libc::SYS_readv,
-            libc::SYS_write,
-            libc::SYS_writev,
-            libc::SYS_shutdown,
-            libc::SYS_getsockopt,
-            libc::SYS_setsockopt,
-            libc::SYS_getsockname,
-            libc::SYS_getpeername,
-            libc::SYS_close,
-            // clocks
-            libc::SYS_clock_gettime,
-            libc::SYS_clock_getres,
-            libc::SYS_clock_nanosleep,
-            libc::SYS_nanosleep,
-            libc::SYS_gettimeofday,
-            // memory
-            libc::SYS_brk,
-            libc::SYS_munmap,
-            libc::SYS_mremap,
-            libc::SYS_madvise,
-            // threads, their start and their end
-            libc::SYS_futex,
-            libc::SYS_sched_yield,
-            libc::SYS_sched_getaffinity,
-            libc::SYS_set_robust_list,
-            libc::SYS_rseq,
-            libc::SYS_sigaltstack,
-            libc::SYS_gettid,
-            libc::SYS_getpid,
-            libc::SYS_exit,
-            libc::SYS_exit_group,
-            // signals, and a panic's abort
-            libc::SYS_rt_sigaction,
-            libc::SYS_rt_sigprocmask,
-            libc::SYS_rt_sigreturn,
-            libc::SYS_restart_syscall,
-            libc::SYS_tgkill,
-            // hash tables and TLS
-            libc::SYS_getrandom,
-            // the file of a Unix socket, which is removed on shutdown
-            libc::SYS_unlinkat,
-            libc::SYS_newfstatat,
-            libc::SYS_statx,
-        ])
+        .allow(SERVER_CALLS)
         .allow(OLD_SERVER_CALLS)
         .allow_memory_without_code()
         // Threads, but no processes. glibc falls back to clone, whose flags can be compared, if clone3 is missing.
