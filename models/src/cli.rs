@@ -1,5 +1,7 @@
 //! Commands of `iswitch-models`, for other commands to embed.
 
+mod sandbox;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +12,8 @@ use iswitch_manual::{output, print_line};
 use iswitch_storage::RealDisk;
 use tokio::signal::unix::{SignalKind, signal};
 
+use sandbox::Confinement;
+
 use crate::cell::CellOptions;
 use crate::learner::{LearnerOptions, PublishFrom};
 use crate::limits::{
@@ -18,10 +22,11 @@ use crate::limits::{
 };
 use crate::manifest::millis;
 use crate::nginx::NginxCell;
+use crate::server::{Reserved, learner};
 use crate::tls::{Identity, TlsClient, TlsServer};
 use crate::{
     Access, BlockingModelClient, ClientOptions, Credentials, Endpoint, Listen, ModelName, ModelStore,
-    Patience, Server, ServerOptions, StoreOptions, Times, Token, cell, learner, publish,
+    Patience, Server, ServerOptions, StoreOptions, Times, Token, cell, publish,
 };
 
 /// What can be done with models.
@@ -82,6 +87,9 @@ pub struct ServerArgs {
     /// Serve only clients with a certificate of this authority: its certificates in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     client_ca: Option<PathBuf>,
+    /// Keep all privileges, and install no filter of system calls
+    #[arg(long)]
+    no_sandbox: bool,
 }
 
 impl ServerArgs {
@@ -103,6 +111,34 @@ impl ServerArgs {
         if has_token && access.tls.is_none() && self.listen.iter().any(is_exposed) {
             eprintln!("iswitch-models: tokens are readable on the network without --tls-cert and --tls-key");
         }
+    }
+
+    /// Serves in the sandbox until SIGTERM or SIGINT, and prints the addresses once it does.
+    fn run(
+        &self,
+        confinement: &Confinement,
+        start: impl AsyncFnOnce(Vec<Reserved>) -> std::io::Result<Server>,
+    ) -> anyhow::Result<()> {
+        let reserved = Reserved::all(&self.listen)?;
+        // Before the runtime starts its threads, which inherit the restrictions.
+        let sandbox = if self.no_sandbox { None } else { Some(confinement.enter()?) };
+        runtime()?.block_on(async {
+            let mut ends = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?];
+            let server = start(reserved).await?;
+            if let Some(sandbox) = sandbox {
+                confinement.filter(sandbox);
+            }
+            for listen in server.listens() {
+                print_line!("listening at {listen}")?;
+            }
+            print_line!("ready")?;
+            let [interrupt, terminate] = &mut ends;
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            Ok(())
+        })
     }
 }
 
@@ -175,7 +211,8 @@ impl ServeArgs {
             );
         }
         let options = LearnerOptions { server, publish_from, ..LearnerOptions::default() };
-        run_server(learner::serve(store, &self.server.listen, options))
+        let confinement = sandbox::of_learner(&self.server.listen);
+        self.server.run(&confinement, async |reserved| learner::serve_at(store, reserved, options).await)
     }
 }
 
@@ -217,7 +254,9 @@ impl CellArgs {
             model_age_max: Duration::from_millis(self.model_age_max_ms),
             ..CellOptions::default()
         };
-        run_server(cell::serve(&self.upstream, &self.server.listen, options))
+        let confinement = sandbox::of_cell(&self.server.listen, &self.upstream);
+        self.server
+            .run(&confinement, async |reserved| cell::serve_at(&self.upstream, reserved, options).await)
     }
 }
 
@@ -328,24 +367,6 @@ impl NginxArgs {
         output::print(format_args!("{text}"))?;
         Ok(())
     }
-}
-
-/// Serves until a signal says to stop, and prints where once it does.
-fn run_server(starting: impl Future<Output = std::io::Result<Server>>) -> anyhow::Result<()> {
-    runtime()?.block_on(async {
-        let mut ends = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?];
-        let server = starting.await?;
-        for listen in server.listens() {
-            print_line!("listening at {listen}")?;
-        }
-        print_line!("ready")?;
-        let [interrupt, terminate] = &mut ends;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        Ok(())
-    })
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {

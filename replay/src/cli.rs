@@ -1,6 +1,7 @@
 //! What commands that serve a shard have in common.
 
 mod descriptors;
+mod sandbox;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::options::{ShardOptions, Size};
-use crate::server::{Address, Listener, Shard, ShardConfig, serve};
+use crate::server::{Address, Listener, Reserved, Shard, ShardConfig, serve};
 use crate::store::Durability;
 
 /// How a shard is served, but for its tables.
@@ -105,21 +106,34 @@ struct Ready {
     damaged_files: u64,
 }
 
-/// Serves a shard until SIGTERM or SIGINT.
+/// Serves a shard until SIGTERM or SIGINT. With `is_confined`, the process enters its sandbox for good; it must have
+/// one thread.
 ///
 /// # Errors
-/// If it cannot be restored, or an address not be listened at.
-pub fn run(mut config: ShardConfig, addresses: &[Address], json: bool) -> anyhow::Result<()> {
+/// If it cannot be restored, or an address not be listened at, or the process would keep privileges.
+pub fn run(
+    mut config: ShardConfig,
+    addresses: &[Address],
+    json: bool,
+    is_confined: bool,
+) -> anyhow::Result<()> {
     config.connections_max = descriptors::connections(config.connections_max)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let refused = |address: &Address| format!("cannot listen on {address}");
+    let reserved = addresses.iter().map(|address| Reserved::new(address).with_context(|| refused(address)));
+    let reserved: Vec<_> = reserved.collect::<Result<_, _>>()?;
+    let mut builder = sandbox::runtime();
+    let sandbox = is_confined.then(|| sandbox::enter(config.data_dir.as_deref(), addresses)).transpose()?;
+    let runtime = builder.build()?;
     let shard = Arc::new(Shard::open(config)?);
     runtime.block_on(async {
         let (mut terminate, mut interrupt) =
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         let mut listeners = Vec::new();
-        for address in addresses {
-            let listener = Listener::bind(address).await;
-            listeners.push(listener.with_context(|| format!("cannot listen on {address}"))?);
+        for (reserved, address) in reserved.into_iter().zip(addresses) {
+            listeners.push(reserved.listen().await.with_context(|| refused(address))?);
+        }
+        if let Some(sandbox) = sandbox {
+            sandbox::filter(sandbox);
         }
         announce(&shard, &listeners, json)?;
         let stop = async {

@@ -1,13 +1,7 @@
 //! The system calls of a running daemon, and who needs them.
 
-use std::collections::BTreeMap;
-use std::io;
-
+use iswitch_sandbox::SystemCalls;
 use libc::c_long;
-use seccompiler::{
-    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, apply_filter_all_threads,
-};
 
 /// Without a look at their arguments.
 const ALLOWED: [c_long; 40] = [
@@ -80,68 +74,17 @@ const DENIED: [c_long; 6] = [
     libc::SYS_getcwd,
 ];
 
-/// The compiled filters.
-pub(super) struct Filters {
-    /// Traps whatever is not on the list.
-    list: BpfProgram,
-    /// Denies what fails without harm. Of two filters the stricter decides, and both let pass what is allowed.
-    denial: BpfProgram,
-    allowed: usize,
-}
-
-impl Filters {
-    /// `notifies` adds what it takes to write to systemd.
-    pub(super) fn compile(notifies: bool) -> io::Result<Self> {
-        Self::try_compile(notifies).map_err(io::Error::other)
+/// The list. `notifies` adds what it takes to write to systemd.
+pub(super) fn list(notifies: bool) -> SystemCalls {
+    let calls = SystemCalls::default()
+        .allow(&ALLOWED)
+        .allow_requests(&IOCTLS)
+        .allow_values(libc::SYS_prctl, 0, &PRCTLS)
+        .allow_values(libc::SYS_fcntl, 1, &[libc::F_GETFD as u64, libc::F_GETFL as u64])
+        .allow_memory_without_code()
+        .refuse(&DENIED, libc::EACCES);
+    if !notifies {
+        return calls;
     }
-
-    fn try_compile(notifies: bool) -> Result<Self, BackendError> {
-        let arch = std::env::consts::ARCH.try_into()?;
-        let list = allowed(notifies)?;
-        let allowed = list.len();
-        let any = |calls: &[c_long]| calls.iter().map(|call| (*call, Vec::new())).collect();
-        let mut with_denied: BTreeMap<i64, Vec<SeccompRule>> = any(&DENIED);
-        with_denied.extend(list);
-        let list = SeccompFilter::new(with_denied, SeccompAction::Trap, SeccompAction::Allow, arch)?;
-        let eacces = SeccompAction::Errno(libc::EACCES as u32);
-        let denial = SeccompFilter::new(any(&DENIED), SeccompAction::Allow, eacces, arch)?;
-        Ok(Self { list: list.try_into()?, denial: denial.try_into()?, allowed })
-    }
-
-    /// Installs them in all threads, and returns the number of system calls that are left.
-    pub(super) fn install(&self) -> io::Result<usize> {
-        // In this order: the list does not allow to install another one.
-        apply_filter_all_threads(&self.denial).map_err(io::Error::other)?;
-        apply_filter_all_threads(&self.list).map_err(io::Error::other)?;
-        Ok(self.allowed)
-    }
-}
-
-fn allowed(notifies: bool) -> Result<BTreeMap<i64, Vec<SeccompRule>>, BackendError> {
-    let mut rules: BTreeMap<_, _> = ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
-    let mut one_of = |call: c_long, argument, values: &[u64]| {
-        let each = values.iter().map(|value| when(argument, SeccompCmpOp::Eq, *value));
-        rules.insert(call, each.collect::<Result<Vec<_>, _>>()?);
-        Ok::<_, BackendError>(())
-    };
-    // The type is the platform's: 64 bits with glibc, 32 with musl.
-    #[allow(clippy::unnecessary_cast)]
-    one_of(libc::SYS_ioctl, 1, &IOCTLS.map(|request| request as u64))?;
-    one_of(libc::SYS_prctl, 0, &PRCTLS)?;
-    one_of(libc::SYS_fcntl, 1, &[libc::F_GETFD as u64, libc::F_GETFL as u64])?;
-    if notifies {
-        one_of(libc::SYS_socket, 0, &[libc::AF_UNIX as u64])?;
-        rules.insert(libc::SYS_connect, Vec::new());
-    }
-    // No memory becomes code.
-    for call in [libc::SYS_mmap, libc::SYS_mprotect] {
-        let no_code = when(2, SeccompCmpOp::MaskedEq(libc::PROT_EXEC as u64), 0)?;
-        rules.insert(call, vec![no_code]);
-    }
-    Ok(rules)
-}
-
-/// A rule on one argument, of which the kernel takes 32 bits.
-fn when(argument: u8, comparison: SeccompCmpOp, value: u64) -> Result<SeccompRule, BackendError> {
-    SeccompRule::new(vec![SeccompCondition::new(argument, SeccompCmpArgLen::Dword, comparison, value)?])
+    calls.allow(&[libc::SYS_connect]).allow_values(libc::SYS_socket, 0, &[libc::AF_UNIX as u64])
 }

@@ -28,7 +28,7 @@ use crate::limits::{
     CELL_CAPACITY_BYTES, MODEL_AGE_MAX, NAMES_MAX, OBJECT_LEN_MAX_BYTES, POINTER_FRESH, UNKNOWN_NAMES_MAX,
     WATCH_IDLE,
 };
-use crate::server::{Handler, Listen, Origin, Server, ServerOptions, metrics};
+use crate::server::{Handler, Listen, Origin, Reserved, Server, ServerOptions, metrics};
 use objects::Objects;
 use pointers::{Known, Pointers};
 
@@ -79,6 +79,15 @@ impl Default for CellOptions {
 /// # Errors
 /// If an address cannot be listened at, which the error names, or there is no upstream.
 pub async fn serve(upstream: &[Endpoint], listen: &[Listen], options: CellOptions) -> io::Result<Server> {
+    serve_at(upstream, Reserved::all(listen)?, options).await
+}
+
+/// As [`serve`], at addresses that are reserved.
+pub(crate) async fn serve_at(
+    upstream: &[Endpoint],
+    reserved: Vec<Reserved>,
+    options: CellOptions,
+) -> io::Result<Server> {
     let sources =
         Arc::new(Sources::new(upstream, options.times, &options.credentials).map_err(io::Error::other)?);
     let counters = Arc::<Counters>::default();
@@ -88,7 +97,7 @@ pub async fn serve(upstream: &[Endpoint], listen: &[Listen], options: CellOption
         pointers: Pointers::new(sources, options.clone(), Arc::clone(&counters)),
         counters,
     };
-    Server::start(Arc::new(cell), listen, options.server).await
+    Server::start(Arc::new(cell), reserved, options.server).await
 }
 
 struct Cell {

@@ -14,7 +14,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{Handler, Listen, Origin, Patience, Server, ServerOptions, metrics};
+use super::{Handler, Listen, Origin, Patience, Reserved, Server, ServerOptions, metrics};
 use crate::counters::Counters;
 use crate::http::body::Body;
 use crate::http::object::{self, Content};
@@ -72,6 +72,15 @@ impl Default for LearnerOptions {
 /// # Errors
 /// If an address cannot be listened at; the error names it.
 pub async fn serve(store: Arc<ModelStore>, listen: &[Listen], options: LearnerOptions) -> io::Result<Server> {
+    serve_at(store, Reserved::all(listen)?, options).await
+}
+
+/// As [`serve`], at addresses that are reserved.
+pub(crate) async fn serve_at(
+    store: Arc<ModelStore>,
+    reserved: Vec<Reserved>,
+    options: LearnerOptions,
+) -> io::Result<Server> {
     let learner = Learner {
         store,
         publish_from: options.publish_from,
@@ -80,7 +89,7 @@ pub async fn serve(store: Arc<ModelStore>, listen: &[Listen], options: LearnerOp
         uploads: Semaphore::new(UPLOADS_MAX),
         counters: Arc::default(),
     };
-    Server::start(Arc::new(learner), listen, options.server).await
+    Server::start(Arc::new(learner), reserved, options.server).await
 }
 
 struct Learner {

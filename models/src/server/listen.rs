@@ -7,7 +7,10 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpSocket, UnixListener, UnixStream};
+
+/// Connections that wait to be accepted; tokio's default.
+const BACKLOG: u32 = 1024;
 
 /// An address to listen at: `ADDRESS:PORT`, or `unix:PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +41,58 @@ impl fmt::Display for Listen {
     }
 }
 
+/// An address that is to be listened at. A TCP port is bound already, so that listening needs no privilege; until then
+/// connections are refused.
+#[derive(Debug)]
+pub(crate) enum Reserved {
+    Tcp(TcpSocket, SocketAddr),
+    Unix(PathBuf),
+}
+
+impl Reserved {
+    /// Binds the ports of TCP addresses. Needs no runtime.
+    ///
+    /// # Errors
+    /// Names the address.
+    pub(crate) fn all(listens: &[Listen]) -> io::Result<Vec<Self>> {
+        listens.iter().map(|listen| Self::new(listen).map_err(|error| named(listen, &error))).collect()
+    }
+
+    fn new(listen: &Listen) -> io::Result<Self> {
+        match listen {
+            Listen::Tcp(address) => {
+                let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+                socket.set_reuseaddr(true)?;
+                socket.bind(*address)?;
+                Ok(Self::Tcp(socket, *address))
+            }
+            Listen::Unix(path) => Ok(Self::Unix(path.clone())),
+        }
+    }
+
+    /// # Errors
+    /// Names the address.
+    pub(crate) async fn listen(self) -> io::Result<Listener> {
+        match self {
+            Self::Tcp(socket, address) => {
+                let listener =
+                    socket.listen(BACKLOG).map_err(|error| named(&Listen::Tcp(address), &error))?;
+                Ok(Listener::Tcp(listener))
+            }
+            Self::Unix(path) => {
+                let refused = |error| named(&Listen::Unix(path.clone()), &error);
+                remove_leftover(&path).await.map_err(refused)?;
+                let listener = UnixListener::bind(&path).map_err(refused)?;
+                Ok(Listener::Unix(listener, SocketFile(path)))
+            }
+        }
+    }
+}
+
+fn named(listen: &Listen, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("listening at {listen}: {error}"))
+}
+
 /// A socket that listens. Dropping removes its file.
 #[derive(Debug)]
 pub(crate) enum Listener {
@@ -56,21 +111,6 @@ impl Drop for SocketFile {
 }
 
 impl Listener {
-    /// # Errors
-    /// Names the address.
-    pub(crate) async fn bind(listen: &Listen) -> io::Result<Self> {
-        let named =
-            |error: io::Error| io::Error::new(error.kind(), format!("listening at {listen}: {error}"));
-        match listen {
-            Listen::Tcp(address) => TcpListener::bind(address).await.map(Self::Tcp).map_err(named),
-            Listen::Unix(path) => {
-                remove_leftover(path).await.map_err(named)?;
-                let listener = UnixListener::bind(path).map_err(named)?;
-                Ok(Self::Unix(listener, SocketFile(path.clone())))
-            }
-        }
-    }
-
     /// Where it listens.
     pub(crate) fn at(&self) -> io::Result<Listen> {
         match self {
@@ -93,6 +133,10 @@ async fn remove_leftover(path: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
+    async fn bind(listen: &Listen) -> io::Result<Listener> {
+        Reserved::new(listen)?.listen().await
+    }
+
     #[test]
     fn addresses_are_read() {
         for text in ["127.0.0.1:80", "[::1]:0", "unix:/run/models"] {
@@ -107,14 +151,14 @@ mod tests {
     async fn only_a_dead_socket_is_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let listen = Listen::Unix(directory.path().join("socket"));
-        let first = Listener::bind(&listen).await.unwrap();
-        assert_eq!(Listener::bind(&listen).await.unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        let first = bind(&listen).await.unwrap();
+        assert_eq!(bind(&listen).await.unwrap_err().kind(), io::ErrorKind::AddrInUse);
         drop(first);
         std::os::unix::net::UnixListener::bind(directory.path().join("socket")).unwrap();
-        Listener::bind(&listen).await.unwrap();
+        bind(&listen).await.unwrap();
         let file = directory.path().join("file");
         std::fs::write(&file, "precious").unwrap();
-        assert!(Listener::bind(&Listen::Unix(file.clone())).await.is_err());
+        assert!(bind(&Listen::Unix(file.clone())).await.is_err());
         assert_eq!(std::fs::read_to_string(file).unwrap(), "precious");
     }
 }

@@ -35,6 +35,7 @@ use crate::http::refusal::Refusal;
 use crate::limits::HANDSHAKE_TIMEOUT;
 use crate::limits::{CONNECTION_BUFFER_LEN_BYTES, CONNECTIONS_MAX, HEADER_TIMEOUT, REFUSALS_MAX};
 use listen::Listener;
+pub(crate) use listen::Reserved;
 use paced::{Pace, Paced};
 
 /// After an accept that failed, as for lack of file descriptors.
@@ -116,7 +117,7 @@ impl Server {
     /// Listens at all of these, or fails.
     pub(crate) async fn start<H: Handler>(
         handler: Arc<H>,
-        listen: &[Listen],
+        reserved: Vec<Reserved>,
         options: ServerOptions,
     ) -> io::Result<Self> {
         let counters = Arc::clone(handler.counters());
@@ -127,8 +128,8 @@ impl Server {
             refusals: Arc::new(Semaphore::new(REFUSALS_MAX)),
         });
         let mut listeners = Vec::new();
-        for listen in listen {
-            listeners.push(Listener::bind(listen).await?);
+        for reserved in reserved {
+            listeners.push(reserved.listen().await?);
         }
         let listens = listeners.iter().map(Listener::at).collect::<io::Result<_>>()?;
         let accept = |listener| tokio::spawn(accept(listener, Arc::clone(&shared)));

@@ -22,6 +22,9 @@ struct Cli {
     /// name=NAME,capacity=ITEMS and more words of docs/replay.md, with commas between them; any number
     #[arg(long = "table", value_name = "WORDS")]
     tables: Vec<String>,
+    /// Keep all privileges, and install no filter of system calls
+    #[arg(long)]
+    no_sandbox: bool,
     #[command(flatten)]
     serve: ServeArgs,
 }
@@ -31,7 +34,7 @@ fn main() -> ExitCode {
         return status;
     }
     let cli = Cli::parse();
-    let json = cli.serve.json;
+    let (json, is_confined) = (cli.serve.json, !cli.no_sandbox);
     tracing_subscriber::fmt()
         .with_env_filter(
             tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into()),
@@ -42,7 +45,7 @@ fn main() -> ExitCode {
         Ok(options) => options,
         Err(error) => return fail(&error, BAD_OPTIONS),
     };
-    match run(config, &addresses, json) {
+    match run(config, &addresses, json, is_confined) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&error, 1),
     }

@@ -7,7 +7,10 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpSocket, UnixListener, UnixStream};
+
+/// Connections that wait to be accepted; tokio's default.
+const BACKLOG: u32 = 1024;
 
 /// Where a shard listens: `HOST:PORT` or `unix:PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +42,50 @@ impl fmt::Display for Address {
     }
 }
 
+/// An address that is to be listened at. A TCP port is bound already, so that listening needs no privilege; until then
+/// connections are refused.
+#[derive(Debug)]
+pub enum Reserved {
+    /// A bound socket.
+    Tcp(TcpSocket),
+    /// The path of a socket that is made later.
+    Unix(PathBuf),
+}
+
+impl Reserved {
+    /// Binds the port of a TCP address. Needs no runtime.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn new(address: &Address) -> io::Result<Self> {
+        match address {
+            Address::Tcp(address) => {
+                let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+                socket.set_reuseaddr(true)?;
+                socket.bind(*address)?;
+                Ok(Self::Tcp(socket))
+            }
+            Address::Unix(path) => Ok(Self::Unix(path.clone())),
+        }
+    }
+
+    /// Listens. A Unix socket that a process has left behind is replaced; no other file is.
+    ///
+    /// # Errors
+    /// Those of the operating system, or a path at which something else is.
+    pub async fn listen(self) -> io::Result<Listener> {
+        match self {
+            Self::Tcp(socket) => Ok(Listener::Tcp(socket.listen(BACKLOG)?)),
+            Self::Unix(path) => {
+                make_room(&path).await?;
+                let listener = UnixListener::bind(&path)?;
+                let identity = identity(&path);
+                Ok(Listener::Unix(listener, SocketFile { path, identity }))
+            }
+        }
+    }
+}
+
 /// A socket that listens.
 #[derive(Debug)]
 pub enum Listener {
@@ -62,15 +109,7 @@ impl Listener {
     /// # Errors
     /// Those of the operating system, or a path at which something else is.
     pub async fn bind(address: &Address) -> io::Result<Self> {
-        match address {
-            Address::Tcp(address) => Ok(Self::Tcp(TcpListener::bind(address).await?)),
-            Address::Unix(path) => {
-                make_room(path).await?;
-                let listener = UnixListener::bind(path)?;
-                let identity = identity(path);
-                Ok(Self::Unix(listener, SocketFile { path: path.clone(), identity }))
-            }
-        }
+        Reserved::new(address)?.listen().await
     }
 
     /// Where it really listens.

@@ -23,7 +23,7 @@ mod tls;
 mod token;
 mod unary;
 
-pub use self::address::{Address, Listener, SocketFile};
+pub use self::address::{Address, Listener, Reserved, SocketFile};
 pub use self::config::{CONNECTIONS_DEFAULT, MemoryPlan, ShardConfig, ShardConfigError};
 pub use self::error::ShardError;
 pub use self::insert::{Batch, Inserted};

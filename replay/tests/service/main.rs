@@ -1,5 +1,6 @@
 //! Whole shards: processes that are killed, clients over sockets.
 
+mod confinement;
 mod crash;
 mod limits;
 mod memory;

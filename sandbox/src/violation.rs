@@ -1,9 +1,10 @@
-//! The last words of a daemon that made a system call which is not on its list.
+//! The error message of a process that made a system call which is not on its list.
 //!
-//! A thread that has blocked the signal dies of it without them; the kernel's log then names the call.
+//! If the thread has blocked SIGSYS, the kernel ends the process without the message, and its log names the call.
 #![allow(unsafe_code)]
 
 use std::io::{self, Write};
+use std::sync::OnceLock;
 use std::{mem, ptr};
 
 use libc::{c_int, c_uint, c_void, siginfo_t};
@@ -11,7 +12,9 @@ use libc::{c_int, c_uint, c_void, siginfo_t};
 /// Exit status of a program that died of SIGSYS, as shells give it.
 const STATUS: c_int = 128 + libc::SIGSYS;
 /// Room for the message, in bytes.
-const MESSAGE_LEN_BYTES: usize = 200;
+const MESSAGE_LEN_BYTES: usize = 240;
+/// The name of the program in the message. Reading it in a signal handler is one atomic load.
+static PROGRAM: OnceLock<&'static str> = OnceLock::new();
 
 /// What `siginfo_t` holds for SIGSYS, from `asm-generic/siginfo.h`.
 #[repr(C)]
@@ -26,8 +29,11 @@ struct SigsysInfo {
 
 const _: () = assert!(size_of::<SigsysInfo>() <= size_of::<siginfo_t>());
 
-/// Lets SIGSYS, which the kernel sends for a system call that is trapped, say which one it was.
-pub(super) fn report_before_death() -> io::Result<()> {
+/// Installs a handler for SIGSYS, which the kernel sends for a system call that is trapped. The handler prints the name
+/// of the program and the number of the call, and ends the process.
+pub(crate) fn report_before_death(program: &'static str) -> io::Result<()> {
+    // A second call keeps the first name.
+    let _ = PROGRAM.set(program);
     // SAFETY: a sigaction is integers and pointers, for which zero is a valid value.
     let mut action: libc::sigaction = unsafe { mem::zeroed() };
     let handler: extern "C" fn(c_int, *const siginfo_t, *const c_void) = report;
@@ -42,12 +48,13 @@ pub(super) fn report_before_death() -> io::Result<()> {
 extern "C" fn report(_signal: c_int, info: *const siginfo_t, _context: *const c_void) {
     // SAFETY: the kernel gives a handler with SA_SIGINFO a siginfo_t, and that of SIGSYS has this form.
     let system_call = unsafe { (*info.cast::<SigsysInfo>()).system_call };
+    let program = PROGRAM.get().copied().unwrap_or("iswitch");
     let mut message = [0; MESSAGE_LEN_BYTES];
     let mut room = &mut message[..];
     // Formatting an integer into an array neither allocates nor locks; what does not fit is cut off.
     let _ = writeln!(
         room,
-        "iswitchd: stopped by its sandbox: system call {system_call} is not on its list (ausyscall {system_call} \
+        "{program}: stopped by its sandbox: system call {system_call} is not on its list (ausyscall {system_call} \
          names it); please report this; --no-sandbox runs without"
     );
     let len = MESSAGE_LEN_BYTES - room.len();

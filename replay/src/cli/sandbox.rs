@@ -1,0 +1,50 @@
+//! The sandbox of `replayd`.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use iswitch_sandbox::{FileRules, ServerSandbox, file_calls, server_calls};
+use tokio::runtime::Builder;
+
+use crate::server::Address;
+
+/// Overrides the number of tokio's worker threads.
+const WORKERS_VARIABLE: &str = "TOKIO_WORKER_THREADS";
+
+/// The runtime to be built in the sandbox. tokio reads the limit of the control group on CPU time from files, which the
+/// sandbox does not allow, so the number of workers is determined here.
+pub(super) fn runtime() -> Builder {
+    let mut builder = Builder::new_multi_thread();
+    builder.enable_all();
+    if std::env::var_os(WORKERS_VARIABLE).is_none()
+        && let Ok(workers) = std::thread::available_parallelism()
+    {
+        builder.worker_threads(workers.get());
+    }
+    builder
+}
+
+/// Gives up all capabilities, and all files but those of the data directory and of Unix sockets to listen at. Creates
+/// the data directory, because a rule of Landlock needs one that exists.
+pub(super) fn enter(data_dir: Option<&Path>, addresses: &[Address]) -> anyhow::Result<ServerSandbox> {
+    let mut files = FileRules::default();
+    if let Some(directory) = data_dir {
+        std::fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+        files = files.write_directory(directory);
+    }
+    for address in addresses {
+        if let Address::Unix(path) = address {
+            files = files.socket(path);
+        }
+    }
+    ServerSandbox::enter("replayd", &files).context("cannot enter the sandbox: --no-sandbox runs without it")
+}
+
+/// Filters system calls, and logs what is in force.
+pub(super) fn filter(sandbox: ServerSandbox) {
+    let in_force = sandbox.filter(&file_calls(server_calls()));
+    for warning in in_force.warnings() {
+        tracing::warn!("{warning}");
+    }
+    tracing::info!("{in_force}");
+}

@@ -1,0 +1,62 @@
+//! Capabilities and `no_new_privs`.
+
+use rustix::io::Errno;
+use rustix::process::{parent_process_death_signal, set_parent_process_death_signal};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, capability_is_in_bounding_set, clear_ambient_capability_set,
+    remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
+};
+
+use crate::SandboxError;
+
+/// Drops all capabilities of the process for good. The process must have one thread.
+///
+/// `change_user` runs while the process still has its capabilities, after the bounding set has been emptied. The signal
+/// that ends the process with its parent stays as it was.
+///
+/// # Errors
+/// If the process would keep a capability, or `change_user` fails.
+pub fn give_up_privileges<E: From<SandboxError>>(
+    change_user: impl FnOnce() -> Result<(), E>,
+) -> Result<(), E> {
+    // The kernel clears the death signal when the user changes.
+    let death_signal = parent_process_death_signal().map_err(failed("read the parent's death signal"))?;
+    empty_bounding_set();
+    clear_ambient_capability_set().map_err(failed("clear the ambient capabilities"))?;
+    change_user()?;
+    // systemd's filters may forbid the call, which is not needed by a process without capabilities.
+    if has_capabilities()? {
+        let none = CapabilitySet::empty();
+        let no_capabilities = CapabilitySets { effective: none, permitted: none, inheritable: none };
+        set_capabilities(None, no_capabilities).map_err(failed("give up the capabilities"))?;
+    }
+    set_no_new_privs(true).map_err(failed("give up new privileges"))?;
+    set_parent_process_death_signal(death_signal).map_err(failed("restore the parent's death signal"))?;
+    if has_capabilities()? {
+        return Err(failed("give up the capabilities")(Errno::PERM).into());
+    }
+    Ok(())
+}
+
+fn has_capabilities() -> Result<bool, SandboxError> {
+    let CapabilitySets { effective, permitted, inheritable } =
+        capabilities(None).map_err(failed("read the capabilities"))?;
+    Ok(!(effective | permitted | inheritable).is_empty())
+}
+
+fn failed(call: &'static str) -> impl FnOnce(Errno) -> SandboxError {
+    SandboxError::of(call)
+}
+
+/// Empties the bounding set. Without `CAP_SETPCAP` the set stays, but has no effect: `no_new_privs` keeps programs that
+/// the process starts from gaining capabilities.
+fn empty_bounding_set() {
+    for capability in CapabilitySet::all().iter() {
+        if capability_is_in_bounding_set(capability).unwrap_or(false)
+            && let Err(error) = remove_capability_from_bounding_set(capability)
+        {
+            tracing::debug!(%error, "the capability bounding set stays");
+            return;
+        }
+    }
+}
