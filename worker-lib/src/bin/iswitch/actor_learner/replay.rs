@@ -42,6 +42,7 @@ impl ReplayArgs {
         let listen = addresses(&options.listen)?;
         let tables = tables(&job.demand, job.shards.len())?;
         let config = ShardConfig { tables, ..options.config()? };
-        run(config.resolve()?, &listen, json)
+        // Not confined: this process has had threads before it listens.
+        run(config.resolve()?, &listen, json, false)
     }
 }
