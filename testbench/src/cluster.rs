@@ -254,6 +254,16 @@ impl Daemon {
         wait_for("members", present, |present| *present == members);
     }
 
+    /// Waits until its log contains a text, and returns the log. The log has a thread of its own, which may be later
+    /// than the line that the daemon is ready.
+    ///
+    /// # Panics
+    /// If the text does not come.
+    pub fn wait_for_log(&self, text: &str) -> String {
+        let log = wait_for(text, || Log(self.process.stderr()), |log| log.0.contains(text));
+        log.0
+    }
+
     /// Stops it as a service manager does, and checks that its control socket is gone.
     ///
     /// # Panics
@@ -299,6 +309,15 @@ fn daemon_command(
 fn serve(command: &mut std::process::Command, interfaces: &[String], before: &str, after: &str) {
     for interface in interfaces {
         command.arg("--port").arg(format!("{before}{interface}{after}"));
+    }
+}
+
+/// A log, with its lines in messages of tests.
+struct Log(String);
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "\n{}", self.0)
     }
 }
 

@@ -10,7 +10,7 @@ use iswitch_testbench::requirements::{alone, programs};
 
 /// Where the daemon says that its metrics are.
 fn metrics_address(daemon: &Daemon) -> SocketAddr {
-    let log = daemon.process.stderr();
+    let log = daemon.wait_for_log("metrics for Prometheus");
     let line = log.lines().find(|line| line.contains("metrics for Prometheus")).expect("it says where");
     let (_, address) = line.split_once("address=").expect("it says where");
     address.trim().parse().expect("an address")

@@ -66,8 +66,8 @@ fn no_thread_keeps_a_privilege() {
         let values = of_threads(id, field);
         assert!(values.iter().all(|value| value == expected), "{field}: {values:?}");
     }
-    let log = daemon.process.stderr();
-    assert!(log.contains("Landlock: ") && log.contains("system calls filtered"), "{log}");
+    let log = daemon.wait_for_log("system calls filtered");
+    assert!(log.contains("Landlock: "), "{log}");
     daemon.stop();
 
     let daemon = Daemon::on_ports(&star, &["--no-sandbox"]);
