@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use iswitch_simulation::core_load::{INSTRUCTION_MEMBERS, INSTRUCTION_SEGMENTS, LoadMode, SEGMENT_FLOATS};
 
-use crate::scratch;
+use iswitch_harness::scratch;
 
 /// The document with the table, below the root of the workspace.
 pub const TABLE: &str = "docs/results/core.md";

@@ -11,7 +11,7 @@ use pnet_datalink::{Channel, Config, DataLinkSender};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::netns::{SWITCH_ADDRESS, SWITCH_MAC, WORKER_INTERFACE};
+use iswitch_harness::netns::{SWITCH_ADDRESS, SWITCH_MAC, WORKER_INTERFACE};
 
 const ETHERTYPE_AT: usize = 12;
 /// Pause between two bursts.
@@ -98,7 +98,7 @@ impl Storm {
 }
 
 /// A frame with a control packet from a sender, of whom nothing need be true, to the switch of a
-/// [`Star`](crate::netns::Star).
+/// [`Star`](iswitch_harness::netns::Star).
 pub fn control_frame(source_mac: [u8; 6], source: SocketAddrV4, packet: &ControlRepr<'_>) -> Vec<u8> {
     let mut payload = vec![0; packet.buffer_len()];
     packet.emit(&mut payload);

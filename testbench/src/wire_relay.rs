@@ -27,7 +27,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
 
-use crate::netns::{Cable, Namespace};
+use iswitch_harness::netns::{Cable, Namespace};
 use iswitch_simulation::network::{Damage, Link, LinkCounters, LinkModel};
 
 /// The relay's end of the cable to the switch.
@@ -87,7 +87,7 @@ impl WireRelay {
     /// Cuts a cable in two and puts a relay between; the seed decides what it does to frames.
     ///
     /// # Panics
-    /// If something fails: ask [`crate::requirements::root_and`] for root and ethtool first.
+    /// If something fails: ask [`iswitch_harness::requirements::root_and`] for root and ethtool first.
     pub fn insert(cable: &Cable<'_>, model: LinkModel, seed: u64) -> Self {
         let namespace = Namespace::new("relay");
         recable(cable, &namespace);
@@ -181,7 +181,7 @@ pub(crate) fn turn_offloads_off(namespace: &Namespace, interface: &str) {
     OFFLOADS.iter().for_each(|offload| {
         command.args([offload, "off"]);
     });
-    crate::process::run(&mut command);
+    iswitch_harness::process::run(&mut command);
 }
 
 /// A packet socket on an interface. One socket for both directions: the kernel does not return to a socket

@@ -6,7 +6,7 @@ use hdl::adder::vectors::random_pair;
 use hdl::adder::{Fp32Adder, LATENCY_CYCLES, add};
 use hdl::verification::adder::{AdderError, Plan, build, verify, verilog};
 use hdl::verification::faults::{ARGUMENT, Check, Fault, all, plant};
-use iswitch_testbench::requirements;
+use iswitch_harness::requirements;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 use rust_hdl::prelude::*;

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use hdl::accelerator::Build;
 use hdl::waivers::{ICARUS, VERILATOR, Waiver};
-use iswitch_testbench::requirements;
+use iswitch_harness::requirements;
 
 fn file(build: Build) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("verilog").join(build.file_name())

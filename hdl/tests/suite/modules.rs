@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use hdl::accelerator::{Build, IswitchAccel};
 use hdl::verification::modules::{MODULES, Module, ModulesError, compare, signatures};
-use iswitch_testbench::requirements;
+use iswitch_harness::requirements;
 
 const CYCLES: usize = 2_000;
 /// The modules that hold all others are slow, and idle with random inputs: the lock-step is their test.

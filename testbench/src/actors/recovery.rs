@@ -10,10 +10,10 @@ use iswitch_replay::client::blocking::ReplayClient;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::binaries;
-use crate::process::{self, Process};
-use crate::scratch;
 use crate::spread::Spread;
+use iswitch_harness::binaries;
+use iswitch_harness::process::{self, Process};
+use iswitch_harness::scratch;
 
 /// A kind of process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

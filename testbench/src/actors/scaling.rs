@@ -7,8 +7,8 @@ use iswitch_figure::{Axis, Line, LineChart, Paint};
 use serde_json::{Value, json};
 
 use super::site::{Outcome, Run};
-use crate::scratch;
 use crate::spread::Spread;
+use iswitch_harness::scratch;
 
 /// Head of the lines that [`Table::csv`] gives.
 pub const CSV_HEAD: &str = "actors,turn,seconds,gradients_per_s,busy,last_return\n";

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::binaries;
-use crate::ports::free_ports;
-use crate::process::{self, Process, Signal};
+use iswitch_harness::binaries;
+use iswitch_harness::ports::free_ports;
+use iswitch_harness::process::{self, Process, Signal};
 
 /// How long what is started and ended may take.
 const SOON: Duration = Duration::from_secs(30);

@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use super::site::{Site, undisturbed};
 use super::wire::{beside, is_for_switch, watch};
 use super::{Effort, Verdict};
-use crate::netns::{Namespace, SWITCH_ADDRESS, WORKER_INTERFACE};
 use crate::storm::Storm;
+use iswitch_harness::netns::{Namespace, SWITCH_ADDRESS, WORKER_INTERFACE};
 
 /// Frames that wait to be copied.
 const COPIES_MAX: usize = 4096;

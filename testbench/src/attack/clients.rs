@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::site::{Site, undisturbed};
 use super::{Effort, Verdict};
-use crate::netns::SWITCH_ADDRESS;
+use iswitch_harness::netns::SWITCH_ADDRESS;
 
 const METRICS_PORT: u16 = 7790;
 /// More connections of each kind than a daemon serves.

@@ -16,9 +16,9 @@ use rand_chacha::ChaCha8Rng;
 use super::site::{Host, JOB, Site, WORKERS, undisturbed};
 use super::wire::{beside, is_answer, recorded};
 use super::{Effort, Verdict};
-use crate::cluster::{Daemon, PortKind};
 use crate::neighbour::member::{ALL, first};
 use crate::storm::{SENDER_MAC, Storm, frame};
+use iswitch_harness::cluster::{Daemon, PortKind};
 
 /// UDP port of forged senders.
 const PORT: u16 = 5000;

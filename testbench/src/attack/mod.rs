@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use iswitch_simulation::panic_message;
 
-use crate::cluster::PortKind;
 use crate::neighbour::{self, Load};
+use iswitch_harness::cluster::PortKind;
 
 /// How long each attack may take.
 #[derive(Clone, Copy, Debug)]

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::site::{Host, Site, undisturbed};
 use super::wire::{beside, is_answer, recorded};
 use super::{Effort, Verdict};
-use crate::netns::{Namespace, Star, WORKER_INTERFACE};
 use crate::storm::Storm;
+use iswitch_harness::netns::{Namespace, Star, WORKER_INTERFACE};
 
 /// Records what one worker sends, or receives, while a job sums, and plays it while the same job sums on and while the
 /// next one does.

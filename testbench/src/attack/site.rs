@@ -7,10 +7,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::Effort;
-use crate::cluster::{Daemon, Group, PortKind, SOON, keygen};
-use crate::netns::{Namespace, Star, StarOptions, WORKER_INTERFACE};
-use crate::scratch;
 use crate::wire_relay::turn_offloads_off;
+use iswitch_harness::cluster::{Daemon, Group, PortKind, SOON, keygen};
+use iswitch_harness::netns::{Namespace, Star, StarOptions, WORKER_INTERFACE};
+use iswitch_harness::scratch;
 
 /// Job of the workers that sum.
 pub(super) const JOB: u32 = 77;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use iswitch_protocol::wire::Classifier;
 use pnet_datalink::{Channel, Config, DataLinkReceiver};
 
-use crate::netns::{Namespace, WORKER_INTERFACE};
+use iswitch_harness::netns::{Namespace, WORKER_INTERFACE};
 
 /// Time in which a recorder notices that it is to end.
 const READ_TIMEOUT: Duration = Duration::from_millis(20);

@@ -15,9 +15,9 @@ use anyhow::Context;
 use clap::Parser;
 use iswitch::worker::protocol::WorkerCounters;
 use iswitch::{AggregateError, GradientAggregator, JoinOptions, Worker, key_file};
+use iswitch_harness::witness::{Census, Witness, Wrong};
 use iswitch_protocol::Round;
 use iswitch_protocol::limits::MAX_MEMBERS;
-use iswitch_testbench::witness::{Census, Witness, Wrong};
 
 /// Exit status for a wrong sum.
 const WRONG_SUM: u8 = 1;

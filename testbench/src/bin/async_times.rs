@@ -12,15 +12,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Parser;
-use iswitch::algorithms::TrainError;
-use iswitch::algorithms::async_server::{AsyncClientOptions, AsyncServer, work};
-use iswitch::algorithms::asynchronous::train;
-use iswitch::algorithms::checkpoint::{Reader, Writer};
-use iswitch::algorithms::halves::{Counters, Halves, LocalHalf, SharedHalf, Tail};
-use iswitch::algorithms::replica::Replica;
-use iswitch::env::{EnvSpec, Environment as _};
 use iswitch::pipeline::{PipelineConfig, digest};
 use iswitch::{AsyncWorker, JoinOptions};
+use iswitch_learn::algorithms::TrainError;
+use iswitch_learn::algorithms::async_server::{AsyncClientOptions, AsyncServer, work};
+use iswitch_learn::algorithms::asynchronous::train;
+use iswitch_learn::algorithms::checkpoint::{Reader, Writer};
+use iswitch_learn::algorithms::halves::{Counters, Halves, LocalHalf, SharedHalf, Tail};
+use iswitch_learn::algorithms::replica::Replica;
+use iswitch_learn::env::{EnvSpec, Environment as _};
 use iswitch_testbench::study::images::Images;
 
 const TIMEOUT: Duration = Duration::from_secs(60);

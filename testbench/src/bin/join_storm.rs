@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Parser;
+use iswitch_harness::cluster::{Daemon, Group, SOON, total};
+use iswitch_harness::netns::{Namespace, Star, StarOptions};
+use iswitch_harness::requirements::root_and;
 use iswitch_protocol::limits::DEFAULT_SEGMENT_FLOATS;
-use iswitch_testbench::cluster::{Daemon, Group, SOON, total};
-use iswitch_testbench::netns::{Namespace, Star, StarOptions};
-use iswitch_testbench::requirements::root_and;
 use iswitch_testbench::spread::Spread;
 use iswitch_testbench::storm::{Kind, Storm};
 use serde_json::json;

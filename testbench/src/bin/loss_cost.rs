@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use clap::Parser;
 use iswitch::worker::MIN_TIMEOUT;
+use iswitch_harness::cluster::{Daemon, Group, total};
+use iswitch_harness::faults::{self, Faults};
+use iswitch_harness::netns::{Star, StarOptions};
+use iswitch_harness::requirements::root_and;
 use iswitch_protocol::limits::DEFAULT_SEGMENT_FLOATS;
-use iswitch_testbench::cluster::{Daemon, Group, total};
-use iswitch_testbench::faults::{self, Faults};
-use iswitch_testbench::netns::{Star, StarOptions};
-use iswitch_testbench::requirements::root_and;
 use iswitch_testbench::spread::Spread;
 use serde_json::{Value, json};
 

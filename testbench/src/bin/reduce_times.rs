@@ -16,7 +16,7 @@ use iswitch::aggregate::{
     Style,
 };
 use iswitch::{JoinOptions, Worker};
-use iswitch_testbench::process::own_peak_rss_kib;
+use iswitch_harness::process::own_peak_rss_kib;
 use rustix::time::{ClockId, clock_gettime};
 
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -14,7 +14,7 @@ use hdl::accelerator::records::event;
 use hdl::accelerator::registers::offset;
 use hdl::host::RESULT_PORTS;
 use hdl::simulation::{Command, Device, Frame, Pause};
-use iswitch_daemon::switch::DropReason;
+use iswitch_switch::DropReason;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 

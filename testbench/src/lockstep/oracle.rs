@@ -4,11 +4,11 @@ use std::net::SocketAddrV4;
 
 use anyhow::{Result, ensure};
 use hdl::host::{JobSetup, result_frame};
-use iswitch_daemon::switch::{Config, Counters, Endpoint, NonFinite, PortId, Switch};
 use iswitch_protocol::Instant;
 use iswitch_protocol::limits::ROUND_BITS;
 use iswitch_protocol::wire::control::answer_challenge;
 use iswitch_protocol::wire::{Class, ControlBody, ControlRepr, JoinRepr};
+use iswitch_switch::{Config, Counters, Endpoint, NonFinite, PortId, Switch};
 
 /// A core with a job that is complete.
 pub(super) struct Oracle {

@@ -9,9 +9,9 @@ use iswitch_models::Endpoint;
 use iswitch_models::nginx::NginxCell;
 use tempfile::TempDir;
 
-use crate::cluster::SOON;
-use crate::process::{Process, Signal};
-use crate::scratch;
+use iswitch_harness::cluster::SOON;
+use iswitch_harness::process::{Process, Signal};
+use iswitch_harness::scratch;
 
 /// A running nginx. Dropping ends it, with its workers.
 #[derive(Debug)]

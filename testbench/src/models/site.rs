@@ -9,13 +9,13 @@ use tempfile::TempDir;
 
 use super::nginx::Nginx;
 use super::{Contender, Load, Run};
-use crate::binaries;
-use crate::cluster::SOON;
-use crate::netns::{Namespace, Star, StarOptions, WORKER_INTERFACE};
 use crate::peers::Rate;
 use crate::peers::links::{choose_congestion_control, shape};
-use crate::process::Process;
-use crate::scratch;
+use iswitch_harness::binaries;
+use iswitch_harness::cluster::SOON;
+use iswitch_harness::netns::{Namespace, Star, StarOptions, WORKER_INTERFACE};
+use iswitch_harness::process::Process;
+use iswitch_harness::scratch;
 
 const LEARNER_PORT: u16 = 7720;
 const EMBEDDED_PORT: u16 = 7721;
@@ -46,7 +46,7 @@ impl Site {
     /// Starts everything. Caches that are not asked wait.
     ///
     /// # Panics
-    /// If something fails: ask [`crate::requirements::root_and`] first.
+    /// If something fails: ask [`iswitch_harness::requirements::root_and`] first.
     pub fn new(cells: usize, rate: Rate, has_nginx: bool) -> Self {
         let star = Star::new(StarOptions { workers: cells + 2, ..StarOptions::default() });
         star.workers.iter().for_each(choose_congestion_control);

@@ -22,7 +22,7 @@ use iswitch_simulation::JobMode;
 /// Where mutants are described, below the root of the workspace.
 pub const DIRECTORY: &str = "testbench/mutants";
 /// What mutants may change: the protocol as the switch and the workers run it.
-const PLACES: [&str; 2] = ["daemon/src/switch/", "worker-lib/src/worker/"];
+const PLACES: [&str; 2] = ["daemon/switch/src/", "worker-lib/worker/src/worker/"];
 
 /// A bug: a piece of source text, and what takes its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,7 +130,7 @@ mod tests {
             breaks: "R-1".into(),
             mode: JobMode::Synchronous,
             test: None,
-            file: "daemon/src/switch/job.rs".into(),
+            file: "daemon/switch/src/job.rs".into(),
             search: search.into(),
             replace: "a + 1".into(),
         };
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_bad_description_is_refused_by_the_name_of_its_field() {
-        let directory = crate::scratch::directory();
+        let directory = iswitch_harness::scratch::directory();
         let path = directory.path().join("mutant.toml");
         let text = |file: &str, more: &str| {
             format!("what = 'w'\nbreaks = 'R-1'\nfile = '{file}'\nsearch = 'a'\nreplace = 'b'\n{more}")
@@ -157,11 +157,11 @@ mod tests {
             fs::write(&path, text).unwrap();
             Mutant::load(&path).map_err(|error| format!("{error:#}"))
         };
-        let good = "worker-lib/src/worker/state.rs";
+        let good = "worker-lib/worker/src/worker/state.rs";
         assert_eq!(load(text(good, "mode = 'asynchronous'")).unwrap().bug.mode, JobMode::Asynchronous);
         for (text, field) in [
-            (text("simulation/src/checker.rs", ""), "file is"),
-            (text("daemon/src/switch/../../../x.rs", ""), "file is"),
+            (text("testbench/simulation/src/checker.rs", ""), "file is"),
+            (text("daemon/switch/src/../../../x.rs", ""), "file is"),
             (text(good, "mode = 'other'"), "mode"),
             (text(good, "rule = 'x'"), "rule"),
             (text(good, "").replace("'b'", "'a'"), "replace"),

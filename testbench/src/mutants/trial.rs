@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Mutant, Sources};
-use crate::binaries::executable;
+use iswitch_harness::binaries::executable;
 use iswitch_simulation::JobMode;
 use iswitch_simulation::checker::Rule;
 
@@ -21,7 +21,7 @@ const PROFILE: &str = "mutants";
 const SIMULATE: &str = "simulate";
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Package and name of the tests that find what simulations cannot.
-const TEST_PACKAGE: &str = "iswitch-daemon";
+const TEST_PACKAGE: &str = "iswitch-switch";
 const TEST_SUITE: &str = "suite";
 /// Exit status of a test program of which a test has failed.
 const TEST_FAILED: i32 = 101;
@@ -174,7 +174,7 @@ impl Bench {
     /// # Errors
     /// If that does not succeed. A test that fails is no error.
     pub fn control_test(&self, test: &str) -> Result<Trial> {
-        let target = ["-p", TEST_PACKAGE, "--no-default-features", "--test", TEST_SUITE];
+        let target = ["-p", TEST_PACKAGE, "--test", TEST_SUITE];
         let (program, build_seconds) = self.build(&target, TEST_SUITE)?;
         let (outcome, run_seconds) = self.run_test(&program, test)?;
         Ok(Trial { outcome, build_seconds, run_seconds })

@@ -16,9 +16,9 @@ use serde_json::Value;
 pub use attack::Attack;
 pub use table::Table;
 
-use crate::cluster::{Daemon, Group, PortKind, SOON};
-use crate::netns::{SWITCH_ADDRESS, Star, StarOptions};
-use crate::process::Finished;
+use iswitch_harness::cluster::{Daemon, Group, PortKind, SOON};
+use iswitch_harness::netns::{SWITCH_ADDRESS, Star, StarOptions};
+use iswitch_harness::process::Finished;
 
 /// TCP port of the daemon's metrics.
 const METRICS_PORT: u16 = 7790;
@@ -79,7 +79,7 @@ impl Site {
     /// Makes the namespaces for so many workers of the victim.
     ///
     /// # Panics
-    /// If something fails: ask [`crate::requirements::root_and`] first.
+    /// If something fails: ask [`iswitch_harness::requirements::root_and`] first.
     pub fn new(workers: usize, kind: PortKind) -> Self {
         Self { star: Star::new(StarOptions { workers: workers + 1, ..StarOptions::default() }), kind }
     }

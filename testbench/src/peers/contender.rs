@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use super::network::Network;
 use super::{Load, Run, Tools};
-use crate::binaries;
-use crate::cluster::{PortKind, SOON};
-use crate::netns::WORKER_INTERFACE;
-use crate::process::Process;
-use crate::requirements::has_xdp;
+use iswitch_harness::binaries;
+use iswitch_harness::cluster::{PortKind, SOON};
+use iswitch_harness::netns::WORKER_INTERFACE;
+use iswitch_harness::process::Process;
+use iswitch_harness::requirements::has_xdp;
 
 const TIMEOUT: Duration = Duration::from_secs(300);
 const SERVER_PORT: u16 = 7800;

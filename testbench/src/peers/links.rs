@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::netns::Namespace;
+use iswitch_harness::netns::Namespace;
 
 /// Least bytes that a shaper lets through at once: a super-frame of 64 KiB with the headers of its 45 segments, all of
 /// which tbf counts: 68,130 bytes over TCP. A longer one is cut up by the kernel before it waits; with 68,000 here each
@@ -53,7 +53,7 @@ pub struct Links {
     /// How fast they are, if not as fast as the machine.
     pub rate: Option<Rate>,
     /// How long a frame is on its way, if not only as long as the machine takes. A relay in user space holds it back,
-    /// and passes on single frames: see [`crate::wire_relay`].
+    /// and passes on single frames: see [`iswitch_testbench::wire_relay`].
     pub delay: Option<Duration>,
 }
 

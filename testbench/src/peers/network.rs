@@ -7,9 +7,9 @@ use iswitch_protocol::limits::DEFAULT_PORT;
 
 use super::links::{Links, choose_congestion_control, shape};
 use super::racks::Racks;
-use crate::cluster::{Daemon, PortKind};
-use crate::netns::{Cable, Namespace, SWITCH_ADDRESS, Star, StarOptions};
 use crate::wire_relay::WireRelay;
+use iswitch_harness::cluster::{Daemon, PortKind};
+use iswitch_harness::netns::{Cable, Namespace, SWITCH_ADDRESS, Star, StarOptions};
 use iswitch_simulation::network::LinkModel;
 
 /// Workers and a server, cabled to one switch or to those of racks.
@@ -32,7 +32,7 @@ impl Network {
     /// Workers around one switch.
     ///
     /// # Panics
-    /// If something fails: ask [`crate::requirements::root_and`] first.
+    /// If something fails: ask [`iswitch_harness::requirements::root_and`] first.
     pub fn star(workers: usize, links: Links) -> Self {
         let star = Star::new(StarOptions { workers: workers + 1, ..StarOptions::default() });
         Self { relays: Vec::new(), layout: Layout::Star(star), links }.linked()
@@ -41,7 +41,7 @@ impl Network {
     /// Racks of so many workers each, whose switches are below another.
     ///
     /// # Panics
-    /// If something fails: ask [`crate::requirements::root_and`] first.
+    /// If something fails: ask [`iswitch_harness::requirements::root_and`] first.
     pub fn racks(workers: &[usize], links: Links) -> Self {
         Self { relays: Vec::new(), layout: Layout::Racks(Racks::new(workers)), links }.linked()
     }

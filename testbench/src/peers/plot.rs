@@ -90,7 +90,7 @@ mod tests {
 
     use super::super::{Links, Load};
     use super::*;
-    use crate::cluster::PortKind;
+    use iswitch_harness::cluster::PortKind;
 
     fn table(floats: u32, links: Links) -> Table {
         let run = |us_p50: f64| Run {

@@ -5,9 +5,9 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use iswitch_protocol::limits::DEFAULT_PORT;
 
-use crate::cluster::{Daemon, PortKind};
-use crate::netns::{Cable, Namespace, Star, WORKER_INTERFACE};
-use crate::tree::{MTU_BYTES, ROOT_ADDRESS, bridge, neighbour, plug_in, port, uplink};
+use iswitch_harness::cluster::{Daemon, PortKind};
+use iswitch_harness::netns::{Cable, Namespace, Star, WORKER_INTERFACE};
+use iswitch_harness::tree::{MTU_BYTES, ROOT_ADDRESS, bridge, neighbour, plug_in, port, uplink};
 
 /// The racks, and a server that is plugged into the switch above them.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Racks {
     /// Makes racks of so many workers each, and waits until the cables carry frames.
     ///
     /// # Panics
-    /// If something fails: ask [`crate::requirements::root_and`] first.
+    /// If something fails: ask [`iswitch_harness::requirements::root_and`] first.
     pub(super) fn new(workers: &[usize]) -> Self {
         let rack = |(rack, workers): (usize, &usize)| Rack {
             switch: bridge(

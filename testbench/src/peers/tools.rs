@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::scratch;
+use iswitch_harness::scratch;
 
 const MPI_SOURCE: &str = include_str!("../../peers/allreduce_mpi.c");
 const GLOO_SOURCE: &str = include_str!("../../peers/allreduce_gloo.py");

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::process::{Process, command};
-use crate::scratch;
+use iswitch_harness::process::{Process, command};
+use iswitch_harness::scratch;
 
 /// Names the Python.
 pub const VARIABLE: &str = "ISWITCH_REVERB_PYTHON";

@@ -5,11 +5,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::reverb::{Reverb, Sampler};
 use super::throughput::latencies_ms;
 use super::{Contender, Kind, Load, Pace, Run};
-use crate::binaries;
-use crate::cluster::SOON;
-use crate::netns::{Star, StarOptions, WORKER_INTERFACE};
 use crate::peers::links::{choose_congestion_control, shape};
-use crate::process::Process;
+use iswitch_harness::binaries;
+use iswitch_harness::cluster::SOON;
+use iswitch_harness::netns::{Star, StarOptions, WORKER_INTERFACE};
+use iswitch_harness::process::Process;
 
 const OWN_PORT: u16 = 7800;
 const REVERB_PORT: u16 = 7801;
@@ -37,7 +37,7 @@ impl Site {
     /// Starts everything, for items of one length.
     ///
     /// # Panics
-    /// If something fails: ask [`crate::requirements::root_and`] first.
+    /// If something fails: ask [`iswitch_harness::requirements::root_and`] first.
     pub fn new(shards: usize, load: &Load, reverb: Option<&Reverb>) -> Self {
         let star = Star::new(StarOptions { workers: shards + 1, ..StarOptions::default() });
         star.workers.iter().for_each(choose_congestion_control);

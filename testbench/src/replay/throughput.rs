@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use super::Run;
 use super::reverb::{Reverb, Sampler};
-use crate::binaries;
-use crate::cluster::SOON;
 use crate::peers::series::bytes_text;
-use crate::process::{Process, command};
 use crate::spread::Spread;
+use iswitch_harness::binaries;
+use iswitch_harness::cluster::SOON;
+use iswitch_harness::process::{Process, command};
 
 const WARM_UP: Duration = Duration::from_secs(1);
 const HEAD_START: Duration = Duration::from_millis(500);

@@ -9,7 +9,6 @@ use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use iswitch_daemon::switch::{Config, Endpoint, PortId, Switch};
 use iswitch_protocol::limits::{
     DEFAULT_DATA_TOS, DEFAULT_SEGMENT_FLOATS, MAX_SUPERFRAME_LEN_BYTES, SEG_LEN_BYTES,
 };
@@ -17,6 +16,7 @@ use iswitch_protocol::wire::control::answer_challenge;
 use iswitch_protocol::wire::{Class, ControlBody, ControlRepr, JoinRepr, emit_seg};
 use iswitch_protocol::{Round, Seg, SegmentIndex};
 use iswitch_socket::{Options, UdpSocket};
+use iswitch_switch::{Config, Endpoint, PortId, Switch};
 
 use super::costs::{Costs, EndCosts, Line, Pipeline};
 use super::wire::Framing;

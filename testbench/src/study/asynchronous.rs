@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use super::paper::STALENESS_BOUND;
 use super::replay::Scene;
-use crate::binaries;
-use crate::cluster::{PortKind, SOON};
 use crate::peers::{Links, Network, plot};
-use crate::process::Process;
 use crate::spread::Spread;
+use iswitch_harness::binaries;
+use iswitch_harness::cluster::{PortKind, SOON};
+use iswitch_harness::process::Process;
 
 const TIMEOUT: Duration = Duration::from_secs(300);
 const SERVER_PORT: u16 = 7803;

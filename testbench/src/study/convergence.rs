@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use super::asynchronous::mean;
 use super::paper::STALENESS_BOUND;
 use super::tasks::{Method, Task};
-use crate::binaries;
-use crate::process::{Process, command};
-use crate::scratch;
 use crate::spread::Spread;
+use iswitch_harness::binaries;
+use iswitch_harness::process::{Process, command};
+use iswitch_harness::scratch;
 
 const TIMEOUT: Duration = Duration::from_secs(3600);
 /// How far two curves may lie apart to count as the same, in parts of the return.

@@ -1,7 +1,7 @@
 //! An environment of images that costs nothing: what a learner does with observations of the Atari games, without the
 //! games. A frame is a stored pattern that moves on; the four newest make an observation.
 
-use iswitch::env::{Action, ActionSpec, EnvError, EnvSpec, Environment, ImageShape, Step};
+use iswitch_learn::env::{Action, ActionSpec, EnvError, EnvSpec, Environment, ImageShape, Step};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 

@@ -8,9 +8,9 @@ use iswitch_figure::Bar;
 use serde_json::{Value, json};
 
 use super::paper::Model;
-use crate::cluster::PortKind;
 use crate::peers::{Contender, Load, Network, Rate, Run, Table, Tools, measure, plot};
 use crate::spread::Spread;
+use iswitch_harness::cluster::PortKind;
 
 /// What is compared; the parameter server as in the paper is what the others are measured by.
 pub const CONTENDERS: [Contender; 5] = [

@@ -4,15 +4,16 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use iswitch::algorithms::TrainError;
-use iswitch::algorithms::a2c::A2cConfig;
-use iswitch::algorithms::ddpg::DdpgConfig;
-use iswitch::algorithms::dqn::DqnConfig;
-use iswitch::algorithms::environments::EnvFactory;
-use iswitch::algorithms::phases::Phase;
-use iswitch::algorithms::ppo::PpoConfig;
-use iswitch::algorithms::trainer::{Algorithm, Mode, Place, Trainer};
-use iswitch::{Loopback, env};
+use iswitch::Loopback;
+use iswitch_learn::algorithms::TrainError;
+use iswitch_learn::algorithms::a2c::A2cConfig;
+use iswitch_learn::algorithms::ddpg::DdpgConfig;
+use iswitch_learn::algorithms::dqn::DqnConfig;
+use iswitch_learn::algorithms::environments::EnvFactory;
+use iswitch_learn::algorithms::phases::Phase;
+use iswitch_learn::algorithms::ppo::PpoConfig;
+use iswitch_learn::algorithms::trainer::{Algorithm, Mode, Place, Trainer};
+use iswitch_learn::env;
 use serde_json::{Value, json};
 
 use super::images::Images;

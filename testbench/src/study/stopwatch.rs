@@ -1,9 +1,9 @@
-//! Hears the phases of an iteration ([`iswitch::algorithms::phases`]) and adds up their times, in one thread.
+//! Hears the phases of an iteration ([`iswitch_learn::algorithms::phases`]) and adds up their times, in one thread.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use iswitch::algorithms::phases::{Phase, TARGET};
+use iswitch_learn::algorithms::phases::{Phase, TARGET};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 

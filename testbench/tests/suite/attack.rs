@@ -1,7 +1,7 @@
 //! Attacks on real daemons, each for a moment; `testbench attack` runs them for longer. Needs root.
 
+use iswitch_harness::requirements::{alone, report, root_and};
 use iswitch_testbench::attack::{ALL, Effort};
-use iswitch_testbench::requirements::{alone, report, root_and};
 
 #[test]
 fn what_is_promised_holds_under_each_attack() {

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use iswitch_harness::cluster::{Daemon, Group, SOON, keygen, times, total};
+use iswitch_harness::requirements::{alone, programs, report};
+use iswitch_harness::scratch;
 use iswitch_protocol::limits::DEFAULT_CONTROL_TOS;
 use iswitch_protocol::wire::{ControlBody, ControlRepr};
-use iswitch_testbench::cluster::{Daemon, Group, SOON, keygen, times, total};
-use iswitch_testbench::requirements::{alone, programs, report};
-use iswitch_testbench::scratch;
 use rustix::net::sockopt::set_ip_tos;
 
 /// First ports of two switches towards their parent.

@@ -4,6 +4,9 @@
 use std::net::{SocketAddrV4, UdpSocket};
 use std::time::{Duration, Instant};
 
+use iswitch_harness::cluster::{Daemon, Group, SOON, times};
+use iswitch_harness::netns::{Star, StarOptions};
+use iswitch_harness::requirements::{alone, report, root_and};
 use iswitch_protocol::Round;
 use iswitch_protocol::limits::{MAX_PAYLOAD_LEN_BYTES, PROTOCOL_VERSION, SEG_LEN_BYTES};
 use iswitch_protocol::segment::{Seg, SegmentIndex};
@@ -11,9 +14,6 @@ use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr, answer_challeng
 use iswitch_protocol::wire::{
     AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, JoinRepr, Status, emit_seg,
 };
-use iswitch_testbench::cluster::{Daemon, Group, SOON, times};
-use iswitch_testbench::netns::{Star, StarOptions};
-use iswitch_testbench::requirements::{alone, report, root_and};
 
 /// Job of the sender; the workers beside it have job 0.
 const JOB: u32 = 9;

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use iswitch_testbench::binaries;
-use iswitch_testbench::process::run;
-use iswitch_testbench::scratch;
+use iswitch_harness::binaries;
+use iswitch_harness::process::run;
+use iswitch_harness::scratch;
 use serde_json::Value;
 
 fn coflow(arguments: &[&str]) -> Command {

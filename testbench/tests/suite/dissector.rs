@@ -6,6 +6,8 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use iswitch_harness::requirements::programs;
+use iswitch_harness::scratch;
 use iswitch_protocol::auth::Direction;
 use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, DEFAULT_PORT, TRAILER_LEN_BYTES};
 use iswitch_protocol::wire::frame::complete_udp_checksum;
@@ -14,8 +16,6 @@ use iswitch_protocol::wire::{
     Status, emit_seg,
 };
 use iswitch_protocol::{Key, Round, Seg, SegmentIndex};
-use iswitch_testbench::requirements::programs;
-use iswitch_testbench::scratch;
 use serde_json::Value;
 
 const WORKER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 1), 40_000);

@@ -6,14 +6,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use iswitch_harness::binaries;
+use iswitch_harness::cluster::{Daemon, PortKind, SOON};
+use iswitch_harness::netns::Namespace;
+use iswitch_harness::process::Process;
+use iswitch_harness::requirements::root_and;
 use iswitch_protocol::key_file;
 use iswitch_protocol::wire::{AckRepr, Action, ControlBody, ControlPacket, ControlRepr, Status};
 use iswitch_socket::{Options, UdpSocket};
-use iswitch_testbench::binaries;
-use iswitch_testbench::cluster::{Daemon, PortKind, SOON};
-use iswitch_testbench::netns::Namespace;
-use iswitch_testbench::process::Process;
-use iswitch_testbench::requirements::root_and;
 use serde_json::Value;
 
 const WORKER: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);

@@ -5,13 +5,13 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use iswitch_harness::cluster::{Daemon, Group, PortKind, SOON, costs, times, total};
+use iswitch_harness::faults::{Faults, complete_checksums, hits};
+use iswitch_harness::netns::{Namespace, Star, StarOptions, WORKER_INTERFACE};
+use iswitch_harness::process::Signal;
+use iswitch_harness::requirements::{alone, report, root_and};
 use iswitch_protocol::limits::DEFAULT_SEGMENT_FLOATS;
 use iswitch_simulation::network::{LinkCounters, LinkModel, Loss};
-use iswitch_testbench::cluster::{Daemon, Group, PortKind, SOON, costs, times, total};
-use iswitch_testbench::faults::{Faults, complete_checksums, hits};
-use iswitch_testbench::netns::{Namespace, Star, StarOptions, WORKER_INTERFACE};
-use iswitch_testbench::process::Signal;
-use iswitch_testbench::requirements::{alone, report, root_and};
 use iswitch_testbench::wire_relay::{Relayed, WireRelay};
 use serde_json::Value;
 

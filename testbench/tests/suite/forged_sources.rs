@@ -3,10 +3,10 @@
 use std::net::SocketAddrV4;
 use std::time::Instant;
 
+use iswitch_harness::cluster::{Daemon, Group, PortKind, SOON};
+use iswitch_harness::netns::{Star, StarOptions};
+use iswitch_harness::requirements::{alone, root_and};
 use iswitch_protocol::wire::{ControlBody, ControlRepr, JoinRepr};
-use iswitch_testbench::cluster::{Daemon, Group, PortKind, SOON};
-use iswitch_testbench::netns::{Star, StarOptions};
-use iswitch_testbench::requirements::{alone, root_and};
 use iswitch_testbench::storm::{SENDER_MAC, Storm, control_frame};
 
 /// Job of the forged Joins; the workers beside them have job 0.

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use iswitch_testbench::binaries;
-use iswitch_testbench::cluster::SOON;
-use iswitch_testbench::netns::{Namespace, Star, StarOptions, WORKER_INTERFACE};
-use iswitch_testbench::process::{self, Process};
-use iswitch_testbench::requirements::{alone, report, root_and};
-use iswitch_testbench::scratch;
+use iswitch_harness::binaries;
+use iswitch_harness::cluster::SOON;
+use iswitch_harness::netns::{Namespace, Star, StarOptions, WORKER_INTERFACE};
+use iswitch_harness::process::{self, Process};
+use iswitch_harness::requirements::{alone, report, root_and};
+use iswitch_harness::scratch;
 use serde_json::Value;
 use tempfile::TempDir;
 

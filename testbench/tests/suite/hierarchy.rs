@@ -3,10 +3,10 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use iswitch_testbench::cluster::{Group, PortKind, SOON, costs, times, total};
-use iswitch_testbench::process::Signal;
-use iswitch_testbench::requirements::{alone, report, root_and};
-use iswitch_testbench::tree::{Tower, Tree, TreeJob};
+use iswitch_harness::cluster::{Group, PortKind, SOON, costs, times, total};
+use iswitch_harness::process::Signal;
+use iswitch_harness::requirements::{alone, report, root_and};
+use iswitch_harness::tree::{Tower, Tree, TreeJob};
 use serde_json::Value;
 
 /// Workers of each rack.

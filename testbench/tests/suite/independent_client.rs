@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use iswitch_testbench::cluster::{Daemon, PortKind, SOON, keygen};
-use iswitch_testbench::netns::{Star, StarOptions};
-use iswitch_testbench::process::{Process, command, run};
-use iswitch_testbench::requirements::{alone, programs, report, root_and};
-use iswitch_testbench::scratch;
+use iswitch_harness::cluster::{Daemon, PortKind, SOON, keygen};
+use iswitch_harness::netns::{Star, StarOptions};
+use iswitch_harness::process::{Process, command, run};
+use iswitch_harness::requirements::{alone, programs, report, root_and};
+use iswitch_harness::scratch;
 use serde_json::Value;
 
 const TIMEOUT: Duration = Duration::from_secs(120);

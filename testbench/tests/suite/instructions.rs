@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::Path;
 
+use iswitch_harness::binaries;
+use iswitch_harness::requirements::{programs, report};
 use iswitch_simulation::core_load::LoadMode;
-use iswitch_testbench::binaries;
 use iswitch_testbench::instructions::{Count, TABLE, compare, count, obstacle, parse, table};
-use iswitch_testbench::requirements::{programs, report};
 
 fn kept() -> Vec<Count> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(TABLE);

@@ -1,9 +1,9 @@
 //! A storm of forged Joins beside a job: the switch takes no memory for them, and every sum stays right. Needs
 //! root. The program `join_storm` measures the same on a larger scale.
 
-use iswitch_testbench::cluster::{Daemon, Group, SOON, total};
-use iswitch_testbench::netns::{Star, StarOptions};
-use iswitch_testbench::requirements::{alone, report, root_and};
+use iswitch_harness::cluster::{Daemon, Group, SOON, total};
+use iswitch_harness::netns::{Star, StarOptions};
+use iswitch_harness::requirements::{alone, report, root_and};
 use iswitch_testbench::storm::{Kind, Storm};
 
 const WORKERS: usize = 4;

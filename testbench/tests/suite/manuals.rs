@@ -4,15 +4,19 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use iswitch_testbench::binaries;
-use iswitch_testbench::process::{command, run};
-use iswitch_testbench::requirements::programs;
+use iswitch_harness::binaries;
+use iswitch_harness::process::{command, run};
+use iswitch_harness::requirements::programs;
 
-fn commands() -> [(&'static str, &'static Path); 5] {
+fn commands() -> [(&'static str, &'static Path); 9] {
     [
         ("iswitchd", binaries::iswitchd()),
         ("iswitchctl", binaries::iswitchctl()),
         ("iswitch", binaries::iswitch()),
+        ("iswitch-actors", binaries::path("iswitch-actors")),
+        ("iswitch-coflow", binaries::path("iswitch-coflow")),
+        ("iswitch-place", binaries::path("iswitch-place")),
+        ("iswitch-route", binaries::path("iswitch-route")),
         ("iswitch-models", binaries::iswitch_models()),
         ("replayd", binaries::replayd()),
     ]

@@ -1,20 +1,20 @@
 //! The tests of modules with unsafe code, under Memcheck: no access beyond what was allocated, and nothing
 //! uninitialised reaches a branch or a system call. Miri runs neither sockets nor foreign libraries. The C interface
-//! has its own test, `worker-lib/tests/suite/c_interface.rs`.
+//! has its own test, `worker-lib/worker/tests/suite/c_interface.rs`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use iswitch_testbench::binaries::tests_of;
-use iswitch_testbench::requirements::{alone, programs};
+use iswitch_harness::binaries::tests_of;
+use iswitch_harness::requirements::{alone, programs};
 
 /// Target and kind of a test program, its directory, and which of its tests run.
 const TESTS: [(&str, &str, &str, &[&str]); 4] = [
-    ("iswitch_socket", "lib", "socket", &[]),
-    ("loopback", "test", "socket", &[]),
+    ("iswitch_socket", "lib", "daemon/socket", &[]),
+    ("loopback", "test", "daemon/socket", &[]),
     // Valgrind misreads the attributes of bpf calls.
-    ("iswitch_daemon", "lib", "daemon", &["port::", "--skip", "port::xdp::tests::"]),
-    ("iswitch", "rlib", "worker-lib", &["nn::matmul"]),
+    ("iswitch_daemon", "lib", "daemon/iswitchd", &["port::", "--skip", "port::xdp::tests::"]),
+    ("iswitch_learn", "lib", "worker-lib/learn", &["nn::matmul"]),
 ];
 
 #[test]

@@ -4,9 +4,9 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
 
-use iswitch_testbench::cluster::{Daemon, Group, SOON};
-use iswitch_testbench::process::Signal;
-use iswitch_testbench::requirements::{alone, programs};
+use iswitch_harness::cluster::{Daemon, Group, SOON};
+use iswitch_harness::process::Signal;
+use iswitch_harness::requirements::{alone, programs};
 
 /// Where the daemon says that its metrics are.
 fn metrics_address(daemon: &Daemon) -> SocketAddr {

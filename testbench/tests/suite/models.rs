@@ -4,6 +4,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use iswitch_harness::process::command;
+use iswitch_harness::requirements::{alone, programs, report, root_and};
+use iswitch_harness::scratch;
 use iswitch_models::learner::LearnerOptions;
 use iswitch_models::runtime::Background;
 use iswitch_models::{
@@ -11,9 +14,6 @@ use iswitch_models::{
 };
 use iswitch_testbench::models::nginx::Nginx;
 use iswitch_testbench::models::{Contender, Load, Site, measure};
-use iswitch_testbench::process::command;
-use iswitch_testbench::requirements::{alone, programs, report, root_and};
-use iswitch_testbench::scratch;
 
 const LEN: usize = 1 << 20;
 const READERS: usize = 50;

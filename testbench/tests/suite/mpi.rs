@@ -6,12 +6,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use iswitch_testbench::binaries;
-use iswitch_testbench::cluster::{Daemon, times, total};
-use iswitch_testbench::netns::{Star, StarOptions};
-use iswitch_testbench::process::Process;
-use iswitch_testbench::requirements::{alone, report, root_and};
-use iswitch_testbench::scratch;
+use iswitch_harness::binaries;
+use iswitch_harness::cluster::{Daemon, times, total};
+use iswitch_harness::netns::{Star, StarOptions};
+use iswitch_harness::process::Process;
+use iswitch_harness::requirements::{alone, report, root_and};
+use iswitch_harness::scratch;
 
 const TIMEOUT: Duration = Duration::from_secs(120);
 

@@ -1,9 +1,9 @@
 //! A job beside others that misbehave: it goes on, and its sums stay exact. How much it loses is measured by
 //! `testbench neighbour`. Needs root.
 
-use iswitch_testbench::cluster::PortKind;
+use iswitch_harness::cluster::PortKind;
+use iswitch_harness::requirements::{alone, report, root_and};
 use iswitch_testbench::neighbour::{Attack, Load, Site};
-use iswitch_testbench::requirements::{alone, report, root_and};
 
 const LOAD: Load = Load { workers: 2, floats: 10_119, seconds: 1.0 };
 /// A job that gets less than this part of its rounds alone is starved: one that shares a core fairly gets a half.

@@ -6,10 +6,10 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use iswitch_testbench::binaries;
-use iswitch_testbench::process::{Process, Signal, command, run};
-use iswitch_testbench::requirements::{ns3_and, report};
-use iswitch_testbench::scratch;
+use iswitch_harness::binaries;
+use iswitch_harness::process::{Process, Signal, command, run};
+use iswitch_harness::requirements::{ns3_and, report};
+use iswitch_harness::scratch;
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use iswitch_testbench::binaries;
-use iswitch_testbench::cluster::{Daemon, Group, SOON};
-use iswitch_testbench::netns::{Star, StarOptions};
-use iswitch_testbench::process::{Process, Signal, command, run};
-use iswitch_testbench::requirements::{alone, programs, root_and};
+use iswitch_harness::binaries;
+use iswitch_harness::cluster::{Daemon, Group, SOON};
+use iswitch_harness::netns::{Star, StarOptions};
+use iswitch_harness::process::{Process, Signal, command, run};
+use iswitch_harness::requirements::{alone, programs, root_and};
 use serde_json::Value;
 
 /// The dumps in a file: of each its first line, and the lines that follow.

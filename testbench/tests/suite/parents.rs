@@ -5,12 +5,12 @@ use std::net::Ipv4Addr;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use iswitch_harness::cluster::{Daemon, Group, PortKind, SOON, costs, total};
+use iswitch_harness::netns::{Namespace, Star};
+use iswitch_harness::process::Signal;
+use iswitch_harness::requirements::{alone, report, root_and};
+use iswitch_harness::tree::{ROOT_ADDRESS, Tree, TreeJob, UPLINK_INTERFACE};
 use iswitch_protocol::limits::DEFAULT_PORT;
-use iswitch_testbench::cluster::{Daemon, Group, PortKind, SOON, costs, total};
-use iswitch_testbench::netns::{Namespace, Star};
-use iswitch_testbench::process::Signal;
-use iswitch_testbench::requirements::{alone, report, root_and};
-use iswitch_testbench::tree::{ROOT_ADDRESS, Tree, TreeJob, UPLINK_INTERFACE};
 use serde_json::Value;
 
 /// Workers of each rack.

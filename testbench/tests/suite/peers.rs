@@ -4,10 +4,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use iswitch_testbench::cluster::PortKind;
+use iswitch_harness::cluster::PortKind;
+use iswitch_harness::requirements::{alone, has_xdp, report, root_and};
 use iswitch_testbench::peers::racks::racks_of;
 use iswitch_testbench::peers::{Axis, Contender, Links, Load, Network, Series, Tools, measure, plot};
-use iswitch_testbench::requirements::{alone, has_xdp, report, root_and};
 
 const LOAD: Load = Load { floats: 1_003, rounds: 20, warm_up: 2, compute: Duration::ZERO };
 

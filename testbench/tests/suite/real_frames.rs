@@ -3,12 +3,12 @@
 
 use std::time::{Duration, Instant};
 
-use iswitch_testbench::cluster::{Daemon, Group, SOON, times, total};
-use iswitch_testbench::faults::{Faults, Hits, complete_checksums, hits};
-use iswitch_testbench::netns::{Namespace, SWITCH_ADDRESS, Star, StarOptions, WORKER_INTERFACE};
-use iswitch_testbench::process::{Process, Signal};
-use iswitch_testbench::requirements::{alone, report, root_and};
-use iswitch_testbench::scratch;
+use iswitch_harness::cluster::{Daemon, Group, SOON, times, total};
+use iswitch_harness::faults::{Faults, Hits, complete_checksums, hits};
+use iswitch_harness::netns::{Namespace, SWITCH_ADDRESS, Star, StarOptions, WORKER_INTERFACE};
+use iswitch_harness::process::{Process, Signal};
+use iswitch_harness::requirements::{alone, report, root_and};
+use iswitch_harness::scratch;
 
 /// 6.4 MB, the largest model of the paper.
 const LARGE: u32 = 1_687_206;
@@ -262,7 +262,7 @@ fn read_capture(namespace: &Namespace, file: &std::path::Path) -> Vec<Captured> 
     fields.iter().for_each(|field| {
         command.args(["-e", field]);
     });
-    let text = iswitch_testbench::process::run(&mut command);
+    let text = iswitch_harness::process::run(&mut command);
     text.lines().map(|line| parse_captured(line).unwrap_or_else(|| panic!("{line:?}"))).collect()
 }
 
@@ -316,7 +316,7 @@ fn a_new_daemon_cleans_up_after_one_that_was_killed() {
     aggregate(&daemon);
     // One that is alive keeps its ports.
     let port = Star::port(0);
-    let mut second = star.switch.command(iswitch_testbench::binaries::iswitchd());
+    let mut second = star.switch.command(iswitch_harness::binaries::iswitchd());
     let second = Process::spawn("second iswitchd", second.args(["--port", &port])).wait(SOON);
     assert!(!second.status.success() && second.stderr.contains("already served"), "{second:?}");
     assert!(daemon.process.is_running());

@@ -4,14 +4,14 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::Duration;
 
+use iswitch_harness::process::Process;
+use iswitch_harness::requirements::{alone, found_and, report, root_and};
 use iswitch_replay::client::blocking::{ReplayClient, Writer};
 use iswitch_replay::client::{ClientConfig, ClientError, ItemKey};
 use iswitch_replay::table::NewItem;
-use iswitch_testbench::process::Process;
 use iswitch_testbench::replay::reverb::Sampler;
 use iswitch_testbench::replay::throughput::{self, Pair};
 use iswitch_testbench::replay::{Contender, Load, Reverb, Site, measure};
-use iswitch_testbench::requirements::{alone, report, reverb, root_and};
 use serde_json::{Value, json};
 
 /// A server, our client, and Reverb's own.
@@ -30,8 +30,8 @@ struct Other {
 
 impl Servers {
     fn start(reverb: &Reverb, items: usize) -> Self {
-        let mut server = reverb
-            .start(0, items, Sampler::Prioritized, |python| iswitch_testbench::process::command(python));
+        let mut server =
+            reverb.start(0, items, Sampler::Prioritized, |python| iswitch_harness::process::command(python));
         let address = format!("127.0.0.1:{}", Reverb::port(&mut server));
         let config = ClientConfig {
             wait: Duration::from_secs(60),
@@ -72,7 +72,11 @@ fn item(len: usize, byte: u8, priority: f64) -> NewItem {
 
 #[test]
 fn a_reverb_server_takes_our_items_and_gives_them_back() {
-    let Some(reverb) = reverb("a_reverb_server_takes_our_items_and_gives_them_back") else { return };
+    let Some(reverb) =
+        found_and("a_reverb_server_takes_our_items_and_gives_them_back", Reverb::find(), &["setpriv"])
+    else {
+        return;
+    };
     let servers = Servers::start(&reverb, 1000);
     let writer = servers.writer(3);
     let lens = [0, 1, 59, 60, 61, 4095, 4096, 65_536, 300_000, 2 << 20];
@@ -111,7 +115,11 @@ fn a_reverb_server_takes_our_items_and_gives_them_back() {
 
 #[test]
 fn items_of_our_client_and_of_reverbs_own_are_the_same() {
-    let Some(reverb) = reverb("items_of_our_client_and_of_reverbs_own_are_the_same") else { return };
+    let Some(reverb) =
+        found_and("items_of_our_client_and_of_reverbs_own_are_the_same", Reverb::find(), &["setpriv"])
+    else {
+        return;
+    };
     let mut servers = Servers::start(&reverb, 1000);
     servers.writer(1).insert(item(70_000, 3, 1.5)).unwrap();
     for drawn in servers.other.tell(&json!(["sample", 5])).as_array().unwrap() {
@@ -137,7 +145,10 @@ fn drawn_keys(client: &ReplayClient) -> Vec<(ItemKey, f64)> {
 
 #[test]
 fn what_a_reverb_server_refuses_is_named() {
-    let Some(reverb) = reverb("what_a_reverb_server_refuses_is_named") else { return };
+    let Some(reverb) = found_and("what_a_reverb_server_refuses_is_named", Reverb::find(), &["setpriv"])
+    else {
+        return;
+    };
     let servers = Servers::start(&reverb, 4);
     let text = |error: ClientError| match error {
         ClientError::Refused { text, .. } => text,

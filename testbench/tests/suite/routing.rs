@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use iswitch_testbench::binaries;
-use iswitch_testbench::process::{Process, Signal, command, run};
-use iswitch_testbench::requirements::programs;
-use iswitch_testbench::scratch;
+use iswitch_harness::binaries;
+use iswitch_harness::process::{Process, Signal, command, run};
+use iswitch_harness::requirements::programs;
+use iswitch_harness::scratch;
 use serde_json::Value;
 
 const TIMEOUT: Duration = Duration::from_secs(60);

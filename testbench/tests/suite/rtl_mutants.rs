@@ -1,7 +1,7 @@
 //! Faults in the RTL: which of them count as found.
 
 use hdl::verification::faults::{Check, Fault};
-use iswitch_testbench::requirements;
+use iswitch_harness::requirements;
 use iswitch_testbench::rtl_mutants::{Bench, Effort, Outcome, select};
 
 fn fault(search: &str, replace: &str) -> Fault {

@@ -7,12 +7,12 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use iswitch_testbench::binaries;
-use iswitch_testbench::cluster::{Daemon, Group, SOON};
-use iswitch_testbench::netns::{Star, StarOptions};
-use iswitch_testbench::process::{Process, Signal, command};
-use iswitch_testbench::requirements::{alone, root_and};
-use iswitch_testbench::scratch;
+use iswitch_harness::binaries;
+use iswitch_harness::cluster::{Daemon, Group, SOON};
+use iswitch_harness::netns::{Star, StarOptions};
+use iswitch_harness::process::{Process, Signal, command};
+use iswitch_harness::requirements::{alone, root_and};
+use iswitch_harness::scratch;
 
 /// The value of a field of each thread of a process, from `/proc/<pid>/task/*/status`.
 fn of_threads(process: u32, field: &str) -> Vec<String> {

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use iswitch_harness::cluster::{Daemon, Group, SOON};
+use iswitch_harness::requirements::{alone, programs};
 use iswitch_protocol::limits::DEFAULT_CONTROL_TOS;
 use iswitch_protocol::wire::{ControlBody, ControlRepr, JoinRepr};
 use iswitch_socket::{Options, UdpSocket};
-use iswitch_testbench::cluster::{Daemon, Group, SOON};
-use iswitch_testbench::requirements::{alone, programs};
 
 /// Job of the Joins that are refused; the workers beside them have job 0.
 const JOB: u32 = 9;

@@ -3,10 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use iswitch_testbench::binaries;
-use iswitch_testbench::cluster::{Daemon, SOON};
-use iswitch_testbench::process::{Process, Signal, command};
-use iswitch_testbench::requirements::{alone, programs, report};
+use iswitch_harness::binaries;
+use iswitch_harness::cluster::{Daemon, SOON};
+use iswitch_harness::process::{Process, Signal, command};
+use iswitch_harness::requirements::{alone, programs, report};
 use serde_json::Value;
 
 /// Workers that run all the time; H is their number.

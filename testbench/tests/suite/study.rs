@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use iswitch_harness::requirements::{alone, report, root_and};
 use iswitch_testbench::peers::racks::racks_of;
 use iswitch_testbench::peers::{Links, Network};
-use iswitch_testbench::requirements::{alone, report, root_and};
 use iswitch_testbench::study::asynchronous;
 use iswitch_testbench::study::convergence::train;
 use iswitch_testbench::study::paper::Model;

@@ -7,9 +7,9 @@ use hdl::adder::add;
 use hdl::generate;
 use hdl::host::{JobSetup, Member, contribution, member_frame, result_frame};
 use hdl::simulation::{Command, Device, Frame, Report, Verilated};
+use iswitch_harness::requirements;
 use iswitch_protocol::wire::Class;
 use iswitch_protocol::{Round, Seg, SegmentIndex, VectorLayout};
-use iswitch_testbench::requirements;
 
 const WORKERS: u8 = 4;
 const FLOATS: usize = 366;

@@ -9,15 +9,15 @@ const FUNCTION_LINES: usize = 70;
 
 /// The only places that may contain `unsafe`, and what for.
 const UNSAFE_PLACES: [&str; 9] = [
-    "socket/src/",                    // sendmsg, recvmsg, ppoll
-    "daemon/src/port/packet_ring.rs", // AF_PACKET
-    "daemon/src/port/interface.rs",   // ioctl
-    "daemon/src/port/xdp/",           // AF_XDP, bpf
-    "sandbox/src/violation.rs",       // the handler of SIGSYS
-    "worker-lib/src/capi.rs",         // pointers from C
-    "worker-lib/src/nn/matmul.rs",    // the interface of the gemm crate
-    "worker-lib/src/env/mujoco/",     // libmujoco, opened at run time
-    "worker-lib/python/src/array.rs", // the buffer protocol, DLPack
+    "daemon/socket/src/",                      // sendmsg, recvmsg, ppoll
+    "daemon/iswitchd/src/port/packet_ring.rs", // AF_PACKET
+    "daemon/iswitchd/src/port/interface.rs",   // ioctl
+    "daemon/iswitchd/src/port/xdp/",           // AF_XDP, bpf
+    "daemon/sandbox/src/violation.rs",         // the handler of SIGSYS
+    "worker-lib/worker/src/capi.rs",           // pointers from C
+    "worker-lib/learn/src/nn/matmul.rs",       // the interface of the gemm crate
+    "worker-lib/learn/src/env/mujoco/",        // libmujoco, opened at run time
+    "worker-lib/python/src/array.rs",          // the buffer protocol, DLPack
 ];
 
 fn root() -> PathBuf {

@@ -2,13 +2,13 @@
 
 use std::net::SocketAddrV4;
 
-use iswitch_testbench::binaries;
-use iswitch_testbench::cluster::{Daemon, PortKind, SOON};
-use iswitch_testbench::netns::{Namespace, Star, StarOptions};
-use iswitch_testbench::process::Process;
-use iswitch_testbench::requirements::{alone, report, root_and};
-use iswitch_testbench::scratch;
-use iswitch_testbench::tree::Tree;
+use iswitch_harness::binaries;
+use iswitch_harness::cluster::{Daemon, PortKind, SOON};
+use iswitch_harness::netns::{Namespace, Star, StarOptions};
+use iswitch_harness::process::Process;
+use iswitch_harness::requirements::{alone, report, root_and};
+use iswitch_harness::scratch;
+use iswitch_harness::tree::Tree;
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use iswitch_testbench::cluster::{Daemon, Group, SOON, times, total};
-use iswitch_testbench::process::Signal;
-use iswitch_testbench::requirements::{alone, programs, report};
+use iswitch_harness::cluster::{Daemon, Group, SOON, times, total};
+use iswitch_harness::process::Signal;
+use iswitch_harness::requirements::{alone, programs, report};
 
 #[test]
 fn four_processes_aggregate_through_the_daemon() {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use iswitch_testbench::requirements::programs;
+use iswitch_harness::requirements::programs;
 
 /// Greatest exposure of a unit, in tenths: that of `systemd-analyze security` is 0 (none) to 10.
 const EXPOSURE_MAX_TENTHS: u32 = 25;

@@ -3,10 +3,10 @@
 
 use std::time::{Duration, Instant};
 
+use iswitch_harness::cluster::{PortKind, SOON, times, total};
+use iswitch_harness::requirements::{alone, report, root_and};
+use iswitch_harness::tree::{Tree, TreeJob};
 use iswitch_simulation::network::{LinkCounters, LinkModel, Loss};
-use iswitch_testbench::cluster::{PortKind, SOON, times, total};
-use iswitch_testbench::requirements::{alone, report, root_and};
-use iswitch_testbench::tree::{Tree, TreeJob};
 use iswitch_testbench::wire_relay::{Relayed, WireRelay};
 use serde_json::Value;
 

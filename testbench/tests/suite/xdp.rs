@@ -3,15 +3,15 @@
 
 use std::time::{Duration, Instant};
 
+use iswitch_harness::binaries;
+use iswitch_harness::cluster::{Daemon, Group, PortKind, SOON, costs, times, total};
+use iswitch_harness::faults::{Faults, complete_checksums, hits};
+use iswitch_harness::netns::{Namespace, SWITCH_ADDRESS, Star, StarOptions, WORKER_INTERFACE};
+use iswitch_harness::process::{Finished, Process, Signal};
+use iswitch_harness::requirements::{alone, report, root_xdp_and};
+use iswitch_harness::scratch;
+use iswitch_harness::tree::{Tree, TreeJob};
 use iswitch_simulation::network::{LinkCounters, LinkModel};
-use iswitch_testbench::binaries;
-use iswitch_testbench::cluster::{Daemon, Group, PortKind, SOON, costs, times, total};
-use iswitch_testbench::faults::{Faults, complete_checksums, hits};
-use iswitch_testbench::netns::{Namespace, SWITCH_ADDRESS, Star, StarOptions, WORKER_INTERFACE};
-use iswitch_testbench::process::{Finished, Process, Signal};
-use iswitch_testbench::requirements::{alone, report, root_xdp_and};
-use iswitch_testbench::scratch;
-use iswitch_testbench::tree::{Tree, TreeJob};
 use iswitch_testbench::wire_relay::{Relayed, WireRelay};
 
 /// 6.4 MB, the largest model of the paper.

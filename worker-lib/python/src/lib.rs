@@ -1,4 +1,4 @@
-//! The extension module `iswitch._iswitch`: the worker of `iswitch-worker` for Python.
+//! The extension module `iswitch._iswitch`: the worker of the crate `iswitch` for Python.
 //!
 //! `python/iswitch` has what Python does better: the exceptions, and all that concerns PyTorch.
 

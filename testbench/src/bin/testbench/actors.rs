@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use iswitch_harness::requirements::programs;
 use iswitch_testbench::actors::recovery;
 use iswitch_testbench::actors::scaling::{CSV_HEAD, measure};
 use iswitch_testbench::actors::site::Run;
-use iswitch_testbench::requirements::programs;
 
 use crate::files::write;
 

@@ -4,9 +4,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use iswitch_harness::binaries;
+use iswitch_harness::requirements::root_and;
 use iswitch_testbench::attack::{ALL, Attack, Effort, Outcome};
-use iswitch_testbench::binaries;
-use iswitch_testbench::requirements::root_and;
 use serde_json::{Value, json};
 
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use iswitch_testbench::binaries;
+use iswitch_harness::binaries;
 use iswitch_testbench::instructions::{TABLE, compare, count, parse, table};
 
 #[derive(Debug, clap::Args)]

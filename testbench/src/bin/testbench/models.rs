@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
 use clap::Args;
+use iswitch_harness::requirements::root_and;
 use iswitch_testbench::models::table::CSV_HEAD;
 use iswitch_testbench::models::{Contender, Load, Site, Table, measure};
 use iswitch_testbench::peers::Rate;
-use iswitch_testbench::requirements::root_and;
 
 use crate::files::write;
 

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use iswitch_testbench::cluster::PortKind;
+use iswitch_harness::cluster::PortKind;
+use iswitch_harness::requirements::root_and;
 use iswitch_testbench::neighbour::{Attack, Load, Site, measure};
-use iswitch_testbench::requirements::root_and;
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use iswitch_harness::requirements::root_and;
 use iswitch_testbench::peers::{
     Axis, Contender, Links, Load, Network, Rate, Series, Table, Tools, measure, plot,
 };
-use iswitch_testbench::requirements::root_and;
 
 /// The vectors of the paper's DQN, A2C, PPO and DDPG, smallest first.
 pub(crate) const PAPER_FLOATS: [u32; 4] = [10_119, 40_327, 866_439, 1_687_206];

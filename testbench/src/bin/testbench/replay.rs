@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use iswitch_harness::requirements::root_and;
 use iswitch_testbench::peers::Rate;
 use iswitch_testbench::replay::table::CSV_HEAD;
 use iswitch_testbench::replay::{Contender, Load, Reverb, Site, Table, measure, throughput};
-use iswitch_testbench::requirements::root_and;
 
 use crate::files::write;
 

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use iswitch_harness::requirements::root_and;
 use iswitch_testbench::peers::racks::racks_of;
 use iswitch_testbench::peers::{Axis, Network, Table};
-use iswitch_testbench::requirements::root_and;
 
 use crate::peers::{Common, PAPER_FLOATS};
 

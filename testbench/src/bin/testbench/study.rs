@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use iswitch_harness::requirements::root_and;
 use iswitch_testbench::peers::plot::{bar_chart, lines_of};
 use iswitch_testbench::peers::racks::racks_of;
 use iswitch_testbench::peers::{Axis, Links, Network, Rate, Series};
-use iswitch_testbench::requirements::root_and;
 use iswitch_testbench::study::asynchronous;
 use iswitch_testbench::study::convergence::{Comparison, train};
 use iswitch_testbench::study::curves;

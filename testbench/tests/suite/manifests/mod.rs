@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use iswitch_testbench::binaries;
-use iswitch_testbench::cluster::SOON;
-use iswitch_testbench::ports::free_ports;
-use iswitch_testbench::process::{self, Process};
-use iswitch_testbench::requirements::{alone, programs, python_module};
-use iswitch_testbench::scratch;
+use iswitch_harness::binaries;
+use iswitch_harness::cluster::SOON;
+use iswitch_harness::ports::free_ports;
+use iswitch_harness::process::{self, Process};
+use iswitch_harness::requirements::{alone, programs, python_module};
+use iswitch_harness::scratch;
 use serde_json::Value;
 
 const VALIDATE: &str = include_str!("validate.py");

@@ -1,0 +1,791 @@
+//! Configuration: command line and TOML file, one meaning. What the command line says wins.
+
+use std::fmt::Display;
+use std::net::{SocketAddr, SocketAddrV4};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{Args, Parser, ValueEnum};
+use iswitch_protocol::Key;
+use iswitch_protocol::key_file::{self, KeyFileError};
+use iswitch_protocol::limits::{
+    DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, DEFAULT_PORT, MAX_JOBS, MAX_PARENTS, TOS_MASK,
+};
+use iswitch_protocol::wire::Classifier;
+use serde::{Deserialize, Serialize};
+
+use crate::port::PortSpec;
+use iswitch_switch::StrangerLimits;
+
+const DEFAULT_LEASE_MS: u32 = 10_000;
+const DEFAULT_SLOW_MS: u32 = 1000;
+const DEFAULT_MEMORY_MIB: u32 = 256;
+const DEFAULT_RECV_BUFFER_BYTES: usize = 16 << 20;
+const DEFAULT_UPLINK_PORT: u16 = 7721;
+const DEFAULT_UPLINK_JOBS: u8 = 8;
+/// Ports are numbered with 8 bits.
+const MAX_PORTS: usize = 256;
+
+const LEASE_MS: RangeInclusive<u64> = 100..=3_600_000;
+const SLOW_MS: RangeInclusive<u64> = 100..=3_600_000;
+const MEMORY_MIB: RangeInclusive<u64> = 1..=1 << 20;
+const JOIN_RATE: RangeInclusive<u64> = 1..=10_000_000;
+const JOBS_PER_SOURCE: RangeInclusive<u64> = 1..=MAX_JOBS as u64;
+const RECV_BUFFER_BYTES: RangeInclusive<u64> = 4096..=1 << 30;
+const SPIN_US: RangeInclusive<u64> = 0..=1_000_000;
+const DEFAULT_SPIN_US: u32 = 50;
+const UDP_PORT: RangeInclusive<u64> = 1..=65_535;
+const UPLINK_JOBS: RangeInclusive<u64> = 1..=MAX_JOBS as u64;
+
+/// The iSwitch switch: sums the gradients of distributed training jobs while their packets pass through.
+///
+/// At least one --udp or --port is needed. Every option but --config, --check and the --no-... flags can also
+/// stand in the configuration file, with underscores for dashes; there --no-offload is `offload = false`,
+/// --no-ingress-rule is `ingress_rule = false` and --no-sandbox is `sandbox = false`.
+#[derive(Debug, Parser)]
+#[command(name = "iswitchd", version)]
+pub struct Cli {
+    /// Configuration file (TOML)
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Check the configuration and exit
+    #[arg(long)]
+    pub check: bool,
+    /// Send plain frames, one datagram a system call, with checksums made in software
+    #[arg(long)]
+    no_offload: bool,
+    /// Do not install the netfilter rule that keeps tagged frames from bridge and IP stack
+    #[arg(long)]
+    no_ingress_rule: bool,
+    /// Keep all privileges, and install no filter of system calls
+    #[arg(long)]
+    no_sandbox: bool,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// What may stand both on the command line and in the file.
+#[derive(Args, Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Settings {
+    /// Serve workers on this UDP address; needs no privilege. Repeatable
+    #[arg(long, value_name = "ADDR:PORT")]
+    udp: Vec<SocketAddrV4>,
+    /// Serve this network interface with raw frames; needs root. Repeatable. With xdp: before it through AF_XDP, in
+    /// the fastest way that its driver knows; after a comma may stand which: driver or generic, zerocopy or copy
+    #[arg(long, value_name = "[xdp:]IFACE[,MODE]")]
+    port: Vec<String>,
+    /// Switch above this one, to which the sums of its members go; needs no privilege. Of several the one with
+    /// the lowest address that answers. Repeatable
+    #[arg(long, value_name = "ADDR:PORT")]
+    parent: Vec<SocketAddrV4>,
+    /// First of the UDP ports from which the parent is reached, one for each job; the same after a restart
+    /// [default: 7721]
+    #[arg(long, value_name = "PORT")]
+    uplink_port: Option<u16>,
+    /// Jobs that a switch with a parent can have [default: 8]
+    #[arg(long, value_name = "JOBS")]
+    uplink_jobs: Option<u8>,
+    /// UDP port that marks frames as ours on raw ports [default: 7711]
+    #[arg(long, value_name = "PORT")]
+    udp_port: Option<u16>,
+    /// ToS of control packets, a multiple of 4 [default: 0x0C]
+    #[arg(long, value_name = "TOS", value_parser = parse_byte)]
+    control_tos: Option<u8>,
+    /// ToS of data packets, a multiple of 4 [default: 0x1C]
+    #[arg(long, value_name = "TOS", value_parser = parse_byte)]
+    data_tos: Option<u8>,
+    /// Silence after which a member is expelled, in milliseconds [default: 10000]
+    #[arg(long, value_name = "MS")]
+    lease_ms: Option<u32>,
+    /// Warn when a round has waited so long for a worker while others are done, in milliseconds [default: 1000]
+    #[arg(long, value_name = "MS")]
+    slow_ms: Option<u32>,
+    /// Memory for the sums of all jobs, in MiB; a job takes twice its vector, and with --ordered once more for
+    /// each of its workers (64 if it declares none) [default: 256]
+    #[arg(long, value_name = "MIB")]
+    memory_mib: Option<u32>,
+    /// Most of that memory that one job may take, in MiB [default: all of it]
+    #[arg(long, value_name = "MIB")]
+    job_memory_mib: Option<u32>,
+    /// Jobs of one address at the same time: those that it began and that still wait for workers, and those without
+    /// members from elsewhere; jobs with a key and jobs without one are counted apart [default: 32]
+    #[arg(long, value_name = "JOBS")]
+    max_jobs_per_source: Option<u32>,
+    /// Packets a second to take from one address that is no member's, such as Joins; it may send those of 4
+    /// seconds at once [default: 256]
+    #[arg(long, value_name = "RATE")]
+    join_rate: Option<u32>,
+    /// The same for all addresses together [default: 4096]
+    #[arg(long, value_name = "RATE")]
+    total_join_rate: Option<u32>,
+    /// Receive and send buffer to ask for on each port, in bytes [default: 16777216]
+    #[arg(long, value_name = "BYTES")]
+    recv_buffer_bytes: Option<usize>,
+    /// What to do with contributions that hold NaN or infinities [default: refuse]
+    #[arg(long, value_name = "WHAT")]
+    non_finite: Option<NonFinite>,
+    /// Add in the order of the workers' ranks: the same gradients give the same bits in any order of arrival
+    #[arg(long, num_args = 0, default_missing_value = "true")]
+    ordered: Option<bool>,
+    /// Look for packets so long after the last one before blocking, in microseconds [default: 50]
+    #[arg(long, value_name = "US")]
+    spin_us: Option<u32>,
+    /// Require the key in this file, made by `iswitchctl keygen`, of a job, or without JOB= of all jobs that have
+    /// no other: who cannot prove to have it is not listened to. Repeatable
+    #[arg(long = "key-file", value_name = "[JOB=]PATH")]
+    key_files: Vec<KeyFile>,
+    /// Socket for iswitchctl [default: /run/iswitchd.sock as root, otherwise iswitchd.sock in
+    /// XDG_RUNTIME_DIR, or none]
+    #[arg(long, value_name = "PATH")]
+    control_socket: Option<PathBuf>,
+    /// Serve metrics for Prometheus over HTTP at this address, to anybody who can reach it [default: do not]
+    #[arg(long, value_name = "ADDR:PORT")]
+    metrics: Option<SocketAddr>,
+    /// Append what happened last in a job to this file, as lines of JSON, when the job stalls, and for all jobs on
+    /// SIGUSR1 [default: standard error, on SIGUSR1 only]
+    #[arg(long, value_name = "FILE")]
+    flight_recorder: Option<PathBuf>,
+    /// User to become once everything is open, if started as root [default: iswitchd if there is such a user,
+    /// otherwise nobody]
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// Format of the log on standard error [default: text]
+    #[arg(long, value_name = "FORMAT")]
+    log_format: Option<LogFormat>,
+    /// Least important messages to log [default: info]
+    #[arg(long, value_name = "LEVEL")]
+    log_level: Option<LogLevel>,
+    #[arg(skip)]
+    offload: Option<bool>,
+    #[arg(skip)]
+    ingress_rule: Option<bool>,
+    #[arg(skip)]
+    sandbox: Option<bool>,
+}
+
+/// A file with a key, and the job that it is for; without one all that have no other.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(try_from = "String")]
+struct KeyFile {
+    job: Option<u32>,
+    path: PathBuf,
+}
+
+impl FromStr for KeyFile {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (job, path) = match text.split_once('=') {
+            Some((job, path)) => {
+                let number = job.parse().map_err(|_| {
+                    format!("job is {job:?}, expected a number from 0 to {} before the =", u32::MAX)
+                })?;
+                (Some(number), path)
+            }
+            None => (None, text),
+        };
+        if path.is_empty() {
+            return Err("path is \"\", expected that of a key file".to_owned());
+        }
+        Ok(Self { job, path: path.into() })
+    }
+}
+
+impl TryFrom<String> for KeyFile {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+/// What to do with contributions that hold NaN or infinities.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+enum NonFinite {
+    /// Drop them and tell the sender
+    Refuse,
+    /// Sum them as IEEE 754 says
+    Sum,
+}
+
+/// Format of the log.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// Lines for people
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// Least important messages that are logged.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    /// What stops the switch from working
+    Error,
+    /// What limits it
+    Warn,
+    /// Members, jobs and ports
+    Info,
+    /// More
+    Debug,
+    /// Everything
+    Trace,
+}
+
+/// Everything that the daemon needs to know.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// UDP addresses to serve.
+    pub udp: Vec<SocketAddrV4>,
+    /// Interfaces to serve with frames.
+    pub interfaces: Vec<PortSpec>,
+    /// Switches above this one, of which one is the parent.
+    pub parents: Vec<SocketAddrV4>,
+    /// UDP ports from which it is reached: the first, and how many. None without parents.
+    pub uplink_ports: (u16, u8),
+    /// ToS values, and the UDP port of raw frames.
+    pub classifier: Classifier,
+    /// The core. The boot id is zero: the daemon draws it.
+    pub switch: iswitch_switch::Config,
+    /// Receive and send buffer to ask for on each port, in bytes.
+    pub buffer_bytes: usize,
+    /// Whether to use super-frames and unfinished checksums.
+    pub offload: bool,
+    /// Whether to install the ingress rule on raw ports.
+    pub ingress_rule: bool,
+    /// How long to look for packets before blocking.
+    pub spin: Duration,
+    /// Keys of jobs, and of all that have no other.
+    job_keys: Vec<(Option<u32>, Key)>,
+    /// Socket for iswitchctl, if any.
+    pub control_socket: Option<PathBuf>,
+    /// Where to serve metrics, if anywhere.
+    pub metrics: Option<SocketAddr>,
+    /// Where the flight recorder is dumped when a job stalls.
+    pub flight_recorder: Option<PathBuf>,
+    /// Whether to give up what is no longer needed once everything is open.
+    pub sandbox: bool,
+    /// User to become, if another one than usual.
+    pub user: Option<String>,
+    /// Format of the log.
+    pub log_format: LogFormat,
+    /// Least important messages to log.
+    pub log_level: LogLevel,
+}
+
+/// What is wrong with a configuration: the place, the value, what was expected.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is not TOML, has an unknown key, or a value of the wrong type.
+    #[error("{}: {source}", path.display())]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        source: toml::de::Error,
+    },
+    /// A value that is not allowed.
+    #[error("{key} is {value}, expected {expected}")]
+    Value {
+        /// The option, or the file and its key.
+        key: String,
+        /// The value given.
+        value: String,
+        /// What it should be.
+        expected: String,
+    },
+    /// A key cannot be read.
+    #[error("cannot use key file {}: {source}", path.display())]
+    KeyFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: KeyFileError,
+    },
+    /// Nothing to serve.
+    #[error("there is nothing to serve: give at least one --udp ADDR:PORT or --port IFACE")]
+    NoPorts,
+}
+
+impl Cli {
+    /// Reads the file, if any, and checks everything.
+    pub fn resolve(self) -> Result<Config, ConfigError> {
+        let mut settings = self.settings;
+        settings.check(|key| format!("--{}", key.replace('_', "-")))?;
+        if self.no_offload {
+            settings.offload = Some(false);
+        }
+        if self.no_ingress_rule {
+            settings.ingress_rule = Some(false);
+        }
+        if self.no_sandbox {
+            settings.sandbox = Some(false);
+        }
+        if let Some(path) = &self.config {
+            let file = Settings::read(path)?;
+            file.check(|key| format!("{}: {key}", path.display()))?;
+            settings = settings.or(file);
+        }
+        settings.resolve()
+    }
+}
+
+impl Config {
+    /// The keys of the jobs; `secret` is that of [`iswitch_switch::Keys::new`].
+    pub fn keys(&self, secret: [u8; iswitch_switch::SECRET_LEN_BYTES]) -> iswitch_switch::Keys {
+        let mut keys = iswitch_switch::Keys::new(secret);
+        for (job, key) in &self.job_keys {
+            keys.insert(*job, key.clone());
+        }
+        keys
+    }
+}
+
+impl Settings {
+    fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+        toml::from_str(&text).map_err(|source| ConfigError::Parse { path: path.to_owned(), source })
+    }
+
+    /// Checks each value on its own; `place` tells where a key stands.
+    fn check(&self, place: impl Fn(&str) -> String) -> Result<(), ConfigError> {
+        let range = |key, value: Option<u64>, range: RangeInclusive<u64>| match value {
+            Some(value) if !range.contains(&value) => {
+                Err(bad(place(key), value, format!("{} to {}", range.start(), range.end())))
+            }
+            _ => Ok(()),
+        };
+        range("udp_port", self.udp_port.map(u64::from), UDP_PORT)?;
+        range("uplink_port", self.uplink_port.map(u64::from), UDP_PORT)?;
+        range("uplink_jobs", self.uplink_jobs.map(u64::from), UPLINK_JOBS)?;
+        range("lease_ms", self.lease_ms.map(u64::from), LEASE_MS)?;
+        range("slow_ms", self.slow_ms.map(u64::from), SLOW_MS)?;
+        range("memory_mib", self.memory_mib.map(u64::from), MEMORY_MIB)?;
+        range("job_memory_mib", self.job_memory_mib.map(u64::from), MEMORY_MIB)?;
+        range("max_jobs_per_source", self.max_jobs_per_source.map(u64::from), JOBS_PER_SOURCE)?;
+        range("join_rate", self.join_rate.map(u64::from), JOIN_RATE)?;
+        range("total_join_rate", self.total_join_rate.map(u64::from), JOIN_RATE)?;
+        range("recv_buffer_bytes", self.recv_buffer_bytes.map(|bytes| bytes as u64), RECV_BUFFER_BYTES)?;
+        range("spin_us", self.spin_us.map(u64::from), SPIN_US)?;
+        for (key, tos) in [("control_tos", self.control_tos), ("data_tos", self.data_tos)] {
+            if let Some(tos) = tos.filter(|tos| *tos == 0 || tos & !TOS_MASK != 0) {
+                return Err(bad(place(key), format!("{tos:#04x}"), "a multiple of 4 from 0x04 to 0xfc"));
+            }
+        }
+        self.ports(|text, expected| bad(place("port"), text, expected))?;
+        for (position, file) in self.key_files.iter().enumerate() {
+            if self.key_files[..position].iter().any(|other| other.job == file.job) {
+                let whose = file.job.map_or("all jobs".to_owned(), |job| format!("job {job}"));
+                return Err(bad(place("key_file"), format!("given twice for {whose}"), "one key"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The interfaces to serve; `bad` makes an error of a value and what was expected.
+    fn ports(&self, bad: impl Fn(String, String) -> ConfigError) -> Result<Vec<PortSpec>, ConfigError> {
+        let mut ports: Vec<PortSpec> = Vec::new();
+        for text in &self.port {
+            let port: PortSpec = text.parse().map_err(|expected| bad(format!("{text:?}"), expected))?;
+            if ports.iter().any(|other| other.interface == port.interface) {
+                return Err(bad(format!("{:?} twice", port.interface), "each interface once".to_owned()));
+            }
+            ports.push(port);
+        }
+        Ok(ports)
+    }
+
+    /// These settings where given, otherwise the others. Lists are not mixed.
+    fn or(self, other: Self) -> Self {
+        Self {
+            udp: if self.udp.is_empty() { other.udp } else { self.udp },
+            port: if self.port.is_empty() { other.port } else { self.port },
+            parent: if self.parent.is_empty() { other.parent } else { self.parent },
+            uplink_port: self.uplink_port.or(other.uplink_port),
+            uplink_jobs: self.uplink_jobs.or(other.uplink_jobs),
+            udp_port: self.udp_port.or(other.udp_port),
+            control_tos: self.control_tos.or(other.control_tos),
+            data_tos: self.data_tos.or(other.data_tos),
+            lease_ms: self.lease_ms.or(other.lease_ms),
+            slow_ms: self.slow_ms.or(other.slow_ms),
+            memory_mib: self.memory_mib.or(other.memory_mib),
+            job_memory_mib: self.job_memory_mib.or(other.job_memory_mib),
+            max_jobs_per_source: self.max_jobs_per_source.or(other.max_jobs_per_source),
+            join_rate: self.join_rate.or(other.join_rate),
+            total_join_rate: self.total_join_rate.or(other.total_join_rate),
+            recv_buffer_bytes: self.recv_buffer_bytes.or(other.recv_buffer_bytes),
+            non_finite: self.non_finite.or(other.non_finite),
+            ordered: self.ordered.or(other.ordered),
+            spin_us: self.spin_us.or(other.spin_us),
+            key_files: if self.key_files.is_empty() { other.key_files } else { self.key_files },
+            control_socket: self.control_socket.or(other.control_socket),
+            metrics: self.metrics.or(other.metrics),
+            flight_recorder: self.flight_recorder.or(other.flight_recorder),
+            user: self.user.or(other.user),
+            log_format: self.log_format.or(other.log_format),
+            log_level: self.log_level.or(other.log_level),
+            offload: self.offload.or(other.offload),
+            ingress_rule: self.ingress_rule.or(other.ingress_rule),
+            sandbox: self.sandbox.or(other.sandbox),
+        }
+    }
+
+    /// The UDP ports towards the parents, if there are any.
+    fn uplink_ports(&self) -> Result<(u16, u8), ConfigError> {
+        if self.parent.is_empty() {
+            return Ok((0, 0));
+        }
+        if self.parent.len() > MAX_PARENTS {
+            return Err(bad("number of --parent", self.parent.len(), format!("at most {MAX_PARENTS}")));
+        }
+        let first = self.uplink_port.unwrap_or(DEFAULT_UPLINK_PORT);
+        let count = self.uplink_jobs.unwrap_or(DEFAULT_UPLINK_JOBS);
+        let last = u32::from(first) + u32::from(count) - 1;
+        if last > u32::from(u16::MAX) {
+            return Err(bad(
+                "uplink_port",
+                first,
+                format!("room for {count} ports (uplink_jobs) below 65536"),
+            ));
+        }
+        Ok((first, count))
+    }
+
+    /// Fills in the defaults and checks what values mean together.
+    fn resolve(self) -> Result<Config, ConfigError> {
+        let uplink_ports = self.uplink_ports()?;
+        let ports = self.udp.len() + self.port.len();
+        if ports == 0 {
+            return Err(ConfigError::NoPorts);
+        }
+        let room = MAX_PORTS - usize::from(uplink_ports.1);
+        if ports > room {
+            return Err(bad("number of --udp and --port", ports, format!("at most {room}")));
+        }
+        let classifier = Classifier {
+            control_tos: self.control_tos.unwrap_or(DEFAULT_CONTROL_TOS),
+            data_tos: self.data_tos.unwrap_or(DEFAULT_DATA_TOS),
+            udp_port: self.udp_port.unwrap_or(DEFAULT_PORT),
+        };
+        if classifier.control_tos == classifier.data_tos {
+            let tos = format!("{:#04x} like control_tos", classifier.data_tos);
+            return Err(bad("data_tos", tos, "another value"));
+        }
+        let interfaces = self.ports(|text, expected| bad("port", text, expected))?;
+        let job_keys = self.key_files.iter().map(|KeyFile { job, path }| match key_file::read(path) {
+            Ok(key) => Ok((*job, key)),
+            Err(source) => Err(ConfigError::KeyFile { path: path.clone(), source }),
+        });
+        Ok(Config {
+            switch: self.resolve_switch()?,
+            job_keys: job_keys.collect::<Result<_, _>>()?,
+            udp: self.udp,
+            parents: self.parent,
+            uplink_ports,
+            interfaces,
+            classifier,
+            buffer_bytes: self.recv_buffer_bytes.unwrap_or(DEFAULT_RECV_BUFFER_BYTES),
+            offload: self.offload.unwrap_or(true),
+            ingress_rule: self.ingress_rule.unwrap_or(true),
+            spin: Duration::from_micros(self.spin_us.unwrap_or(DEFAULT_SPIN_US).into()),
+            control_socket: self.control_socket.or_else(default_control_socket),
+            metrics: self.metrics,
+            flight_recorder: self.flight_recorder,
+            sandbox: self.sandbox.unwrap_or(true),
+            user: self.user,
+            log_format: self.log_format.unwrap_or(LogFormat::Text),
+            log_level: self.log_level.unwrap_or(LogLevel::Info),
+        })
+    }
+
+    fn resolve_switch(&self) -> Result<iswitch_switch::Config, ConfigError> {
+        let default = iswitch_switch::Config::default();
+        let memory_mib = self.memory_mib.unwrap_or(DEFAULT_MEMORY_MIB);
+        let job_memory_mib = self.job_memory_mib.unwrap_or(memory_mib);
+        if job_memory_mib > memory_mib {
+            return Err(bad("job_memory_mib", job_memory_mib, format!("at most memory_mib, {memory_mib}")));
+        }
+        let mib = |number: u32| (number as usize) << 20;
+        let StrangerLimits { source_rate, total_rate, .. } = default.strangers;
+        let strangers = StrangerLimits {
+            source_rate: self.join_rate.unwrap_or(source_rate),
+            total_rate: self.total_join_rate.unwrap_or(total_rate),
+            ..default.strangers
+        };
+        let non_finite = match self.non_finite {
+            None | Some(NonFinite::Refuse) => iswitch_switch::NonFinite::Refuse,
+            Some(NonFinite::Sum) => iswitch_switch::NonFinite::Sum,
+        };
+        Ok(iswitch_switch::Config {
+            lease_ms: self.lease_ms.unwrap_or(DEFAULT_LEASE_MS),
+            slow_ms: self.slow_ms.unwrap_or(DEFAULT_SLOW_MS),
+            memory_bytes: mib(memory_mib),
+            job_memory_bytes: mib(job_memory_mib),
+            max_jobs_per_source: self
+                .max_jobs_per_source
+                .map_or(default.max_jobs_per_source, |jobs| jobs as usize),
+            strangers,
+            non_finite,
+            ordered: self.ordered.unwrap_or(false),
+            ..default
+        })
+    }
+}
+
+/// Where iswitchctl looks, and where the daemon listens unless told otherwise.
+pub fn default_control_socket() -> Option<PathBuf> {
+    use std::os::unix::fs::MetadataExt;
+
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+    let directory = if is_root { Some("/run".into()) } else { std::env::var_os("XDG_RUNTIME_DIR") };
+    directory.map(|directory| PathBuf::from(directory).join("iswitchd.sock"))
+}
+
+/// A byte in decimal, or in hexadecimal with 0x.
+fn parse_byte(text: &str) -> Result<u8, String> {
+    let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => u8::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    parsed.map_err(|_| "expected a number from 0 to 255 or 0x00 to 0xff".to_owned())
+}
+
+fn bad(key: impl Into<String>, value: impl Display, expected: impl Into<String>) -> ConfigError {
+    ConfigError::Value { key: key.into(), value: value.to_string(), expected: expected.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    /// Resolves a command line, in which `FILE` stands for a file with the text given.
+    fn resolve(arguments: &[&str], file: &str) -> Result<Config, String> {
+        let mut temporary = tempfile::NamedTempFile::new().unwrap();
+        temporary.write_all(file.as_bytes()).unwrap();
+        let path = temporary.path().to_str().unwrap();
+        let arguments = arguments.iter().map(|argument| if *argument == "FILE" { path } else { argument });
+        let cli = Cli::try_parse_from(std::iter::once("iswitchd").chain(arguments));
+        let config = cli.map_err(|error| error.to_string())?.resolve();
+        config.map_err(|error| error.to_string().replace(path, "FILE"))
+    }
+
+    fn file_error(text: &str) -> String {
+        resolve(&["--config", "FILE"], text).unwrap_err()
+    }
+
+    #[test]
+    fn command_line_wins_over_file() {
+        let file =
+            "udp = ['127.0.0.1:1']\nlease_ms = 500\nmemory_mib = 3\noffload = false\ndata_tos = 0x2C\n";
+        let config = resolve(&["--config", "FILE", "--lease-ms", "900", "--control-tos", "0x2c"], file);
+        assert!(config.unwrap_err().contains("like control_tos"));
+        let config = resolve(&["--config", "FILE", "--lease-ms", "900", "--data-tos", "32"], file).unwrap();
+        assert_eq!(config.udp, ["127.0.0.1:1".parse().unwrap()]);
+        assert_eq!(config.switch.lease_ms, 900);
+        assert_eq!(config.switch.memory_bytes, 3 << 20);
+        assert_eq!(config.classifier.data_tos, 32);
+        assert!(!config.offload && config.ingress_rule);
+    }
+
+    #[test]
+    fn sums_are_ordered_on_request() {
+        for (arguments, file, ordered) in [
+            (&["--config", "FILE"][..], "", false),
+            (&["--config", "FILE"], "ordered = true", true),
+            (&["--config", "FILE", "--ordered"], "ordered = false", true),
+        ] {
+            let arguments = [arguments, &["--udp", "127.0.0.1:0"]].concat();
+            assert_eq!(resolve(&arguments, file).unwrap().switch.ordered, ordered, "{arguments:?} {file}");
+        }
+    }
+
+    #[test]
+    fn lists_of_the_command_line_replace_those_of_the_file() {
+        let config = resolve(&["--config", "FILE", "--port", "b", "--port", "c"], "port = ['a']").unwrap();
+        let names: Vec<_> = config.interfaces.iter().map(ToString::to_string).collect();
+        assert_eq!(names, ["b", "c"]);
+    }
+
+    #[test]
+    fn something_has_to_be_served() {
+        let expected = "there is nothing to serve: give at least one --udp ADDR:PORT or --port IFACE";
+        assert_eq!(resolve(&[], "").unwrap_err(), expected);
+        assert_eq!(file_error("lease_ms = 1000"), expected);
+    }
+
+    #[test]
+    fn values_out_of_range_are_named() {
+        let cases = [
+            ("lease_ms = 5", "FILE: lease_ms is 5, expected 100 to 3600000"),
+            ("slow_ms = 99", "FILE: slow_ms is 99, expected 100 to 3600000"),
+            ("memory_mib = 0", "FILE: memory_mib is 0, expected 1 to 1048576"),
+            ("job_memory_mib = 0", "FILE: job_memory_mib is 0, expected 1 to 1048576"),
+            ("max_jobs_per_source = 65", "FILE: max_jobs_per_source is 65, expected 1 to 64"),
+            ("join_rate = 0", "FILE: join_rate is 0, expected 1 to 10000000"),
+            ("total_join_rate = 0", "FILE: total_join_rate is 0, expected 1 to 10000000"),
+            ("recv_buffer_bytes = 1", "FILE: recv_buffer_bytes is 1, expected 4096 to 1073741824"),
+            ("spin_us = 2000000", "FILE: spin_us is 2000000, expected 0 to 1000000"),
+            ("uplink_port = 0", "FILE: uplink_port is 0, expected 1 to 65535"),
+            ("uplink_jobs = 65", "FILE: uplink_jobs is 65, expected 1 to 64"),
+            ("udp_port = 0", "FILE: udp_port is 0, expected 1 to 65535"),
+            ("control_tos = 0x0d", "FILE: control_tos is 0x0d, expected a multiple of 4 from 0x04 to 0xfc"),
+            ("data_tos = 0", "FILE: data_tos is 0x00, expected a multiple of 4 from 0x04 to 0xfc"),
+            (
+                "port = ['a/b']",
+                "FILE: port is \"a/b\", expected the name of a network interface, or xdp: and the name of one",
+            ),
+            (
+                "port = ['']",
+                "FILE: port is \"\", expected the name of a network interface, or xdp: and the name of one",
+            ),
+            (
+                "port = ['xdp:a,fast']",
+                "FILE: port is \"xdp:a,fast\", expected driver or generic, and zerocopy or copy, after the comma",
+            ),
+            ("port = ['a', 'xdp:a']", "FILE: port is \"a\" twice, expected each interface once"),
+            ("port = ['a', 'a']", "FILE: port is \"a\" twice, expected each interface once"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(file_error(text), expected);
+        }
+        let error = resolve(&["--udp", "127.0.0.1:0", "--lease-ms", "5"], "").unwrap_err();
+        assert_eq!(error, "--lease-ms is 5, expected 100 to 3600000");
+        let error = file_error("udp = ['127.0.0.1:1']\nmemory_mib = 4\njob_memory_mib = 5");
+        assert_eq!(error, "job_memory_mib is 5, expected at most memory_mib, 4");
+    }
+
+    #[test]
+    fn keys_and_types_are_named() {
+        let cases = [
+            ("lease = 5", &["FILE: ", "line 1", "unknown field `lease`"][..]),
+            ("\nlease_ms = 'long'", &["line 2", "lease_ms = 'long'", "expected u32"]),
+            ("udp_port = 70000", &["udp_port = 70000", "expected u16"]),
+            ("udp = ['localhost:1']", &["udp = ['localhost:1']", "invalid IPv4 socket address syntax"]),
+            ("non_finite = 'maybe'", &["unknown variant `maybe`", "`refuse` or `sum`"]),
+            ("offload = 1", &["offload = 1", "expected a boolean"]),
+            ("[switch]", &["unknown field `switch`"]),
+        ];
+        for (text, parts) in cases {
+            let error = file_error(text);
+            for part in parts {
+                assert!(error.contains(part), "{part:?} is not in {error}");
+            }
+        }
+        let error = resolve(&["--udp", "localhost:1"], "").unwrap_err();
+        assert!(error.contains("'localhost:1' for '--udp <ADDR:PORT>'"), "{error}");
+        let error = resolve(&["--data-tos", "0x1ff"], "").unwrap_err();
+        assert!(error.contains("expected a number from 0 to 255"), "{error}");
+    }
+
+    #[test]
+    fn keys_are_read_and_never_shown() {
+        use std::fs::{Permissions, set_permissions};
+        use std::os::unix::fs::PermissionsExt;
+
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("job.key");
+        key_file::create(&path).unwrap();
+        let (all, five) = (path.display().to_string(), format!("5={}", path.display()));
+        let serve = ["--udp", "127.0.0.1:0", "--key-file"];
+        let config = resolve(&[&serve[..], &[&all, "--key-file", &five]].concat(), "").unwrap();
+        let text = format!("{config:?} {:?}", config.keys([0; iswitch_switch::SECRET_LEN_BYTES]));
+        assert!(text.contains("[(None, Key), (Some(5), Key)]"), "{text}");
+        assert!(text.contains("Keys { default: Some(Key), jobs: [5], .. }"), "{text}");
+        let twice = resolve(&[&serve[..], &[&five, "--key-file", &five]].concat(), "").unwrap_err();
+        assert_eq!(twice, "--key-file is given twice for job 5, expected one key");
+        let file = format!("udp = ['127.0.0.1:0']\nkey_files = ['five={all}']");
+        let text = file_error(&file);
+        assert!(text.contains("job is \"five\", expected a number from 0 to 4294967295"), "{text}");
+        set_permissions(&path, Permissions::from_mode(0o604)).unwrap();
+        let open = resolve(&[&serve[..], &[&all]].concat(), "").unwrap_err();
+        assert!(open.contains("job.key: the file's mode is 0604, expected no access for others"), "{open}");
+    }
+
+    #[test]
+    fn missing_file_is_named() {
+        let error = resolve(&["--config", "/nonexistent/iswitchd.toml"], "").unwrap_err();
+        assert!(error.starts_with("cannot read /nonexistent/iswitchd.toml: No such file"), "{error}");
+    }
+
+    #[test]
+    fn example_file_is_valid_and_names_every_key() {
+        let text = include_str!("../dist/iswitchd.toml");
+        let config = resolve(&["--config", "FILE"], text).unwrap();
+        assert_eq!(config.switch.lease_ms, DEFAULT_LEASE_MS);
+        assert_eq!(config.switch.slow_ms, DEFAULT_SLOW_MS);
+        // Without its comment signs every line is a setting that holds its default.
+        let all: String = text.lines().map(|line| line.strip_prefix("#= ").unwrap_or(line)).fold(
+            String::new(),
+            |mut all, line| {
+                all.push_str(line);
+                all.push('\n');
+                all
+            },
+        );
+        let config = resolve(&["--config", "FILE"], &all).unwrap();
+        assert_eq!(config.classifier, Classifier::default());
+        assert_eq!(config.buffer_bytes, DEFAULT_RECV_BUFFER_BYTES);
+        assert!(!config.switch.ordered);
+        let (limits, default) = (config.switch, iswitch_switch::Config::default());
+        assert_eq!(limits.job_memory_bytes, limits.memory_bytes);
+        assert_eq!(limits.max_jobs_per_source, default.max_jobs_per_source);
+        assert_eq!(limits.strangers.source_rate, default.strangers.source_rate);
+        assert_eq!(limits.strangers.total_rate, default.strangers.total_rate);
+        for key in [
+            "key_files",
+            "parent",
+            "uplink_port",
+            "uplink_jobs",
+            "udp_port",
+            "slow_ms",
+            "ordered",
+            "join_rate",
+            "job_memory_mib",
+            "spin_us",
+            "control_socket",
+            "flight_recorder",
+            "metrics",
+            "log_format",
+            "log_level",
+            "ingress_rule",
+            "sandbox",
+            "user",
+        ] {
+            assert!(all.contains(&format!("\n{key} = ")), "{key}");
+        }
+    }
+
+    #[test]
+    fn ports_towards_parents_are_there_only_with_parents() {
+        let config = resolve(&["--udp", "127.0.0.1:0"], "").unwrap();
+        assert_eq!(config.uplink_ports, (0, 0));
+        let parents = ["--udp", "127.0.0.1:0", "--parent", "10.0.0.2:7711", "--parent", "10.0.0.1:7711"];
+        let config = resolve(&parents, "").unwrap();
+        assert_eq!((config.parents.len(), config.uplink_ports), (2, (7721, 8)));
+        let error = resolve(&[&parents[..], &["--uplink-port", "65530"]].concat(), "").unwrap_err();
+        assert_eq!(error, "uplink_port is 65530, expected room for 8 ports (uplink_jobs) below 65536");
+    }
+
+    #[test]
+    fn command_line_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+}

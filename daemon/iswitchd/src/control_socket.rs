@@ -1,0 +1,438 @@
+//! The control socket: questions of an operator, answered beside the packet path.
+//!
+//! A client connects, sends one line (`status`, `counters`, `jobs`, `snapshot` or `flight`) and gets one line of JSON.
+//! Clients are served one after the other, in a thread of their own, each within [`CLIENT_TIMEOUT`]; the packet loop
+//! only makes the snapshot.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use iswitch_socket::PollSet;
+use serde_json::{Value, json};
+
+use crate::flight_file;
+use crate::log;
+use crate::runtime::Handle;
+use crate::side_thread::SideThread;
+use crate::snapshot::Snapshot;
+use crate::table;
+use iswitch_switch::JobStatus;
+
+/// How long a client may take to ask, and to read the answer.
+pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(1);
+/// Longest line that a client may send, in bytes.
+const REQUEST_LEN_MAX_BYTES: u64 = 64;
+
+/// Why there can be no control socket.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlSocketError {
+    /// Another daemon answers there.
+    #[error("control socket {}: another iswitchd has it; give this one --control-socket PATH", .0.display())]
+    Live(PathBuf),
+    /// There is a file that is no socket.
+    #[error("control socket {}: the file exists and is not a socket", .0.display())]
+    NotASocket(PathBuf),
+    /// A system call failed.
+    #[error("control socket {}: {source}", path.display())]
+    System {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// What a client may ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Request {
+    /// Version, uptime, ports, number of jobs and members, parents that are lost, workers that a round waits for
+    Status,
+    /// Everything that is counted, by the switch and by each port
+    Counters,
+    /// Jobs and their members
+    Jobs,
+    /// All of these at one moment
+    Snapshot,
+    /// What happened last in each job, as lines of JSON
+    Flight,
+}
+
+impl Request {
+    const ALL: [Self; 5] = [Self::Status, Self::Counters, Self::Jobs, Self::Snapshot, Self::Flight];
+
+    /// The line that asks it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Counters => "counters",
+            Self::Jobs => "jobs",
+            Self::Snapshot => "snapshot",
+            Self::Flight => "flight",
+        }
+    }
+
+    fn names() -> String {
+        Self::ALL.map(Self::name).join(", ")
+    }
+
+    /// The answer for people.
+    pub fn text(self, answer: Value) -> String {
+        match (self, answer) {
+            (Self::Status, Value::Object(mut status)) => {
+                let [parents, waiting] = ["parents", "waiting"].map(|key| status.remove(key));
+                let mut text = table::render(&Value::Object(status));
+                items(parents.as_ref()).filter_map(parent_line).for_each(|line| text.push_str(&line));
+                items(waiting.as_ref()).for_each(|member| text.push_str(&waiting_line(member)));
+                text
+            }
+            (Self::Flight, Value::Array(lines)) => flight_file::text(&lines),
+            (_, answer) => table::render(&answer),
+        }
+    }
+
+    fn answer(self, handle: &Handle) -> io::Result<Value> {
+        Ok(match self {
+            Self::Status => status(&*handle.snapshot()?),
+            Self::Counters => {
+                let snapshot = handle.snapshot()?;
+                let ports = snapshot.ports.iter().map(|port| (port.name.clone(), json!(port.counters)));
+                let ports: serde_json::Map<_, _> = ports.collect();
+                let log = json!({ "dropped_lines": log::dropped_lines() });
+                json!({ "traffic": snapshot.traffic, "drops": snapshot.drops, "ports": ports, "log": log })
+            }
+            Self::Jobs => json!(handle.snapshot()?.jobs),
+            Self::Snapshot => json!(*handle.snapshot()?),
+            Self::Flight => {
+                let flights = handle.flights()?;
+                json!(
+                    flights
+                        .iter()
+                        .flat_map(|flight| flight_file::lines("request", flight))
+                        .collect::<Vec<_>>()
+                )
+            }
+        })
+    }
+}
+
+fn status(snapshot: &Snapshot) -> Value {
+    let ports = snapshot.ports.iter().map(|port| {
+        json!({
+            "name": port.name,
+            "mode": port.mode,
+            "recv_buffer_bytes": port.recv_buffer_bytes,
+            "received_datagrams": port.counters.get("received_datagrams"),
+            "sent_datagrams": port.counters.get("sent_datagrams"),
+            "receive_buffer_drops": port.counters.get("receive_buffer_drops"),
+            "send_lost": port.counters.get("send_full") + port.counters.get("send_errors"),
+        })
+    });
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "pid": std::process::id(),
+        "boot": format!("{:016x}", snapshot.boot),
+        "uptime_ms": snapshot.uptime_ms,
+        "jobs": snapshot.jobs.len(),
+        "members": snapshot.jobs.iter().map(|job| job.members.len()).sum::<usize>(),
+        "results": snapshot.traffic.get("results"),
+        "dropped": snapshot.drops.total(),
+        "ports": ports.collect::<Vec<_>>(),
+        "parents": snapshot.jobs.iter().filter_map(parent).collect::<Vec<_>>(),
+        "waiting": snapshot.jobs.iter().flat_map(waiting).collect::<Vec<_>>(),
+    })
+}
+
+/// The parent that a job goes up to, or tries to.
+fn parent(job: &JobStatus) -> Option<Value> {
+    let silent_ms = job.parent_silent_ms?;
+    Some(json!({
+        "job": job.job,
+        "address": job.parent,
+        "silent_ms": silent_ms,
+        "lost": job.parent_lost,
+        "refusal": job.parent_refusal,
+    }))
+}
+
+/// The members that the oldest unfinished round of a job waits for.
+fn waiting(job: &JobStatus) -> impl Iterator<Item = Value> {
+    let round = job.waiting.iter();
+    let members = round.flat_map(|round| round.members.iter().map(move |member| (round, member)));
+    members.map(|(round, member)| {
+        json!({
+            "job": job.job,
+            "round": round.round,
+            "member": member.member,
+            "address": member.address,
+            "waited_ms": round.waited_ms,
+            "missing_segments": member.missing_segments,
+            "segments": round.segments,
+        })
+    })
+}
+
+fn items(list: Option<&Value>) -> impl Iterator<Item = &Value> {
+    list.and_then(Value::as_array).into_iter().flatten()
+}
+
+/// What is wrong with a parent, if anything is.
+fn parent_line(parent: &Value) -> Option<String> {
+    let (job, address) = (&parent["job"], parent["address"].as_str().unwrap_or("-"));
+    if parent["lost"] == true {
+        let seconds = parent["silent_ms"].as_f64().unwrap_or(0.0) / 1000.0;
+        return Some(format!(
+            "job {job}: the parent {address} has not answered for {seconds:.1} s, and there are no sums until it does\n"
+        ));
+    }
+    let refusal = parent["refusal"].as_str()?;
+    Some(format!("job {job}: the parent {address} refuses this switch: {refusal}\n"))
+}
+
+fn waiting_line(member: &Value) -> String {
+    let seconds = member["waited_ms"].as_f64().unwrap_or(0.0) / 1000.0;
+    let address = member["address"].as_str().unwrap_or("-");
+    format!(
+        "job {} is waiting for member {} ({address}) for {seconds:.1} s: {} of {} segments\n",
+        member["job"], member["member"], member["missing_segments"], member["segments"]
+    )
+}
+
+/// The socket's file. Dropping it removes it, unless somebody else does.
+#[derive(Debug)]
+struct SocketFile {
+    path: PathBuf,
+    is_entrusted: bool,
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if !self.is_entrusted
+            && let Err(error) = fs::remove_file(&self.path)
+        {
+            tracing::warn!(path = %self.path.display(), %error, "cannot remove the control socket");
+        }
+    }
+}
+
+/// A control socket that takes connections, but does not yet answer.
+#[derive(Debug)]
+pub struct ControlListener {
+    listener: UnixListener,
+    file: SocketFile,
+}
+
+impl ControlListener {
+    /// Listens at `path`. Replaces the file of a dead daemon.
+    pub fn bind(path: &Path) -> Result<Self, ControlSocketError> {
+        let system = |source| ControlSocketError::System { path: path.to_owned(), source };
+        remove_stale(path)?;
+        let listener = UnixListener::bind(path).map_err(system)?;
+        let file = SocketFile { path: path.to_owned(), is_entrusted: false };
+        // Counters and addresses are for the owner.
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(system)?;
+        listener.set_nonblocking(true).map_err(system)?;
+        Ok(Self { listener, file })
+    }
+
+    /// From now on it is for somebody else to remove the file in the end.
+    pub fn entrust_file(&mut self) {
+        self.file.is_entrusted = true;
+    }
+
+    /// Answers questions to the loop of `handle`.
+    pub fn serve(self, handle: Handle) -> io::Result<ControlSocket> {
+        let Self { listener, file } = self;
+        let thread = SideThread::spawn("control", move |stopped| serve(&listener, stopped, &handle))?;
+        Ok(ControlSocket { _thread: thread, _file: file })
+    }
+}
+
+/// A control socket that answers. Dropping it ends its thread, then removes its file.
+#[derive(Debug)]
+pub struct ControlSocket {
+    // In this order: the thread ends first.
+    _thread: SideThread,
+    _file: SocketFile,
+}
+
+/// Removes the socket file of a daemon that has died: nobody accepts connections there.
+pub(crate) fn remove_stale(path: &Path) -> Result<(), ControlSocketError> {
+    let system = |source| ControlSocketError::System { path: path.to_owned(), source };
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(system(error)),
+        Ok(file) if !file.file_type().is_socket() => {
+            return Err(ControlSocketError::NotASocket(path.to_owned()));
+        }
+        Ok(_) => {}
+    }
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).map_err(system)
+        }
+        Err(error) => Err(system(error)),
+        Ok(_) => Err(ControlSocketError::Live(path.to_owned())),
+    }
+}
+
+fn serve(listener: &UnixListener, stopped: &UnixStream, handle: &Handle) {
+    let mut poll = PollSet::new();
+    loop {
+        poll.clear();
+        let connecting = poll.push(listener.as_fd());
+        let stopping = poll.push(stopped.as_fd());
+        if let Err(error) = poll.wait(None) {
+            tracing::error!(%error, "the control socket has ended");
+            return;
+        }
+        if poll.is_ready(stopping) {
+            return;
+        }
+        if poll.is_ready(connecting)
+            && let Ok((client, _)) = listener.accept()
+            && let Err(error) = answer(&client, handle)
+        {
+            tracing::debug!(%error, "a client of the control socket got no answer");
+        }
+    }
+}
+
+/// Serves one client.
+fn answer(client: &UnixStream, handle: &Handle) -> io::Result<()> {
+    client.set_nonblocking(false)?;
+    client.set_read_timeout(Some(CLIENT_TIMEOUT))?;
+    client.set_write_timeout(Some(CLIENT_TIMEOUT))?;
+    let mut line = String::new();
+    BufReader::new(client.take(REQUEST_LEN_MAX_BYTES)).read_line(&mut line)?;
+    let asked = line.trim();
+    let value = match Request::ALL.into_iter().find(|request| request.name() == asked) {
+        Some(request) => request
+            .answer(handle)
+            .unwrap_or_else(|error| json!({ "error": format!("the switch does not answer: {error}") })),
+        None => json!({ "error": format!("request is {asked:?}, expected {}", Request::names()) }),
+    };
+    let mut client = client;
+    client.write_all(format!("{value}\n").as_bytes())
+}
+
+/// Asks the daemon that listens at `path`, as iswitchctl does.
+pub fn ask(path: &Path, request: Request) -> io::Result<Value> {
+    let mut stream = UnixStream::connect(path)?;
+    // The daemon may serve others first.
+    stream.set_read_timeout(Some(10 * CLIENT_TIMEOUT))?;
+    stream.write_all(format!("{}\n", request.name()).as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let value: Value = serde_json::from_str(&answer)?;
+    match value.get("error").and_then(Value::as_str) {
+        Some(error) => Err(io::Error::other(error.to_owned())),
+        None => Ok(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::Runtime;
+    use iswitch_switch::Config;
+
+    /// Runs a loop without ports while `test` talks to its control socket.
+    fn with_socket(test: impl FnOnce(&Path, &Handle)) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let (runtime, handle) = Runtime::new(Config::default(), Vec::new(), Duration::ZERO).unwrap();
+        let thread = std::thread::spawn(move || runtime.run().unwrap());
+        let socket = ControlListener::bind(&path).unwrap().serve(handle.clone()).unwrap();
+        test(&path, &handle);
+        drop(socket);
+        assert!(!path.exists());
+        handle.stop();
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn questions_are_answered() {
+        with_socket(|path, _| {
+            let status = ask(path, Request::Status).unwrap();
+            assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
+            assert_eq!(status["jobs"], 0);
+            let counters = ask(path, Request::Counters).unwrap();
+            assert_eq!(counters["traffic"]["results"], 0);
+            assert_eq!(counters["drops"]["unknown_member"], 0);
+            assert_eq!(ask(path, Request::Jobs).unwrap(), json!([]));
+            assert_eq!(ask(path, Request::Flight).unwrap(), json!([]));
+            assert_eq!(ask(path, Request::Snapshot).unwrap()["traffic"]["results"], 0);
+        });
+    }
+
+    #[test]
+    fn members_that_a_round_waits_for_are_named() {
+        let answer = json!({
+            "jobs": 1,
+            "waiting": [{
+                "job": 5, "round": 12, "member": 2, "address": "10.9.0.3:5000", "waited_ms": 1234,
+                "missing_segments": 17, "segments": 28,
+            }],
+        });
+        let line = "job 5 is waiting for member 2 (10.9.0.3:5000) for 1.2 s: 17 of 28 segments";
+        assert_eq!(Request::Status.text(answer), format!("jobs  1\n{line}\n"));
+    }
+
+    #[test]
+    fn a_parent_that_is_lost_or_refuses_is_named() {
+        let parent = |job, lost, refusal: Option<&str>| {
+            json!({
+                "job": job, "address": "10.8.0.254:7711", "silent_ms": 1234, "lost": lost, "refusal": refusal,
+            })
+        };
+        let refused = parent(7, false, Some("levels of switches (expected 8)"));
+        let parents = [parent(5, true, None), parent(6, false, None), refused];
+        let expected = "\
+jobs  3
+job 5: the parent 10.8.0.254:7711 has not answered for 1.2 s, and there are no sums until it does
+job 7: the parent 10.8.0.254:7711 refuses this switch: levels of switches (expected 8)
+";
+        assert_eq!(Request::Status.text(json!({ "jobs": 3, "parents": parents })), expected);
+    }
+
+    #[test]
+    fn nonsense_and_silence_do_no_harm() {
+        with_socket(|path, _| {
+            let silent = UnixStream::connect(path).unwrap();
+            let mut long = UnixStream::connect(path).unwrap();
+            // The answer may come, and the connection be closed, before all is written.
+            let _ = long.write_all(&vec![b'x'; 100_000]);
+            let mut odd = UnixStream::connect(path).unwrap();
+            odd.write_all(b"reboot\n").unwrap();
+            let mut answer = String::new();
+            odd.read_to_string(&mut answer).unwrap();
+            let expected =
+                r#"{"error":"request is \"reboot\", expected status, counters, jobs, snapshot, flight"}"#;
+            assert_eq!(answer.trim(), expected);
+            drop(silent);
+        });
+    }
+
+    #[test]
+    fn live_socket_is_refused_and_a_dead_one_replaced() {
+        with_socket(|path, handle| {
+            let error = ControlListener::bind(path).unwrap_err();
+            assert!(error.to_string().contains("another iswitchd has it"), "{error}");
+            let dead = path.with_file_name("dead");
+            drop(UnixListener::bind(&dead).unwrap());
+            assert!(dead.exists());
+            let socket = ControlListener::bind(&dead).unwrap().serve(handle.clone()).unwrap();
+            ask(&dead, Request::Status).unwrap();
+            drop(socket);
+            let file = path.with_file_name("file");
+            fs::write(&file, "precious").unwrap();
+            let error = ControlListener::bind(&file).unwrap_err();
+            assert!(error.to_string().contains("is not a socket"), "{error}");
+        });
+    }
+}

@@ -1,0 +1,342 @@
+//! Dumps of the flight recorder as lines of JSON: to a file when a job stalls, and there or to standard error on
+//! SIGUSR1.
+//!
+//! The file is opened before the daemon gives up files. Once it is full its content replaces that of a second one,
+//! `.1`, and it begins anew: the newest dumps are always there. It is copied and not renamed, because the running
+//! daemon can neither rename nor create files. A thread of its own writes, so that a slow disk delays no packet; a
+//! dump that comes while 64 others wait is left out and logged.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use iswitch_protocol::{Instant, Round};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::flight::JobFlight;
+use iswitch_switch::{FlightRecord, JobStatus};
+
+/// Dumps that wait to be written.
+const DUMPS_PENDING: usize = 64;
+/// Length of the file after which it begins anew.
+const FILE_LEN_MAX_BYTES: u64 = 32 << 20;
+/// Bytes that are copied at once when it does.
+const COPY_LEN_BYTES: usize = 64 << 10;
+/// Longest time that the end of the daemon waits for what is still to be written.
+const END_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time between two looks at whether it is.
+const END_INTERVAL: Duration = Duration::from_millis(5);
+
+/// The first line of a dump: why it was made, and how the job stands.
+#[derive(Serialize)]
+struct Head<'a> {
+    dump: &'a str,
+    unix_ms: u64,
+    boot: String,
+    uptime_ms: f64,
+    job: u32,
+    records: usize,
+    status: Option<&'a JobStatus>,
+}
+
+/// Each other line of a dump. Times count from the start of the daemon.
+#[derive(Serialize)]
+struct Line {
+    job: u32,
+    at_ms: f64,
+    what: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    round: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    member: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    times: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until_ms: Option<f64>,
+    text: String,
+}
+
+impl Line {
+    fn of(job: u32, record: &FlightRecord) -> Self {
+        let FlightRecord { at, until, times, incident } = record;
+        let is_repeated = *times > 1;
+        Self {
+            job,
+            at_ms: ms(*at),
+            what: incident.name(),
+            round: incident.round().map(Round::get),
+            member: incident.member(),
+            times: is_repeated.then_some(*times),
+            until_ms: is_repeated.then(|| ms(*until)),
+            text: incident.to_string(),
+        }
+    }
+}
+
+fn ms(instant: Instant) -> f64 {
+    (instant.as_nanos() / 1000) as f64 / 1000.0
+}
+
+/// A dump, one value a line.
+pub(crate) fn lines(cause: &str, flight: &JobFlight) -> Vec<Value> {
+    let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    let head = Head {
+        dump: cause,
+        unix_ms: unix.as_millis() as u64,
+        boot: format!("{:016x}", flight.boot),
+        uptime_ms: ms(flight.taken),
+        job: flight.job,
+        records: flight.records.len(),
+        status: flight.status.as_ref(),
+    };
+    let records = flight.records.iter().map(|record| json!(Line::of(flight.job, record)));
+    std::iter::once(json!(head)).chain(records).collect()
+}
+
+/// One value a line.
+pub(crate) fn text(lines: &[Value]) -> String {
+    lines.iter().fold(String::new(), |text, line| text + &line.to_string() + "\n")
+}
+
+/// Where dumps go.
+#[derive(Debug)]
+enum Sink {
+    Files(Files),
+    /// A pipe or a device, which keeps nothing.
+    Stream(File),
+    StandardError,
+}
+
+impl Sink {
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        match self {
+            Self::StandardError => io::stderr().lock().write_all(text.as_bytes()),
+            Self::Stream(file) => file.write_all(text.as_bytes()),
+            Self::Files(files) => files.write(text.as_bytes()),
+        }
+    }
+}
+
+/// The newest dumps, and those before them.
+#[derive(Debug)]
+struct Files {
+    newest: File,
+    len_bytes: u64,
+    older: File,
+}
+
+impl Files {
+    fn write(&mut self, text: &[u8]) -> io::Result<()> {
+        if self.len_bytes > 0 && self.len_bytes + text.len() as u64 > FILE_LEN_MAX_BYTES {
+            self.rotate()?;
+        }
+        // Counted before: a part of it may be written.
+        self.len_bytes += text.len() as u64;
+        self.newest.write_all(text)
+    }
+
+    fn rotate(&mut self) -> io::Result<()> {
+        self.older.set_len(0)?;
+        let mut buffer = vec![0; COPY_LEN_BYTES];
+        let mut at = 0;
+        loop {
+            let len = self.newest.read_at(&mut buffer, at)?;
+            if len == 0 {
+                break;
+            }
+            self.older.write_all(&buffer[..len])?;
+            at += len as u64;
+        }
+        self.newest.set_len(0)?;
+        self.len_bytes = 0;
+        Ok(())
+    }
+}
+
+/// The name of the file with the older dumps.
+fn older_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".1");
+    name.into()
+}
+
+/// Opens a file of which only the owner sees the addresses.
+fn open_private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)
+}
+
+/// An open file for dumps, or standard error.
+#[derive(Debug)]
+pub struct FlightFile {
+    sink: Sink,
+}
+
+impl FlightFile {
+    /// Opens `path`, and `path` with `.1` at its end, to append to them; without one dumps that are asked for go to
+    /// standard error.
+    ///
+    /// # Errors
+    /// Those of `open(2)`.
+    pub fn open(path: Option<&Path>) -> io::Result<Self> {
+        let Some(path) = path else { return Ok(Self { sink: Sink::StandardError }) };
+        let is_stream = path.metadata().is_ok_and(|existing| !existing.is_file());
+        if is_stream {
+            // Not for reading as well: the end of a pipe would have no other reader than this one.
+            let stream = OpenOptions::new().append(true).open(path)?;
+            return Ok(Self { sink: Sink::Stream(stream) });
+        }
+        let (newest, older) = (open_private(path)?, open_private(&older_path(path))?);
+        let len_bytes = newest.metadata()?.len();
+        Ok(Self { sink: Sink::Files(Files { newest, len_bytes, older }) })
+    }
+
+    /// Writes from now on whatever is handed over.
+    ///
+    /// # Errors
+    /// If there can be no further thread.
+    pub fn start(self) -> io::Result<FlightWriter> {
+        let has_file = !matches!(self.sink, Sink::StandardError);
+        let (orders, pending) = sync_channel(DUMPS_PENDING);
+        let work = move || write_all(self.sink, &pending);
+        let thread = std::thread::Builder::new().name("flight".to_owned()).spawn(work)?;
+        Ok(FlightWriter { thread: Some(thread), dumps: FlightDumps { has_file, orders } })
+    }
+}
+
+/// What the thread that writes is told.
+#[derive(Debug)]
+enum Order {
+    /// Write a dump; why it was made.
+    Write(&'static str, Box<JobFlight>),
+    End,
+}
+
+fn write_all(mut sink: Sink, pending: &Receiver<Order>) {
+    while let Ok(Order::Write(cause, flight)) = pending.recv() {
+        let lines = lines(cause, &flight);
+        let text = text(&lines);
+        match sink.write(&text) {
+            Ok(()) => tracing::info!(cause, job = flight.job, lines = lines.len(), "flight recorder dumped"),
+            Err(error) => tracing::warn!(cause, job = flight.job, %error, "flight recorder not dumped"),
+        }
+    }
+}
+
+/// The thread that writes. Dropping it waits until all is written, for five seconds at most.
+#[derive(Debug)]
+pub struct FlightWriter {
+    dumps: FlightDumps,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl FlightWriter {
+    /// Takes dumps, in any thread.
+    pub fn dumps(&self) -> FlightDumps {
+        self.dumps.clone()
+    }
+}
+
+impl Drop for FlightWriter {
+    fn drop(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        let begin = std::time::Instant::now();
+        let mut is_told = false;
+        // Standard error, or a pipe, may have a reader that has stalled.
+        while !thread.is_finished() && begin.elapsed() < END_TIMEOUT {
+            is_told = is_told || self.dumps.orders.try_send(Order::End).is_ok();
+            // Unlike a sleep this is a system call that the sandbox lets pass.
+            std::thread::park_timeout(END_INTERVAL);
+        }
+        if !thread.is_finished() {
+            return tracing::warn!("the flight recorder's dumps are not all written");
+        }
+        let _ = thread.join();
+    }
+}
+
+/// Hands dumps to the thread that writes them.
+#[derive(Clone, Debug)]
+pub struct FlightDumps {
+    has_file: bool,
+    orders: SyncSender<Order>,
+}
+
+impl FlightDumps {
+    /// Whether there is a file: stalls are dumped to one only.
+    pub fn has_file(&self) -> bool {
+        self.has_file
+    }
+
+    /// Has a dump written soon.
+    pub fn push(&self, cause: &'static str, flight: JobFlight) {
+        let job = flight.job;
+        if self.orders.try_send(Order::Write(cause, Box::new(flight))).is_err() {
+            tracing::warn!(cause, job, "flight recorder not dumped: too many dumps at once");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iswitch_switch::{Event, Incident};
+
+    fn flight() -> JobFlight {
+        let at = Instant::from_nanos(1_234_567_890);
+        let helped = Incident::Helped { member: 2, round: Round::new(9) };
+        let ended = Incident::Event(Event::JobEnded { job: 7 });
+        let records = vec![
+            FlightRecord { at, until: Instant::from_nanos(2_000_000_000), times: 5, incident: helped },
+            FlightRecord { at, until: at, times: 1, incident: ended },
+        ];
+        JobFlight { boot: 1, taken: at, job: 7, status: None, records }
+    }
+
+    #[test]
+    fn each_line_says_what_when_and_how_often() {
+        let lines = lines("signal", &flight());
+        assert_eq!((lines[0]["dump"].as_str(), lines[0]["records"].as_u64()), (Some("signal"), Some(2)));
+        let helped = json!({
+            "job": 7, "at_ms": 1234.567, "what": "helped", "round": 9, "member": 2, "times": 5, "until_ms": 2000.0,
+            "text": "member 2 asked for results of round 9",
+        });
+        let ended = json!({ "job": 7, "at_ms": 1234.567, "what": "job_ended", "text": "job 7 ended" });
+        assert_eq!(lines[1..], [helped, ended]);
+    }
+
+    fn dump(path: &Path) {
+        let writer = FlightFile::open(Some(path)).unwrap().start().unwrap();
+        writer.dumps().push("signal", flight());
+    }
+
+    #[test]
+    fn a_file_is_appended_to_and_moves_aside_when_it_is_full() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("flight.jsonl");
+        let older = directory.path().join("flight.jsonl.1");
+        dump(&path);
+        dump(&path);
+        let two = std::fs::read_to_string(&path).unwrap();
+        assert_eq!((two.lines().count(), std::fs::read_to_string(&older).unwrap().len()), (6, 0));
+        // Full: the next dump is alone in the file, and what was in it is in the other one.
+        File::options().write(true).open(&path).unwrap().set_len(FILE_LEN_MAX_BYTES).unwrap();
+        dump(&path);
+        dump(&path);
+        assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 6);
+        let moved = std::fs::read(&older).unwrap();
+        assert_eq!(moved.len() as u64, FILE_LEN_MAX_BYTES);
+        assert!(moved.starts_with(two.as_bytes()));
+        // Once more: of the older ones only the latest stay.
+        let two = std::fs::read_to_string(&path).unwrap();
+        File::options().write(true).open(&path).unwrap().set_len(FILE_LEN_MAX_BYTES - 1).unwrap();
+        dump(&path);
+        let moved = std::fs::read(&older).unwrap();
+        assert_eq!(moved.len() as u64, FILE_LEN_MAX_BYTES - 1);
+        assert!(moved.starts_with(two.as_bytes()));
+    }
+}

@@ -1,0 +1,104 @@
+//! Whether the machine can give the memory that a configuration asks for. The core takes it all at its start, where a
+//! failure would abort the daemon without a word about the setting.
+
+use std::fs;
+
+const MIB: u64 = 1 << 20;
+const MEMINFO: &str = "/proc/meminfo";
+
+/// Why there is not as much memory as `memory_mib` asks for.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MemoryError {
+    /// More than the machine has.
+    #[error(
+        "memory_mib is {value_mib}, expected at most {most_mib}: the switch takes {needed_mib} MiB for so much, and \
+         this machine has {total_mib} MiB of memory and swap"
+    )]
+    Machine {
+        /// The value of the setting.
+        value_mib: u64,
+        /// The largest for which there would be enough.
+        most_mib: u64,
+        /// What the switch would take in all.
+        needed_mib: u64,
+        /// What there is.
+        total_mib: u64,
+    },
+    /// More than the system lets this process have.
+    #[error(
+        "memory_mib is {value_mib}: the system does not let this process have the {needed_mib} MiB that the switch \
+         takes for so much; give a smaller --memory-mib, or raise the limit (ulimit -v, vm.overcommit_memory)"
+    )]
+    Process {
+        /// The value of the setting.
+        value_mib: u64,
+        /// What the switch would take in all.
+        needed_mib: u64,
+    },
+}
+
+/// Tries whether there is as much memory as the core will take.
+///
+/// # Errors
+/// If the machine has less, or the process may not have so much.
+pub fn check(config: &iswitch_switch::Config) -> Result<(), MemoryError> {
+    let total_bytes = fs::read_to_string(MEMINFO).ok().and_then(|text| total_bytes(&text));
+    check_with(config.memory_bytes, total_bytes.unwrap_or(u64::MAX))
+}
+
+fn check_with(memory_bytes: usize, total_bytes: u64) -> Result<(), MemoryError> {
+    let needed_bytes = iswitch_switch::start_len_bytes(memory_bytes);
+    let value_mib = memory_bytes as u64 / MIB;
+    let needed_mib = needed_bytes as u64 / MIB;
+    if needed_bytes as u64 > total_bytes {
+        // What is needed grows with the value.
+        let most_mib = u128::from(value_mib) * u128::from(total_bytes) / needed_bytes as u128;
+        let (most_mib, total_mib) = (most_mib as u64, total_bytes / MIB);
+        return Err(MemoryError::Machine { value_mib, most_mib, needed_mib, total_mib });
+    }
+    // Given back at once, and untouched: it costs nothing.
+    let outcome = Vec::<u8>::new().try_reserve_exact(needed_bytes);
+    outcome.map_err(|_| MemoryError::Process { value_mib, needed_mib })
+}
+
+/// Memory and swap, from the text of `/proc/meminfo`.
+fn total_bytes(meminfo: &str) -> Option<u64> {
+    let kib = |field: &str| {
+        let line = meminfo.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
+        line.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    Some((kib("MemTotal")? + kib("SwapTotal").unwrap_or(0)) << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_the_machine_has_is_refused_with_what_it_has() {
+        let error = check_with(1 << 40, 1 << 30).unwrap_err();
+        let MemoryError::Machine { value_mib, most_mib, needed_mib, total_mib } = error else {
+            panic!("{error}")
+        };
+        assert_eq!((value_mib, total_mib), (1 << 20, 1 << 10));
+        assert!(needed_mib > value_mib && most_mib < total_mib, "{error}");
+        assert!(error.to_string().starts_with("memory_mib is 1048576, expected at most "), "{error}");
+        // What is said to fit does.
+        assert_eq!(check_with((most_mib * MIB) as usize, 1 << 30), Ok(()));
+    }
+
+    #[test]
+    fn more_address_space_than_there_is_is_refused() {
+        let error = check_with(1 << 50, u64::MAX).unwrap_err();
+        assert!(matches!(error, MemoryError::Process { value_mib: 0x4000_0000, .. }), "{error}");
+    }
+
+    #[test]
+    fn the_memory_of_this_machine_is_known() {
+        let text = fs::read_to_string(MEMINFO).unwrap();
+        assert!(total_bytes(&text).is_some_and(|bytes| bytes > MIB));
+        let text = "MemTotal:       24683864 kB\nMemFree: 5 kB\nSwapTotal:        1024 kB\n";
+        assert_eq!(total_bytes(text), Some((24_683_864 + 1024) << 10));
+        assert_eq!(total_bytes("nonsense"), None);
+    }
+}

@@ -1,0 +1,342 @@
+//! A snapshot in the text format of Prometheus (version 0.0.4).
+//!
+//! Names and units follow its conventions: counters end in `_total`, times are in seconds, sizes in bytes. Labels have
+//! few values: jobs, members, ports and reasons. Member addresses are in `iswitchctl jobs`.
+
+use std::fmt::{Display, Write as _};
+
+use crate::snapshot::{CounterList, PortSnapshot, Snapshot};
+use iswitch_switch::JobStatus;
+
+/// What the core counts, with the text that explains it.
+const TRAFFIC: [(&str, &str); 9] = [
+    ("control_received", "Control packets received."),
+    ("data_received", "Data packets received."),
+    ("contributions", "Segments of contributions summed."),
+    ("results", "Segments completed."),
+    ("partials", "Segments complete but for the sum of the switch above."),
+    ("results_repeated", "Segments of results sent again to one member."),
+    ("control_sent", "Control packets sent."),
+    ("data_sent", "Data packets sent, one for each recipient."),
+    ("expelled", "Members expelled because they were silent for longer than their lease."),
+];
+
+/// What a port counts.
+const PORT: [(&str, &str); 14] = [
+    ("received_datagrams", "Datagrams received."),
+    ("received_bytes", "Bytes of UDP payload received."),
+    ("receive_calls", "System calls that received something."),
+    ("receive_buffer_drops", "Datagrams that the kernel dropped because the receive buffer was full."),
+    ("receive_errors", "Receive calls that failed."),
+    ("untagged", "Datagrams without our ToS."),
+    ("source_mac_not_unicast", "Datagrams from the MAC address of a group, dropped unanswered."),
+    (
+        "source_address_not_unicast",
+        "Datagrams from an IPv4 address that is not one host's, dropped unanswered.",
+    ),
+    ("source_port_zero", "Datagrams from UDP port zero, dropped unanswered."),
+    ("sent_datagrams", "Datagrams sent."),
+    ("sent_bytes", "Bytes of UDP payload sent."),
+    ("send_calls", "System calls that sent something."),
+    ("send_full", "Datagrams lost because the send buffer or the queue of the device was full."),
+    ("send_errors", "Datagrams lost to any other error."),
+];
+
+/// The whole page; `log_dropped_lines` are the lines of the log that were dropped since the start.
+pub fn render(snapshot: &Snapshot, log_dropped_lines: u64) -> String {
+    let mut page = Page::default();
+    let version = [("version", env!("CARGO_PKG_VERSION"))];
+    page.family("build_info", "Version of the daemon; the value is always 1.");
+    page.sample("build_info", &version, 1);
+    page.family("uptime_seconds", "Time since the start.");
+    page.sample("uptime_seconds", &[], seconds(snapshot.uptime_ms));
+    page.family(
+        "log_dropped_lines_total",
+        "Lines of the log dropped because standard error was not read in time.",
+    );
+    page.sample("log_dropped_lines_total", &[], log_dropped_lines);
+    traffic(&mut page, &snapshot.traffic);
+    page.family("dropped_datagrams_total", "Datagrams that changed nothing, by reason.");
+    for (reason, count) in snapshot.drops.iter() {
+        page.sample("dropped_datagrams_total", &[("reason", reason)], count);
+    }
+    ports(&mut page, &snapshot.ports);
+    page.family("jobs", "Jobs on the switch.");
+    page.sample("jobs", &[], snapshot.jobs.len());
+    jobs(&mut page, &snapshot.jobs);
+    members(&mut page, &snapshot.jobs);
+    page.text
+}
+
+/// Families of metrics, one after the other.
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn family(&mut self, name: &str, help: &str) {
+        let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
+        let _ = writeln!(self.text, "# HELP iswitch_{name} {help}\n# TYPE iswitch_{name} {kind}");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
+        let _ = write!(self.text, "iswitch_{name}");
+        for (at, (label, text)) in labels.iter().enumerate() {
+            let begin = if at == 0 { '{' } else { ',' };
+            let _ = write!(self.text, "{begin}{label}=\"{}\"", escaped(text));
+        }
+        let end = if labels.is_empty() { "" } else { "}" };
+        let _ = writeln!(self.text, "{end} {value}");
+    }
+}
+
+/// As the format wants it in the value of a label.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+fn seconds(ms: u64) -> f64 {
+    ms as f64 / 1000.0
+}
+
+fn traffic(page: &mut Page, counters: &CounterList) {
+    for (name, help) in TRAFFIC {
+        let metric = format!("{name}_total");
+        page.family(&metric, help);
+        page.sample(&metric, &[], counters.get(name));
+    }
+}
+
+fn ports(page: &mut Page, ports: &[PortSnapshot]) {
+    page.family("port_receive_buffer_bytes", "Receive buffer that the kernel gave.");
+    for port in ports {
+        let labels = [("port", port.name.as_str()), ("mode", port.mode.as_str())];
+        page.sample("port_receive_buffer_bytes", &labels, port.recv_buffer_bytes);
+    }
+    for (name, help) in PORT {
+        let metric = format!("port_{name}_total");
+        page.family(&metric, help);
+        for port in ports {
+            page.sample(&metric, &[("port", &port.name)], port.counters.get(name));
+        }
+    }
+}
+
+/// A number of each job, if it has one.
+type OfJob = fn(&JobStatus) -> Option<f64>;
+
+fn flag(is_set: bool) -> f64 {
+    f64::from(u8::from(is_set))
+}
+
+fn jobs(page: &mut Page, jobs: &[JobStatus]) {
+    page.family("job_info", "How the job sums; the value is always 1.");
+    for job in jobs {
+        page.sample("job_info", &[("job", &job.job.to_string()), ("mode", job.mode)], 1);
+    }
+    let families: [(&str, &str, OfJob); 13] = [
+        ("job_vector_floats", "Floats of the vector.", |job| Some(job.gradient_len.into())),
+        ("job_members", "Members that have joined.", |job| Some(job.members.len() as f64)),
+        ("job_declared_workers", "Workers that it waits for before its first round.", |job| {
+            Some(job.workers.into())
+        }),
+        ("job_formed", "Whether all of these have joined (1) or not (0).", |job| Some(flag(job.formed))),
+        ("job_threshold", "Contributions that complete a segment: the threshold H.", |job| {
+            Some(job.threshold.into())
+        }),
+        ("job_halted", "Whether the job is suspended.", |job| Some(flag(job.halted))),
+        ("job_round", "The latest round; it wraps at 2^24.", |job| job.round.map(f64::from)),
+        ("job_waiting_seconds", "How long the oldest unfinished round has waited for members.", |job| {
+            Some(job.waiting.as_ref().map_or(0.0, |waiting| seconds(waiting.waited_ms)))
+        }),
+        ("job_awaited_members", "Members that this round waits for.", |job| {
+            Some(job.waiting.as_ref().map_or(0.0, |waiting| waiting.members.len() as f64))
+        }),
+        ("job_diverged_digests_total", "Digests of weights that differed from another member's.", |job| {
+            Some(job.diverged as f64)
+        }),
+        ("job_authenticated", "Whether the job has a key.", |job| Some(flag(job.authenticated))),
+        ("job_parent_lost", "Whether the switch above does not answer.", |job| {
+            job.parent.map(|_| flag(job.parent_lost))
+        }),
+        ("job_parent_silent_seconds", "How long the switch above has been silent.", |job| {
+            job.parent_silent_ms.map(seconds)
+        }),
+    ];
+    for (name, help, value) in families {
+        page.family(name, help);
+        for job in jobs {
+            if let Some(value) = value(job) {
+                page.sample(name, &[("job", &job.job.to_string())], value);
+            }
+        }
+    }
+}
+
+fn members(page: &mut Page, jobs: &[JobStatus]) {
+    page.family("member_silent_seconds", "How long a member has been silent.");
+    for job in jobs {
+        for member in &job.members {
+            let labels =
+                [("job", &*job.job.to_string()), ("member", &*member.id.to_string()), ("kind", member.kind)];
+            page.sample("member_silent_seconds", &labels, seconds(member.silent_ms));
+        }
+    }
+    page.family("member_contributions_total", "Segments that a member has contributed since it joined.");
+    for job in jobs {
+        for member in &job.members {
+            let labels = [("job", &*job.job.to_string()), ("member", &*member.id.to_string())];
+            page.sample("member_contributions_total", &labels, member.contributions);
+        }
+    }
+    let help =
+        "Segments of the oldest unfinished round that others have contributed to and this member has not.";
+    page.family("member_missing_segments", help);
+    for (job, waiting) in jobs.iter().filter_map(|job| Some((job, job.waiting.as_ref()?))) {
+        for member in &waiting.members {
+            let labels = [("job", &*job.job.to_string()), ("member", &*member.member.to_string())];
+            page.sample("member_missing_segments", &labels, member.missing_segments);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::port::PortCounters;
+    use iswitch_switch::{AwaitedStatus, Counters, MemberStatus, WaitingStatus};
+
+    fn job() -> JobStatus {
+        let address = "10.9.0.1:5000".parse().unwrap();
+        JobStatus {
+            job: 7,
+            gradient_len: 10_119,
+            segment_floats: 366,
+            boot: 1,
+            mode: "synchronous",
+            workers: 2,
+            formed: true,
+            authenticated: false,
+            tagged: false,
+            threshold: 2,
+            threshold_pinned: false,
+            halted: false,
+            round: Some(12),
+            parent: None,
+            parent_silent_ms: None,
+            parent_lost: false,
+            parent_refusal: None,
+            diverged: 0,
+            members: vec![MemberStatus {
+                id: 3,
+                address,
+                kind: "worker",
+                start_round: 0,
+                silent_ms: 1500,
+                contributions: 28,
+                last_round: Some(11),
+                idle_ms: Some(260),
+            }],
+            waiting: Some(WaitingStatus {
+                round: 12,
+                waited_ms: 250,
+                segments: 28,
+                members: vec![AwaitedStatus { member: 3, address, missing_segments: 17 }],
+            }),
+        }
+    }
+
+    fn snapshot() -> Snapshot {
+        let mut counters = Counters::default();
+        counters.results = 5;
+        let ports = PortSnapshot {
+            name: "odd \"name\"\\".to_owned(),
+            mode: "udp".to_owned(),
+            recv_buffer_bytes: 4096,
+            counters: PortCounters { sent_bytes: 9, ..PortCounters::default() }.iter().collect(),
+        };
+        Snapshot {
+            boot: 1,
+            uptime_ms: 61_500,
+            traffic: counters.traffic().collect(),
+            drops: counters.dropped_by_reason().map(|(reason, count)| (reason.name(), count)).collect(),
+            ports: vec![ports],
+            jobs: vec![job()],
+        }
+    }
+
+    #[test]
+    fn values_are_those_of_the_snapshot() {
+        let page = render(&snapshot(), 3);
+        for line in [
+            "iswitch_uptime_seconds 61.5",
+            "iswitch_log_dropped_lines_total 3",
+            "iswitch_results_total 5",
+            "iswitch_dropped_datagrams_total{reason=\"unknown_member\"} 0",
+            "iswitch_port_sent_bytes_total{port=\"odd \\\"name\\\"\\\\\"} 9",
+            "iswitch_job_info{job=\"7\",mode=\"synchronous\"} 1",
+            "iswitch_job_round{job=\"7\"} 12",
+            "iswitch_job_waiting_seconds{job=\"7\"} 0.25",
+            "iswitch_member_silent_seconds{job=\"7\",member=\"3\",kind=\"worker\"} 1.5",
+            "iswitch_member_missing_segments{job=\"7\",member=\"3\"} 17",
+        ] {
+            assert!(page.lines().any(|other| other == line), "{line} in\n{page}");
+        }
+        // A job without a parent has no parent to be silent.
+        assert!(!page.contains("iswitch_job_parent_silent_seconds{"));
+    }
+
+    #[test]
+    fn everything_that_is_counted_is_shown() {
+        let snapshot = snapshot();
+        for (known, all) in [
+            (TRAFFIC.map(|(name, _)| name).as_slice(), &snapshot.traffic),
+            (PORT.map(|(name, _)| name).as_slice(), &snapshot.ports[0].counters),
+        ] {
+            assert_eq!(known, all.iter().map(|(name, _)| name).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn the_dashboard_shows_metrics_that_there_are() {
+        let dashboard = include_str!("../../../../packaging/grafana/iswitch.json");
+        let page = render(&snapshot(), 3);
+        let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
+        let mut shown = 0;
+        for (at, _) in dashboard.match_indices("iswitch_") {
+            let name: String = dashboard[at..].chars().take_while(|c| is_name(*c)).collect();
+            assert!(page.contains(&format!("# HELP {name} ")), "{name}");
+            shown += 1;
+        }
+        assert!(shown >= 20, "{shown}");
+    }
+
+    /// What `promtool check metrics` finds fault with, where there is none to ask.
+    #[test]
+    fn families_are_whole_and_follow_the_conventions() {
+        let page = render(&snapshot(), 3);
+        let mut seen = Vec::new();
+        let mut family = ("", "");
+        for line in page.lines() {
+            if let Some(help) = line.strip_prefix("# HELP ") {
+                let (name, text) = help.split_once(' ').expect("a name and a text");
+                assert!(!seen.contains(&name), "{name} twice");
+                assert!(text.ends_with('.'), "{text}");
+                seen.push(name);
+                continue;
+            }
+            if let Some(kind) = line.strip_prefix("# TYPE ") {
+                family = kind.split_once(' ').expect("a name and a kind");
+                assert_eq!(seen.last(), Some(&family.0));
+                assert_eq!(family.1 == "counter", family.0.ends_with("_total"), "{}", family.0);
+                continue;
+            }
+            let name = line.split(['{', ' ']).next().expect("a name");
+            assert_eq!(name, family.0);
+            let value = line.rsplit(' ').next().expect("a value");
+            assert!(value.parse::<f64>().is_ok_and(f64::is_finite), "{line}");
+        }
+        assert!(seen.iter().all(|name| name.chars().all(|it| it.is_ascii_lowercase() || it == '_')));
+    }
+}

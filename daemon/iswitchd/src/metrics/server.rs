@@ -1,0 +1,423 @@
+//! A listener for Prometheus: HTTP/1.1, one page, no more than a scrape needs.
+//!
+//! One thread beside the packet path waits for all clients at once, so that a slow one delays nobody. Each has
+//! [`CLIENT_TIMEOUT`] to ask and to read the answer, and its connection ends with that. A client that connects is
+//! always taken in: when there are too many, the address with the most connections loses its oldest one. All clients
+//! that wait for the page get the same one, and while they wait the thread serves the others.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::{Duration, Instant};
+
+use iswitch_socket::PollSet;
+
+use super::render;
+use crate::handle::{ANSWER_TIMEOUT, Handle};
+use crate::log;
+use crate::side_thread::SideThread;
+use crate::snapshot::Snapshot;
+
+/// How long a client may take.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Clients at the same time.
+const CLIENTS_MAX: usize = 64;
+/// Clients taken in before it is the turn of those that are there.
+const ACCEPTS_MAX: usize = 32;
+/// Reads or writes before it is the turn of the other clients.
+const STEPS_MAX: usize = 16;
+/// Time between two looks for the answer of the packet loop.
+const ANSWER_POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// Longest head of a request.
+const HEAD_LEN_MAX_BYTES: usize = 8192;
+/// Header fields of a request, at most.
+const FIELDS_MAX: usize = 64;
+
+const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+const WELCOME: &str = "iswitchd: metrics for Prometheus are at /metrics\n";
+
+/// Takes connections, but does not yet answer.
+#[derive(Debug)]
+pub struct MetricsListener {
+    listener: TcpListener,
+}
+
+impl MetricsListener {
+    /// Listens at `address`.
+    ///
+    /// # Errors
+    /// If the address is in use or not this machine's.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        Ok(Self { listener })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// If the system does not say.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Answers with the state of the loop of `handle`.
+    ///
+    /// # Errors
+    /// If there can be no further thread.
+    pub fn serve(self, handle: Handle) -> io::Result<MetricsServer> {
+        let thread = SideThread::spawn("metrics", move |stopped| serve(&self.listener, stopped, handle))?;
+        Ok(MetricsServer { _thread: thread })
+    }
+}
+
+/// A listener that answers. Dropping it ends its thread.
+#[derive(Debug)]
+pub struct MetricsServer {
+    _thread: SideThread,
+}
+
+/// A connection.
+struct Client {
+    stream: TcpStream,
+    address: IpAddr,
+    deadline: Instant,
+    turn: Turn,
+}
+
+/// Whose turn it is.
+enum Turn {
+    /// The client's: what of its request there is.
+    Request(Vec<u8>),
+    /// The packet loop's, which describes the switch; the client may not want the page itself.
+    Page { has_body: bool },
+    /// Ours.
+    Answer(Answer),
+    /// The client's to close. What it still sends is read and forgotten: with that unread, closing would take back the
+    /// answer (RFC 9112, section 9.6).
+    End,
+}
+
+/// An answer, and how much of it is written.
+struct Answer {
+    head: Vec<u8>,
+    body: Arc<str>,
+    written_bytes: usize,
+}
+
+impl Answer {
+    /// What is to be written next; empty at the end.
+    fn rest(&self) -> &[u8] {
+        match self.head.get(self.written_bytes..) {
+            Some(head) if !head.is_empty() => head,
+            _ => &self.body.as_bytes()[self.written_bytes - self.head.len()..],
+        }
+    }
+}
+
+/// A question to the packet loop.
+struct Asked {
+    answer: Receiver<Arc<Snapshot>>,
+    deadline: Instant,
+}
+
+/// All clients, and what is asked for them.
+struct Clients {
+    /// The oldest first.
+    all: Vec<Client>,
+    handle: Handle,
+    asked: Option<Asked>,
+}
+
+fn serve(listener: &TcpListener, stopped: &UnixStream, handle: Handle) {
+    let mut poll = PollSet::new();
+    let mut clients = Clients { all: Vec::new(), handle, asked: None };
+    loop {
+        poll.clear();
+        let stopping = poll.push(stopped.as_fd());
+        let connecting = poll.push(listener.as_fd());
+        let places: Vec<_> = clients.all.iter().map(|client| client.wait_in(&mut poll)).collect();
+        if let Err(error) = poll.wait(clients.timeout(Instant::now())) {
+            tracing::error!(%error, "the metrics listener has ended");
+            return;
+        }
+        if poll.is_ready(stopping) {
+            return;
+        }
+        let now = Instant::now();
+        let mut places = places.into_iter();
+        clients.all.retain_mut(|client| {
+            let is_ready = places.next().flatten().is_some_and(|place| poll.is_ready(place));
+            (!is_ready || client.go_on()) && now < client.deadline
+        });
+        if poll.is_ready(connecting) {
+            clients.accept(listener);
+        }
+        clients.answer(now);
+    }
+}
+
+impl Clients {
+    /// How long nothing happens by itself.
+    fn timeout(&self, now: Instant) -> Option<Duration> {
+        let deadlines = self.all.iter().map(|client| client.deadline.saturating_duration_since(now));
+        deadlines.chain(self.asked.as_ref().map(|_| ANSWER_POLL_INTERVAL)).min()
+    }
+
+    fn accept(&mut self, listener: &TcpListener) {
+        for _ in 0..ACCEPTS_MAX {
+            let Ok((stream, address)) = listener.accept() else { return };
+            // It has most often sent its request already.
+            let client = Client::new(stream, address.ip());
+            let Some(client) = client.and_then(|mut client| client.go_on().then_some(client)) else {
+                continue;
+            };
+            if self.all.len() == CLIENTS_MAX {
+                let addresses: Vec<_> = self.all.iter().map(|client| client.address).collect();
+                self.all.remove(one_too_many(&addresses));
+            }
+            self.all.push(client);
+        }
+    }
+
+    /// Has the page made for those that wait for it, and hands it to them once it is there.
+    fn answer(&mut self, now: Instant) {
+        if self.asked.is_none() && self.all.iter().any(Client::waits_for_page) {
+            match self.handle.ask_snapshot() {
+                Ok(answer) => self.asked = Some(Asked { answer, deadline: now + ANSWER_TIMEOUT }),
+                Err(error) => return self.refuse(&error.to_string()),
+            }
+        }
+        let Some(Asked { answer, deadline }) = &self.asked else { return };
+        match answer.try_recv() {
+            Ok(snapshot) => {
+                let page: Arc<str> = render(&snapshot, log::dropped_lines()).into();
+                self.hand_out("200 OK", &page);
+            }
+            Err(TryRecvError::Disconnected) => self.refuse("it has ended"),
+            Err(TryRecvError::Empty) if *deadline <= now => self.refuse("timed out"),
+            Err(TryRecvError::Empty) => {}
+        }
+    }
+
+    fn refuse(&mut self, why: &str) {
+        let text = format!("the switch does not answer: {why}\n");
+        self.hand_out("503 Service Unavailable", &text.into());
+    }
+
+    /// Begins to answer all that wait for the page.
+    fn hand_out(&mut self, status: &str, page: &Arc<str>) {
+        self.asked = None;
+        self.all.retain_mut(|client| {
+            let Turn::Page { has_body } = client.turn else { return true };
+            client.turn = Turn::Answer(answer(status, "", page, has_body));
+            client.go_on()
+        });
+    }
+}
+
+/// Whose connection ends for that of another: the oldest of the address with the most of them.
+fn one_too_many(addresses: &[IpAddr]) -> usize {
+    let count = |at: &usize| addresses.iter().filter(|address| **address == addresses[*at]).count();
+    // Of several that are alike, max_by_key() returns the last.
+    (0..addresses.len()).rev().max_by_key(count).unwrap_or(0)
+}
+
+impl Client {
+    fn new(stream: TcpStream, address: IpAddr) -> Option<Self> {
+        stream.set_nonblocking(true).ok()?;
+        let deadline = Instant::now() + CLIENT_TIMEOUT;
+        Some(Self { stream, address, deadline, turn: Turn::Request(Vec::new()) })
+    }
+
+    fn waits_for_page(&self) -> bool {
+        matches!(self.turn, Turn::Page { .. })
+    }
+
+    /// The place of what it waits for: nothing of the client's while it waits for the page.
+    fn wait_in(&self, poll: &mut PollSet) -> Option<usize> {
+        let writes = matches!(self.turn, Turn::Answer(_));
+        (!self.waits_for_page()).then(|| poll.push_for(self.stream.as_fd(), !writes, writes))
+    }
+
+    /// Reads and writes what there is; `false` once there is nothing more to do.
+    fn go_on(&mut self) -> bool {
+        for _ in 0..STEPS_MAX {
+            if self.waits_for_page() {
+                return true;
+            }
+            match self.step() {
+                Ok(true) => {}
+                Ok(false) => return false,
+                Err(error) => {
+                    return matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted);
+                }
+            }
+        }
+        true
+    }
+
+    fn step(&mut self) -> io::Result<bool> {
+        if let Turn::Answer(answer) = &mut self.turn {
+            answer.written_bytes += self.stream.write(answer.rest())?;
+            if answer.rest().is_empty() {
+                self.stream.shutdown(Shutdown::Write)?;
+                self.turn = Turn::End;
+            }
+            return Ok(true);
+        }
+        let mut buffer = [0; 1024];
+        let len = self.stream.read(&mut buffer)?;
+        if let Turn::Request(request) = &mut self.turn {
+            request.extend_from_slice(&buffer[..len]);
+            if let Some(turn) = turn_after(request) {
+                self.turn = turn;
+            }
+        }
+        Ok(len > 0)
+    }
+}
+
+/// What follows a request, if that is complete or can be none.
+fn turn_after(request: &[u8]) -> Option<Turn> {
+    let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
+    let mut parsed = httparse::Request::new(&mut fields);
+    let refuse = |status, fields, text: &str| Some(Turn::Answer(answer(status, fields, &text.into(), true)));
+    match parsed.parse(request) {
+        Ok(httparse::Status::Complete(_)) => {}
+        Ok(httparse::Status::Partial) if request.len() < HEAD_LEN_MAX_BYTES => return None,
+        Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => {
+            return refuse("431 Request Header Fields Too Large", "", "the request is too long\n");
+        }
+        Err(error) => return refuse("400 Bad Request", "", &format!("not HTTP: {error}\n")),
+    }
+    let method = parsed.method.unwrap_or_default();
+    let has_body = method != "HEAD";
+    if !["GET", "HEAD"].contains(&method) {
+        let text = format!("method is {method}, expected GET\n");
+        return refuse("405 Method Not Allowed", "Allow: GET, HEAD\r\n", &text);
+    }
+    let path = parsed.path.unwrap_or_default().split('?').next().unwrap_or_default();
+    Some(match path {
+        "/metrics" => Turn::Page { has_body },
+        "/" => Turn::Answer(answer("200 OK", "", &WELCOME.into(), has_body)),
+        _ => Turn::Answer(answer("404 Not Found", "", &WELCOME.into(), has_body)),
+    })
+}
+
+fn answer(status: &str, fields: &str, body: &Arc<str>, has_body: bool) -> Answer {
+    let len = body.len();
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {TEXT}\r\nContent-Length: {len}\r\n{fields}Connection: close\r\n\r\n"
+    );
+    let body = if has_body { body.clone() } else { "".into() };
+    Answer { head: head.into_bytes(), body, written_bytes: 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::Runtime;
+    use iswitch_switch::Config;
+
+    /// Runs a loop without ports while `test` talks to its listener.
+    fn with_server(test: impl FnOnce(SocketAddr)) {
+        let (runtime, handle) = Runtime::new(Config::default(), Vec::new(), Duration::ZERO).unwrap();
+        let thread = std::thread::spawn(move || runtime.run().unwrap());
+        let listener = MetricsListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let address = listener.address().unwrap();
+        let server = listener.serve(handle.clone()).unwrap();
+        test(address);
+        drop(server);
+        assert!(TcpStream::connect(address).is_err());
+        handle.stop();
+        thread.join().unwrap();
+    }
+
+    fn ask(address: SocketAddr, request: &[u8]) -> String {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(request).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    #[test]
+    fn the_page_is_served() {
+        with_server(|address| {
+            let answer = ask(address, b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+            let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+            assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.contains(TEXT), "{head}");
+            assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())), "{head}");
+            assert!(body.contains("iswitch_jobs 0\n"));
+            let head = ask(address, b"HEAD /metrics?x=1 HTTP/1.0\r\n\r\n");
+            assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.ends_with("\r\n\r\n"), "{head}");
+        });
+    }
+
+    #[test]
+    fn what_is_no_request_for_it_is_named() {
+        with_server(|address| {
+            let long = [b"GET / HTTP/1.1\r\nA: ".to_vec(), vec![b'x'; HEAD_LEN_MAX_BYTES]].concat();
+            for (request, status) in [
+                (&b"GET / HTTP/1.1\r\n\r\n"[..], "200 OK"),
+                (b"GET /other HTTP/1.1\r\n\r\n", "404 Not Found"),
+                (b"DELETE /metrics HTTP/1.1\r\n\r\n", "405 Method Not Allowed"),
+                (b"\x16\x03\x01\x00\x00\r\n\r\n", "400 Bad Request"),
+                (&long, "431 Request Header Fields Too Large"),
+            ] {
+                let answer = ask(address, request);
+                assert!(answer.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{answer}");
+            }
+        });
+    }
+
+    #[test]
+    fn however_many_clients_are_slow_a_quick_one_is_served() {
+        with_server(|address| {
+            let silent = |_| {
+                let mut stream = TcpStream::connect(address).unwrap();
+                stream.write_all(b"GET /metr").unwrap();
+                stream
+            };
+            let mut silent: Vec<_> = (0..4 * CLIENTS_MAX).map(silent).collect();
+            let answer = ask(address, b"GET /metrics HTTP/1.1\r\n\r\n");
+            assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"));
+            // Not because their time is over: the latest of them is still listened to.
+            let mut latest = silent.pop().unwrap();
+            latest.write_all(b"ics HTTP/1.1\r\n\r\n").unwrap();
+            let mut answer = String::new();
+            latest.read_to_string(&mut answer).unwrap();
+            assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"));
+        });
+    }
+
+    #[test]
+    fn clients_that_do_not_read_delay_nobody_and_those_that_leave_are_forgotten() {
+        with_server(|address| {
+            let asking = |_| {
+                let mut stream = TcpStream::connect(address).unwrap();
+                stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+                stream
+            };
+            let _deaf: Vec<_> = (0..CLIENTS_MAX).map(asking).collect();
+            // These are gone before the answer.
+            (0..CLIENTS_MAX).map(asking).for_each(drop);
+            let answer = ask(address, b"GET /metrics HTTP/1.1\r\n\r\n");
+            assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"));
+        });
+    }
+
+    #[test]
+    fn the_oldest_connection_of_the_address_with_the_most_makes_room() {
+        let addresses = |hosts: &[u8]| -> Vec<IpAddr> {
+            hosts.iter().map(|host| IpAddr::from([10, 9, 0, *host])).collect()
+        };
+        for (hosts, expected) in [(&[1][..], 0), (&[1, 2, 2, 3], 1), (&[1, 2, 1, 2], 0), (&[3, 2, 2, 2], 1)] {
+            assert_eq!(one_too_many(&addresses(hosts)), expected, "{hosts:?}");
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! A network interface as ports see it: its state, who may have it, and why it cannot be a port.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use iswitch_protocol::wire::{Classifier, FrameAddresses};
+use libc::c_int;
+
+use super::claim::InterfaceClaim;
+use super::ingress_rule::RuleError;
+use super::source::{self, BadSource};
+use iswitch_switch::{Endpoint, PortId};
+
+/// Why an interface cannot be a port.
+#[derive(Debug, thiserror::Error)]
+pub enum PortError {
+    /// There is no such interface.
+    #[error("there is no interface {name:?}; there are: {existing}")]
+    NoInterface {
+        /// The name given.
+        name: String,
+        /// The names of those that exist.
+        existing: String,
+    },
+    /// The interface does not carry Ethernet frames.
+    #[error("interface {0:?} is not Ethernet; tunnels and the like can be served with --udp")]
+    NotEthernet(String),
+    /// Another process serves the interface.
+    #[error("interface {0:?} is already served by another iswitchd")]
+    Taken(String),
+    /// The ingress rule could not be installed.
+    #[error("interface {name:?}: {source}")]
+    Rule {
+        /// The interface.
+        name: String,
+        /// Why.
+        source: RuleError,
+    },
+    /// Another XDP program has the interface.
+    #[error(
+        "interface {0:?} has an XDP program of somebody else: `ip link set dev {0} xdp off` removes it if it \
+         is in nobody's use, --port {0} serves the interface beside it"
+    )]
+    ProgramAttached(String),
+    /// The interface has more receive queues than a port serves.
+    #[error(
+        "interface {name:?} has {queues} queues, expected at most {most}: `ethtool -L {name} combined {most}`"
+    )]
+    Queues {
+        /// The interface.
+        name: String,
+        /// Its queues.
+        queues: usize,
+        /// Those that a port serves.
+        most: usize,
+    },
+    /// A frame of the interface does not fit in one buffer.
+    #[error(
+        "interface {name:?} has an MTU of {mtu_bytes} bytes, expected at most {most_bytes} for an XDP port: \
+         --port {name} takes any"
+    )]
+    Mtu {
+        /// The interface.
+        name: String,
+        /// Its MTU.
+        mtu_bytes: usize,
+        /// The largest that would do.
+        most_bytes: usize,
+    },
+    /// A system call failed.
+    #[error("interface {name:?}: cannot {call}: {source}")]
+    System {
+        /// The interface.
+        name: String,
+        /// What was tried.
+        call: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Makes an error of a failed system call.
+pub(super) fn system(name: &str, call: &'static str) -> impl FnOnce(io::Error) -> PortError {
+    let name = name.to_owned();
+    move |source| PortError::System { name, call, source }
+}
+
+/// Whether there is such an interface; the error lists those that there are.
+pub fn check_interface(name: &str) -> Result<(), PortError> {
+    let existing: Vec<_> = pnet_datalink::interfaces().into_iter().map(|interface| interface.name).collect();
+    if existing.iter().any(|existing| existing == name) {
+        return Ok(());
+    }
+    Err(PortError::NoInterface { name: name.to_owned(), existing: existing.join(", ") })
+}
+
+/// Takes an interface that exists for this process.
+pub(super) fn claim_interface(name: &str) -> Result<InterfaceClaim, PortError> {
+    check_interface(name)?;
+    InterfaceClaim::acquire(name).map_err(|source| match source.kind() {
+        io::ErrorKind::AddrInUse => PortError::Taken(name.to_owned()),
+        _ => system(name, "claim it")(source),
+    })
+}
+
+/// State of an interface when it was last looked at.
+#[derive(Clone, Debug)]
+pub(super) struct Interface {
+    pub(super) name: String,
+    pub(super) index: c_int,
+    pub(super) mac: [u8; 6],
+    pub(super) mtu_bytes: usize,
+    pub(super) link: Link,
+    /// Whether senders are on this machine.
+    is_loopback: bool,
+}
+
+/// Whether an interface carries frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Link {
+    Up,
+    Down,
+    Gone,
+}
+
+impl Interface {
+    /// The Ethernet interface of that name. The socket may be any that interfaces can be asked about through.
+    pub(super) fn find(name: &str, socket: BorrowedFd<'_>) -> Result<Self, PortError> {
+        let mut interface = Self {
+            name: name.to_owned(),
+            index: 0,
+            mac: [0; 6],
+            mtu_bytes: 0,
+            link: Link::Up,
+            is_loopback: false,
+        };
+        if !interface.refresh(socket).map_err(system(name, "read its state"))? {
+            return Err(PortError::NotEthernet(name.to_owned()));
+        }
+        Ok(interface)
+    }
+
+    /// Reads everything and tells whether it is Ethernet; `ENODEV` if there is no interface of that name now.
+    pub(super) fn refresh(&mut self, socket: BorrowedFd<'_>) -> io::Result<bool> {
+        let request = self.query(socket, libc::SIOCGIFINDEX)?;
+        // SAFETY: SIOCGIFINDEX fills in this member.
+        self.index = unsafe { request.ifr_ifru.ifru_ifindex };
+        let request = self.query(socket, libc::SIOCGIFMTU)?;
+        // SAFETY: SIOCGIFMTU fills in this member.
+        let mtu_bytes = usize::try_from(unsafe { request.ifr_ifru.ifru_mtu }).unwrap_or(0);
+        if self.mtu_bytes != 0 && self.mtu_bytes != mtu_bytes {
+            tracing::info!(port = self.name, from = self.mtu_bytes, to = mtu_bytes, "MTU changed");
+        }
+        self.mtu_bytes = mtu_bytes;
+        let request = self.query(socket, libc::SIOCGIFFLAGS)?;
+        // SAFETY: SIOCGIFFLAGS fills in this member.
+        let flags = c_int::from(unsafe { request.ifr_ifru.ifru_flags });
+        self.set_link(if flags & libc::IFF_UP == 0 { Link::Down } else { Link::Up });
+        let request = self.query(socket, libc::SIOCGIFHWADDR)?;
+        // SAFETY: SIOCGIFHWADDR fills in this member.
+        let hardware = unsafe { request.ifr_ifru.ifru_hwaddr };
+        for (to, from) in self.mac.iter_mut().zip(hardware.sa_data) {
+            *to = from as u8;
+        }
+        self.is_loopback = hardware.sa_family == libc::ARPHRD_LOOPBACK;
+        Ok(matches!(hardware.sa_family, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK))
+    }
+
+    fn query(&self, socket: BorrowedFd<'_>, call: libc::Ioctl) -> io::Result<libc::ifreq> {
+        let mut request = self.request();
+        // SAFETY: the request is a live ifreq, which is what the SIOCGIF* calls read and write.
+        let outcome = unsafe { libc::ioctl(socket.as_raw_fd(), call, &raw mut request) };
+        if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(request) }
+    }
+
+    /// A request about this interface.
+    pub(super) fn request(&self) -> libc::ifreq {
+        // SAFETY: an ifreq is numbers and arrays of them, for which zero is a valid value.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        // One byte stays zero: the name is a C string.
+        let room = request.ifr_name.len() - 1;
+        for (to, from) in request.ifr_name[..room].iter_mut().zip(self.name.bytes()) {
+            *to = from as libc::c_char;
+        }
+        request
+    }
+
+    /// Logs a change of the link.
+    pub(super) fn set_link(&mut self, link: Link) {
+        if self.link != link {
+            let port = &self.name;
+            match link {
+                Link::Up => tracing::info!(port, "interface is up"),
+                Link::Down => tracing::warn!(port, "interface is down"),
+                Link::Gone => tracing::warn!(port, "interface is gone, waiting for another of its name"),
+            }
+            self.link = link;
+        }
+    }
+
+    /// Whether the sender of a frame that was received here can be answered.
+    pub(super) fn check_sender(&self, addresses: &FrameAddresses) -> Result<(), BadSource> {
+        source::check(addresses.source, Some(addresses.source_mac), self.is_loopback)
+    }
+
+    /// Who sent a frame that was received here, and to whom.
+    pub(super) fn endpoint(&self, port: PortId, addresses: &FrameAddresses) -> Endpoint {
+        // A frame to a group must not be answered from the group's address.
+        let to_group = addresses.destination_mac[0] & 1 == 1;
+        Endpoint {
+            port,
+            peer: addresses.source,
+            local: addresses.destination,
+            peer_mac: addresses.source_mac,
+            local_mac: if to_group { self.mac } else { addresses.destination_mac },
+        }
+    }
+}
+
+/// The addresses of a frame to a peer.
+pub(super) fn frame_addresses(to: &Endpoint, classifier: &Classifier) -> FrameAddresses {
+    FrameAddresses {
+        source_mac: to.local_mac,
+        destination_mac: to.peer_mac,
+        source: SocketAddrV4::new(*to.local.ip(), classifier.udp_port),
+        destination: to.peer,
+    }
+}

@@ -1,0 +1,430 @@
+//! A port that is a network interface: raw Ethernet frames through a packet socket.
+//!
+//! With `PACKET_VNET_HDR` each frame is preceded by a `virtio_net_hdr`, through which super-frames of up to
+//! 64 KB pass in both directions, and unfinished checksums in both directions too: the device, or whoever
+//! reads the frame last, completes them.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::mem::size_of;
+use std::ops::Range;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr;
+
+use iswitch_protocol::limits::{
+    IPV4_HEADER_LEN_BYTES, MAX_SUPERFRAME_LEN_BYTES, UDP_HEADER_LEN_BYTES, superframe_datagrams,
+};
+use iswitch_protocol::wire::frame::{ETHERNET_HEADER_LEN_BYTES, HEADERS_LEN_BYTES, complete_udp_checksum};
+use iswitch_protocol::wire::{Class, Classifier, FrameAddresses, WireError};
+use iswitch_socket::option;
+use libc::{c_int, iovec, socklen_t};
+
+use super::claim::InterfaceClaim;
+use super::counters::{Faults, PortCounters, datagrams};
+use super::filter::{FILTER_LEN, program};
+use super::ingress_rule::IngressRule;
+use super::interface::{Interface, Link, PortError, claim_interface, frame_addresses, system};
+use super::{Arrival, Datagrams, Port};
+use iswitch_switch::{Endpoint, PortId};
+
+// From linux/if_packet.h.
+const PACKET_VNET_HDR: c_int = 15;
+const PACKET_IGNORE_OUTGOING: c_int = 23;
+
+// From linux/virtio_net.h.
+const VNET_HEADER_LEN_BYTES: usize = 10;
+const VNET_NEEDS_CSUM: u8 = 1;
+const VNET_DATA_VALID: u8 = 2;
+const VNET_GSO_NONE: u8 = 0;
+const VNET_GSO_UDP_L4: u8 = 5;
+const VNET_GSO_ECN: u8 = 0x80;
+
+/// Bytes of IPv4 and UDP headers: what a datagram needs of the MTU beside its payload.
+const OVERHEAD_LEN_BYTES: usize = IPV4_HEADER_LEN_BYTES + UDP_HEADER_LEN_BYTES;
+/// Longest frame with its vnet header: IPv4 has a 16-bit length.
+const BUFFER_LEN_BYTES: usize = VNET_HEADER_LEN_BYTES + ETHERNET_HEADER_LEN_BYTES + 65_535;
+const CHECKSUM_START: u16 = (ETHERNET_HEADER_LEN_BYTES + IPV4_HEADER_LEN_BYTES) as u16;
+/// Of the checksum in the UDP header.
+const CHECKSUM_OFFSET: u16 = 6;
+
+/// What a raw port is to be like.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketOptions {
+    /// Receive buffer to ask for, in bytes; 0 keeps the system's default.
+    pub recv_buffer_bytes: usize,
+    /// Send buffer to ask for, in bytes; 0 keeps the system's default.
+    pub send_buffer_bytes: usize,
+    /// Whether to send super-frames and leave checksums to the device. They are received in any case.
+    pub offload: bool,
+    /// Whether to install the [`IngressRule`].
+    pub ingress_rule: bool,
+}
+
+/// A network interface as a port. Dropping it removes its ingress rule, unless somebody else keeps that.
+#[derive(Debug)]
+pub struct PacketPort {
+    id: PortId,
+    interface: Interface,
+    classifier: Classifier,
+    // Fields are dropped in this order: no frame is left to the kernel and to the switch at the same time for
+    // longer than need be, and the claim outlives the rule that it protects.
+    rule: Option<IngressRule>,
+    socket: OwnedFd,
+    _claim: InterfaceClaim,
+    /// Whether super-frames and unfinished checksums are sent.
+    offload: bool,
+    recv_buffer_bytes: usize,
+    /// What was received last: vnet header and frame.
+    buffer: Box<[u8]>,
+    /// A frame whose checksum is completed here.
+    scratch: Vec<u8>,
+    counters: PortCounters,
+    faults: Faults,
+}
+
+/// A frame that was received and taken apart; the payload lies in the port's buffer.
+struct Parsed {
+    class: Class,
+    addresses: FrameAddresses,
+    payload: Range<usize>,
+    stride: usize,
+}
+
+impl PacketPort {
+    /// Opens a port on an interface. Needs `CAP_NET_RAW`, and `CAP_NET_ADMIN` for the ingress rule.
+    pub fn open(
+        id: PortId,
+        name: &str,
+        classifier: Classifier,
+        options: &PacketOptions,
+    ) -> Result<Self, PortError> {
+        let claim = claim_interface(name)?;
+        let socket = open_socket(&classifier, options)
+            .map_err(system(name, "open a packet socket, which needs CAP_NET_RAW"))?;
+        let interface = Interface::find(name, socket.as_fd())?;
+        bind(&socket, interface.index).map_err(system(name, "bind to it"))?;
+        let recv_buffer_bytes =
+            option::recv_buffer_bytes(socket.as_fd()).map_err(system(name, "read SO_RCVBUF"))?;
+        let rule = options.ingress_rule.then(|| IngressRule::install(name, &classifier)).transpose();
+        let rule = rule.map_err(|source| PortError::Rule { name: name.to_owned(), source })?;
+        Ok(Self {
+            id,
+            interface,
+            classifier,
+            rule,
+            socket,
+            _claim: claim,
+            offload: options.offload,
+            recv_buffer_bytes,
+            buffer: vec![0; BUFFER_LEN_BYTES].into(),
+            scratch: Vec::with_capacity(HEADERS_LEN_BYTES + MAX_SUPERFRAME_LEN_BYTES),
+            counters: PortCounters::default(),
+            faults: Faults::default(),
+        })
+    }
+
+    /// MTU of the interface, in bytes, when it was last looked at.
+    pub fn mtu_bytes(&self) -> usize {
+        self.interface.mtu_bytes
+    }
+
+    /// The ingress rule, if there is one.
+    pub fn rule_mut(&mut self) -> Option<&mut IngressRule> {
+        self.rule.as_mut()
+    }
+
+    /// Bytes of the next frame, now in the buffer. `None` when there is none, or only an error.
+    fn receive_frame(&mut self) -> Option<usize> {
+        // SAFETY: the buffer is writable and its length is given.
+        let len = unsafe {
+            libc::recv(
+                self.socket.as_raw_fd(),
+                self.buffer.as_mut_ptr().cast(),
+                self.buffer.len(),
+                libc::MSG_DONTWAIT,
+            )
+        };
+        if let Ok(len) = usize::try_from(len) {
+            return Some(len);
+        }
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::EAGAIN | libc::EINTR) => {}
+            // The interface went down: said once, and noticed by maintain() as well.
+            Some(libc::ENETDOWN) => self.interface.set_link(Link::Down),
+            _ => {
+                self.counters.receive_errors += 1;
+                self.faults.receive(error);
+            }
+        }
+        None
+    }
+
+    /// Takes the frame in the first `len` bytes of the buffer apart. `None`: not ours.
+    fn parse(&self, len: usize) -> Option<Result<Parsed, WireError>> {
+        let (vnet, frame) = self.buffer[..len].split_first_chunk::<VNET_HEADER_LEN_BYTES>()?;
+        let view = match self.classifier.classify(frame)? {
+            Ok(view) => view,
+            Err(error) => return Some(Err(error)),
+        };
+        // Of a frame from this machine the checksum may not be filled in yet; the device may have verified
+        // it.
+        let is_superframe = vnet[1] & !VNET_GSO_ECN != VNET_GSO_NONE;
+        if vnet[0] & (VNET_NEEDS_CSUM | VNET_DATA_VALID) == 0 {
+            // The kernel makes no super-frame of datagrams whose checksums it does not know to be right.
+            let verified = if is_superframe { Err(WireError::BadChecksum) } else { view.verify_checksum() };
+            if let Err(error) = verified {
+                return Some(Err(error));
+            }
+        }
+        let stride = match vnet[1] & !VNET_GSO_ECN {
+            VNET_GSO_UDP_L4 => usize::from(u16::from_ne_bytes([vnet[4], vnet[5]])),
+            VNET_GSO_NONE => view.payload.len(),
+            _ => return Some(Err(WireError::Fragment)),
+        };
+        let start = view.payload.as_ptr().addr() - self.buffer.as_ptr().addr();
+        Some(Ok(Parsed {
+            class: view.class,
+            addresses: view.addresses,
+            payload: start..start + view.payload.len(),
+            stride: stride.max(1),
+        }))
+    }
+
+    /// Sends as many datagrams as one call takes, and returns their bytes.
+    fn send_some(
+        &mut self,
+        class: Class,
+        addresses: &FrameAddresses,
+        payload: &[u8],
+        stride: usize,
+    ) -> io::Result<usize> {
+        if stride.min(payload.len()) + OVERHEAD_LEN_BYTES > self.interface.mtu_bytes {
+            // The kernel would put super-frames of such datagrams on the wire.
+            return Err(io::Error::from_raw_os_error(libc::EMSGSIZE));
+        }
+        let single = &payload[..payload.len().min(stride)];
+        if !self.offload {
+            return self.send_completed(class, addresses, single);
+        }
+        let chunk = &payload[..payload.len().min(superframe_datagrams(stride) * stride)];
+        match self.send_offloaded(class, addresses, chunk, stride) {
+            // A kernel before Linux 6.2 does not know UDP super-frames in vnet headers.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) && chunk.len() > stride => {
+                let sent = self.send_completed(class, addresses, single)?;
+                tracing::warn!(
+                    port = self.interface.name,
+                    "the kernel refuses super-frames: sending plain frames"
+                );
+                self.offload = false;
+                Ok(sent)
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// One frame, or one super-frame, whose checksums the device completes.
+    fn send_offloaded(
+        &self,
+        class: Class,
+        addresses: &FrameAddresses,
+        payload: &[u8],
+        stride: usize,
+    ) -> io::Result<usize> {
+        let is_superframe = payload.len() > stride;
+        let (gso_type, gso_size) =
+            if is_superframe { (VNET_GSO_UDP_L4, stride as u16) } else { (VNET_GSO_NONE, 0) };
+        let mut vnet = [0; VNET_HEADER_LEN_BYTES];
+        vnet[0] = VNET_NEEDS_CSUM;
+        vnet[1] = gso_type;
+        vnet[2..4].copy_from_slice(&(HEADERS_LEN_BYTES as u16).to_ne_bytes());
+        vnet[4..6].copy_from_slice(&gso_size.to_ne_bytes());
+        vnet[6..8].copy_from_slice(&CHECKSUM_START.to_ne_bytes());
+        vnet[8..10].copy_from_slice(&CHECKSUM_OFFSET.to_ne_bytes());
+        let headers = self.classifier.emit_headers(class, addresses, payload.len());
+        self.write(&[&vnet, &headers, payload])?;
+        Ok(payload.len())
+    }
+
+    /// One plain frame with its checksum.
+    fn send_completed(
+        &mut self,
+        class: Class,
+        addresses: &FrameAddresses,
+        payload: &[u8],
+    ) -> io::Result<usize> {
+        self.scratch.clear();
+        self.scratch.extend_from_slice(&self.classifier.emit_headers(class, addresses, payload.len()));
+        self.scratch.extend_from_slice(payload);
+        complete_udp_checksum(&mut self.scratch);
+        self.write(&[&[0; VNET_HEADER_LEN_BYTES], &self.scratch])?;
+        Ok(payload.len())
+    }
+
+    /// Hands the concatenation of the parts to the interface.
+    fn write(&self, parts: &[&[u8]]) -> io::Result<()> {
+        let mut list = [iovec { iov_base: ptr::null_mut(), iov_len: 0 }; 3];
+        for (entry, part) in list.iter_mut().zip(parts) {
+            *entry = iovec { iov_base: part.as_ptr().cast_mut().cast(), iov_len: part.len() };
+        }
+        // SAFETY: a msghdr is integers and pointers, for which zero is a valid value.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_iov = list.as_mut_ptr();
+        message.msg_iovlen = parts.len().min(list.len()) as _;
+        // SAFETY: the message has no name and no ancillary data, and each entry of its list is a live slice,
+        // from which sendmsg only reads.
+        let sent = unsafe { libc::sendmsg(self.socket.as_raw_fd(), &raw const message, libc::MSG_DONTWAIT) };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    fn refresh(&mut self) {
+        let index = self.interface.index;
+        match self.interface.refresh(self.socket.as_fd()) {
+            Ok(_) if self.interface.index != index => self.serve_again(),
+            Ok(_) => {}
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => self.interface.set_link(Link::Gone),
+            Err(error) => self.faults.receive(error),
+        }
+    }
+
+    /// The interface was deleted, and another of its name has appeared.
+    fn serve_again(&mut self) {
+        let name = &self.interface.name;
+        if let Err(error) = bind(&self.socket, self.interface.index) {
+            tracing::error!(port = name, %error, "cannot bind to the new interface");
+        }
+        if let Some(Err(error)) = self.rule.as_ref().map(IngressRule::reinstall) {
+            tracing::error!(port = name, %error, "cannot install the ingress rule on the new interface");
+        }
+        tracing::info!(port = name, "serving the new interface of that name");
+    }
+}
+
+impl Port for PacketPort {
+    fn name(&self) -> &str {
+        &self.interface.name
+    }
+
+    fn mode(&self) -> &'static str {
+        "raw"
+    }
+
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn recv_buffer_bytes(&self) -> usize {
+        self.recv_buffer_bytes
+    }
+
+    fn recv(&mut self) -> Option<Arrival<'_>> {
+        let parsed = loop {
+            let len = self.receive_frame()?;
+            match self.parse(len) {
+                Some(Ok(parsed)) => match self.interface.check_sender(&parsed.addresses) {
+                    Ok(()) => break parsed,
+                    Err(bad) => self.counters.refused(bad, datagrams(parsed.payload.len(), parsed.stride)),
+                },
+                Some(Err(error)) => return Some(Err(error)),
+                None => self.counters.untagged += 1,
+            }
+        };
+        self.counters.received(parsed.payload.len(), parsed.stride);
+        Some(Ok(Datagrams {
+            from: self.interface.endpoint(self.id, &parsed.addresses),
+            class: parsed.class,
+            payload: &self.buffer[parsed.payload],
+            stride: parsed.stride,
+        }))
+    }
+
+    fn send(&mut self, to: &Endpoint, class: Class, payload: &[u8], stride: usize) {
+        let addresses = frame_addresses(to, &self.classifier);
+        let mut rest = payload;
+        loop {
+            match self.send_some(class, &addresses, rest, stride) {
+                Ok(sent) => {
+                    self.counters.sent(sent, stride);
+                    rest = &rest[sent..];
+                }
+                Err(error) => {
+                    let lost = datagrams(rest.len(), stride);
+                    if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::ENOBUFS)) {
+                        self.counters.send_full += lost;
+                    } else {
+                        self.counters.send_errors += lost;
+                        self.faults.send(lost, error);
+                    }
+                    return;
+                }
+            }
+            if rest.is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn maintain(&mut self) {
+        self.refresh();
+        if let Ok(drops) = option::recv_drops(self.socket.as_fd()) {
+            self.faults.drops(&mut self.counters, drops);
+        }
+        self.faults.report(&self.interface.name);
+    }
+
+    fn counters(&self) -> &PortCounters {
+        &self.counters
+    }
+}
+
+/// A packet socket that receives nothing until it is bound.
+fn open_socket(classifier: &Classifier, options: &PacketOptions) -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: no pointers.
+    let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was just opened and nobody else knows it.
+    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+    attach_filter(&socket, classifier)?;
+    option::set(socket.as_fd(), libc::SOL_PACKET, PACKET_VNET_HDR, 1)?;
+    option::set(socket.as_fd(), libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)?;
+    option::set_recv_buffer(socket.as_fd(), options.recv_buffer_bytes)?;
+    option::set_send_buffer(socket.as_fd(), options.send_buffer_bytes)?;
+    Ok(socket)
+}
+
+fn attach_filter(socket: &OwnedFd, classifier: &Classifier) -> io::Result<()> {
+    let mut filter = program(classifier).map(|instruction| libc::sock_filter {
+        code: instruction.code,
+        jt: instruction.skip_true,
+        jf: instruction.skip_false,
+        k: instruction.operand,
+    });
+    let program = libc::sock_fprog { len: FILTER_LEN as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: the program points to FILTER_LEN live instructions, which the kernel copies.
+    let outcome = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            ptr::from_ref(&program).cast(),
+            size_of::<libc::sock_fprog>() as socklen_t,
+        )
+    };
+    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Binds with `ETH_P_ALL`: only such sockets see frames before the ingress hook, where the rule drops them.
+fn bind(socket: &OwnedFd, interface_index: c_int) -> io::Result<()> {
+    // SAFETY: a sockaddr_ll is numbers and an array of them, for which zero is a valid value.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_ifindex = interface_index;
+    let len = size_of::<libc::sockaddr_ll>() as socklen_t;
+    // SAFETY: the pointer is to a live sockaddr_ll, and its length is given.
+    let outcome = unsafe { libc::bind(socket.as_raw_fd(), ptr::from_ref(&address).cast(), len) };
+    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

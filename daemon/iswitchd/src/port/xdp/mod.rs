@@ -1,0 +1,433 @@
+//! A port that is a network interface, through AF_XDP: single Ethernet frames in memory that is shared with the
+//! kernel, or with the device itself.
+//!
+//! A program in the driver, or in the kernel's receive path, picks our frames out; all others go their way as if it
+//! were not there. What it takes reaches neither bridge nor IP stack, so that no ingress rule is needed.
+
+mod batch;
+mod bpf;
+mod device;
+mod memory;
+mod prepared;
+mod program;
+mod queue;
+#[cfg(test)]
+mod tests;
+
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixDatagram;
+
+use iswitch_protocol::limits::{MAX_SUPERFRAME_LEN_BYTES, datagram_truesize};
+use iswitch_protocol::wire::frame::{ETHERNET_HEADER_LEN_BYTES, HEADERS_LEN_BYTES, complete_udp_checksum};
+use iswitch_protocol::wire::{Class, Classifier, WireError};
+use rustix::process::{Resource, Rlimit, setrlimit};
+
+use super::claim::InterfaceClaim;
+use super::counters::{Faults, PortCounters, datagrams};
+use super::interface::{Interface, Link, PortError, claim_interface, frame_addresses, system};
+use super::spec::{AttachMode, XdpModes};
+use super::{Arrival, Datagrams, Port};
+use batch::{BATCH_FRAMES, Waiting, take_run};
+use iswitch_switch::{Endpoint, PortId};
+use prepared::Prepared;
+pub use prepared::{XdpKeeper, XdpScript};
+use queue::{Queue, QueueSize};
+
+/// Most receive queues of an interface: each takes memory, and the packet loop is one thread.
+const MAX_QUEUES: usize = 64;
+
+/// What an AF_XDP port is to be like.
+#[derive(Clone, Copy, Debug)]
+pub struct XdpOptions {
+    /// Modes that are asked for.
+    pub modes: XdpModes,
+    /// Memory for received frames, in bytes, of all queues together.
+    pub recv_buffer_bytes: usize,
+    /// Send buffer to ask for, of each queue, in bytes.
+    pub send_buffer_bytes: usize,
+}
+
+/// A network interface as a port, through AF_XDP. Dropping it detaches its program.
+#[derive(Debug)]
+pub struct XdpPort {
+    id: PortId,
+    interface: Interface,
+    classifier: Classifier,
+    script: XdpScript,
+    /// Memory for received frames, in bytes, of all queues together.
+    recv_buffer_bytes: usize,
+    // Fields are dropped in this order: frames are no longer redirected when their sockets go, and the claim goes last.
+    served: Served,
+    _claim: InterfaceClaim,
+    /// What interfaces are asked about through.
+    query: UnixDatagram,
+    /// What has the privileges that are given up here.
+    keeper: Option<XdpKeeper>,
+    /// Why an interface that has taken the place of the one served is not served yet.
+    unserved: Option<String>,
+    batch: Batch,
+    /// Payloads of the datagrams that were received last.
+    buffer: Box<[u8]>,
+    counters: PortCounters,
+    faults: Faults,
+    /// Drops of sockets that are closed.
+    drops_before: u64,
+}
+
+/// An interface with our program and sockets.
+#[derive(Debug)]
+struct Served {
+    _link: OwnedFd,
+    queues: Vec<Queue>,
+    /// Ready when one of the queues is.
+    epoll: OwnedFd,
+    /// Index of the interface.
+    index: libc::c_int,
+    size: QueueSize,
+    /// Whether frames come from this machine's memory, with checksums that nobody has filled in yet.
+    is_software: bool,
+    /// How it is served, for people.
+    mode: String,
+}
+
+/// Frames of one queue that are looked at, and go back to the kernel together.
+#[derive(Debug, Default)]
+struct Batch {
+    queue: usize,
+    frames: u32,
+    waiting: Vec<Waiting>,
+    invalid: Vec<WireError>,
+}
+
+impl Batch {
+    fn is_done(&self) -> bool {
+        self.waiting.is_empty() && self.invalid.is_empty()
+    }
+}
+
+impl XdpPort {
+    /// Opens a port on an interface. Needs `CAP_NET_RAW`, `CAP_NET_ADMIN` and `CAP_BPF`.
+    pub fn open(
+        id: PortId,
+        name: &str,
+        classifier: Classifier,
+        options: &XdpOptions,
+    ) -> Result<Self, PortError> {
+        let claim = claim_interface(name)?;
+        let query = UnixDatagram::unbound().map_err(system(name, "open a socket"))?;
+        let interface = Interface::find(name, query.as_fd())?;
+        let XdpOptions { modes, recv_buffer_bytes, send_buffer_bytes } = *options;
+        let tags = (classifier.control_tos, classifier.data_tos, classifier.udp_port);
+        let script = XdpScript { interface: name.to_owned(), modes, tags, send_buffer_bytes };
+        check_mtu(&interface)?;
+        lift_memory_limit();
+        let prepared = script.prepare(&interface, query.as_fd())?;
+        let served = Served::new(&interface, prepared, modes, recv_buffer_bytes)?;
+        Ok(Self {
+            id,
+            interface,
+            classifier,
+            script,
+            recv_buffer_bytes,
+            served,
+            _claim: claim,
+            query,
+            keeper: None,
+            unserved: None,
+            batch: Batch::default(),
+            buffer: vec![0; MAX_SUPERFRAME_LEN_BYTES].into(),
+            counters: PortCounters::default(),
+            faults: Faults::default(),
+            drops_before: 0,
+        })
+    }
+
+    /// What whoever is to prepare other interfaces of that name has to know.
+    pub fn script(&self) -> &XdpScript {
+        &self.script
+    }
+
+    /// From now on somebody else has the privileges that it takes to serve another interface of that name.
+    pub fn entrust(&mut self, keeper: XdpKeeper) {
+        self.keeper = Some(keeper);
+    }
+
+    /// Looks at what has arrived on the next queue that has something. `false`: nothing has.
+    fn start_batch(&mut self) -> bool {
+        let Self { served, batch, classifier, interface, counters, .. } = self;
+        let count = served.queues.len();
+        let next = (1..=count).map(|step| (batch.queue + step) % count);
+        let Some(at) = next.into_iter().find(|at| served.queues[*at].received() > 0) else { return false };
+        batch.queue = at;
+        batch.frames = served.queues[at].received().min(BATCH_FRAMES);
+        for frame in 0..batch.frames {
+            match parse(classifier, served, interface.mtu_bytes, frame, at) {
+                Some(Ok(datagram)) => match interface.check_sender(&datagram.addresses) {
+                    Ok(()) => batch.waiting.push(datagram),
+                    Err(bad) => counters.refused(bad, 1),
+                },
+                Some(Err(error)) => batch.invalid.push(error),
+                None => counters.untagged += 1,
+            }
+        }
+        true
+    }
+
+    fn end_batch(&mut self) {
+        let frames = std::mem::take(&mut self.batch.frames);
+        if frames > 0 {
+            self.served.queues[self.batch.queue].release(frames);
+        }
+    }
+
+    /// The queue that sends to a peer: always the same, so that datagrams keep their order.
+    fn queue_for(&self, to: &Endpoint) -> usize {
+        let hasher = BuildHasherDefault::<DefaultHasher>::default();
+        (hasher.hash_one(to.peer) % self.served.queues.len() as u64) as usize
+    }
+
+    /// Counts datagrams that cannot be sent.
+    fn lose(&mut self, len: usize, stride: usize, error: io::Error) {
+        let lost = datagrams(len, stride);
+        self.counters.send_errors += lost;
+        self.faults.send(lost, error);
+    }
+
+    fn refresh(&mut self) {
+        match self.interface.refresh(self.query.as_fd()) {
+            Ok(_) if self.interface.index != self.served.index => self.serve_again(),
+            Ok(_) => {}
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => self.interface.set_link(Link::Gone),
+            Err(error) => self.faults.receive(error),
+        }
+    }
+
+    /// The interface was deleted, and another of its name has appeared.
+    fn serve_again(&mut self) {
+        match self.prepare_again() {
+            Ok(served) => {
+                self.batch = Batch::default();
+                self.drops_before += self.served.drops();
+                self.served = served;
+                self.unserved = None;
+                tracing::info!(port = self.interface.name, "serving the new interface of that name");
+            }
+            Err(error) => {
+                // Tried again and again: it may still be in the making.
+                let error = Some(error.to_string());
+                if self.unserved != error {
+                    let error = error.as_deref();
+                    tracing::error!(port = self.interface.name, error, "cannot serve the new interface");
+                }
+                self.unserved = error;
+            }
+        }
+    }
+
+    fn prepare_again(&self) -> Result<Served, PortError> {
+        let name = &self.interface.name;
+        check_mtu(&self.interface)?;
+        let prepared = match &self.keeper {
+            Some(keeper) => keeper.ask().map_err(system(name, "have the monitor prepare it"))?,
+            None => self.script.prepare(&self.interface, self.query.as_fd())?,
+        };
+        Served::new(&self.interface, prepared, self.script.modes, self.recv_buffer_bytes)
+    }
+}
+
+fn check_mtu(interface: &Interface) -> Result<(), PortError> {
+    let most_bytes = QueueSize::MAX_FRAME_LEN_BYTES - ETHERNET_HEADER_LEN_BYTES;
+    if interface.mtu_bytes > most_bytes {
+        let (name, mtu_bytes) = (interface.name.clone(), interface.mtu_bytes);
+        return Err(PortError::Mtu { name, mtu_bytes, most_bytes });
+    }
+    Ok(())
+}
+
+impl Served {
+    /// Makes sockets that have been prepared receive. Takes no privileges.
+    fn new(
+        interface: &Interface,
+        prepared: Prepared,
+        modes: XdpModes,
+        recv_buffer_bytes: usize,
+    ) -> Result<Self, PortError> {
+        let name = &interface.name;
+        let Prepared { link, epoll, sockets, facts } = prepared;
+        let count = sockets.len();
+        let longest = interface.mtu_bytes + ETHERNET_HEADER_LEN_BYTES;
+        let size = QueueSize::new(longest, recv_buffer_bytes / count.max(1));
+        let mut copy_modes = modes.copy_modes(facts.attach);
+        let mut queues = Vec::new();
+        for (number, socket) in sockets.into_iter().enumerate() {
+            let mut queue = Queue::new(socket, size).map_err(|error| cannot_share(name, error))?;
+            let index = facts.index as u32;
+            let mode = queue.bind(index, number as u32, &copy_modes).map_err(system(name, "bind to it"))?;
+            // One way for all queues.
+            copy_modes = vec![mode];
+            queues.push(queue);
+        }
+        let copy = copy_modes.first().map_or("", |mode| mode.name());
+        let mode = format!("xdp {} {copy}, queues: {count}", facts.attach.name());
+        if facts.is_software && facts.attach == AttachMode::Generic {
+            tracing::warn!(
+                port = name,
+                "generic mode sees super-frames of this machine's senders as one frame and drops them: \
+                 `ethtool -K ... tx-udp-segmentation off` at the other end of the cable"
+            );
+        }
+        let (index, is_software) = (facts.index, facts.is_software);
+        Ok(Self { _link: link, queues, epoll, index, size, is_software, mode })
+    }
+
+    fn drops(&self) -> u64 {
+        // Of an interface that is gone there is nothing to add.
+        self.queues.iter().map(|queue| queue.drops().unwrap_or(0)).sum()
+    }
+}
+
+/// Lets this process lock any memory, also later without privileges. Who may not do that has the limit that was set.
+fn lift_memory_limit() {
+    let any = Rlimit { current: None, maximum: None };
+    if let Err(error) = setrlimit(Resource::Memlock, any) {
+        tracing::debug!(%error, "the limit of locked memory stays");
+    }
+}
+
+/// Memory that the kernel does not take is the usual failure of those who are not root.
+fn cannot_share(name: &str, error: io::Error) -> PortError {
+    let call = match error.raw_os_error() {
+        Some(libc::ENOBUFS) => {
+            "lock memory for frames: raise the limit (ulimit -l, LimitMEMLOCK), or lower --recv-buffer-bytes"
+        }
+        _ => "share memory with an AF_XDP socket",
+    };
+    system(name, call)(error)
+}
+
+/// Takes a frame apart. `None`: not ours.
+fn parse(
+    classifier: &Classifier,
+    served: &Served,
+    mtu_bytes: usize,
+    frame: u32,
+    queue: usize,
+) -> Option<Result<Waiting, WireError>> {
+    let bytes = served.queues[queue].frame(frame);
+    let view = match classifier.classify(bytes)? {
+        Ok(view) => view,
+        Err(error) => return Some(Err(error)),
+    };
+    if bytes.len() > mtu_bytes + ETHERNET_HEADER_LEN_BYTES {
+        // A super-frame, whose cuts nobody tells.
+        return Some(Err(WireError::Fragment));
+    }
+    if let Err(error) = view.verify_checksum()
+        && !(served.is_software && view.has_unfinished_checksum())
+    {
+        return Some(Err(error));
+    }
+    let start = view.payload.as_ptr().addr() - bytes.as_ptr().addr();
+    let payload = start..start + view.payload.len();
+    Some(Ok(Waiting { class: view.class, addresses: view.addresses, frame, payload }))
+}
+
+impl Port for XdpPort {
+    fn name(&self) -> &str {
+        &self.interface.name
+    }
+
+    fn mode(&self) -> &str {
+        &self.served.mode
+    }
+
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.served.epoll.as_fd()
+    }
+
+    /// Each datagram takes a frame of its own, however short it is: reckoned with the shortest.
+    fn recv_buffer_bytes(&self) -> usize {
+        self.served.size.recv_datagrams() * datagram_truesize(0)
+    }
+
+    fn recv(&mut self) -> Option<Arrival<'_>> {
+        while self.batch.is_done() {
+            self.end_batch();
+            if !self.start_batch() {
+                return None;
+            }
+        }
+        if let Some(error) = self.batch.invalid.pop() {
+            return Some(Err(error));
+        }
+        let Self { served, batch, buffer, .. } = self;
+        let queue = &served.queues[batch.queue];
+        let mut len = 0;
+        let run = take_run(&mut batch.waiting, |datagram| {
+            let payload = queue.frame(datagram.frame).get(datagram.payload.clone()).unwrap_or_default();
+            buffer[len..len + payload.len()].copy_from_slice(payload);
+            len += payload.len();
+        })?;
+        let stride = run.stride.max(1);
+        self.counters.received(len, stride);
+        Some(Ok(Datagrams {
+            from: self.interface.endpoint(self.id, &run.addresses),
+            class: run.class,
+            payload: &self.buffer[..len],
+            stride,
+        }))
+    }
+
+    fn send(&mut self, to: &Endpoint, class: Class, payload: &[u8], stride: usize) {
+        let addresses = frame_addresses(to, &self.classifier);
+        let at = self.queue_for(to);
+        let queue = &mut self.served.queues[at];
+        let room = self.interface.mtu_bytes + ETHERNET_HEADER_LEN_BYTES;
+        if stride.min(payload.len()) + HEADERS_LEN_BYTES > room {
+            self.lose(payload.len(), stride, io::Error::from_raw_os_error(libc::EMSGSIZE));
+            return;
+        }
+        let mut outcome = Ok(());
+        let (mut sent, mut rest) = (0, payload);
+        loop {
+            let (one, others) = rest.split_at(rest.len().min(stride));
+            let headers = self.classifier.emit_headers(class, &addresses, one.len());
+            if !queue.push([&headers, one], complete_udp_checksum) {
+                outcome = outcome.and_then(|()| queue.transmit());
+                if !queue.push([&headers, one], complete_udp_checksum) {
+                    break;
+                }
+            }
+            sent += one.len();
+            rest = others;
+            if rest.is_empty() {
+                break;
+            }
+        }
+        match outcome.and_then(|()| queue.transmit()) {
+            Ok(()) => {
+                if sent > 0 || payload.is_empty() {
+                    self.counters.sent(sent, stride);
+                }
+                if !rest.is_empty() {
+                    self.counters.send_full += datagrams(rest.len(), stride);
+                }
+            }
+            Err(error) => self.lose(payload.len(), stride, error),
+        }
+    }
+
+    fn maintain(&mut self) {
+        self.refresh();
+        let drops = self.drops_before + self.served.drops();
+        // The kernel's counters of other sockets have 32 bits.
+        self.faults.drops(&mut self.counters, drops as u32);
+        self.faults.report(&self.interface.name);
+    }
+
+    fn counters(&self) -> &PortCounters {
+        &self.counters
+    }
+}

@@ -1,0 +1,260 @@
+//! The loop between ports and core: one thread that waits, receives, lets the core work, and sends.
+
+use std::io;
+use std::time::Duration;
+
+use iswitch_protocol::Instant;
+use iswitch_socket::{PollSet, Spin};
+
+use crate::clock::MonotonicClock;
+use crate::flight::JobFlight;
+pub use crate::handle::Handle;
+use crate::handle::Inquiries;
+use crate::port::Port;
+use crate::snapshot::{PortSnapshot, Snapshot};
+use crate::stalls::Stalls;
+use iswitch_switch::{Config, Event, Keys, Switch};
+
+/// Receive calls on one port before the others have their turn.
+const RECEIVES_PER_TURN: usize = 64;
+/// Turns between two looks at what is asked from outside, as long as packets keep coming.
+const TURNS_WITHOUT_POLL: u32 = 64;
+/// How often ports are looked after, and drops and faults logged.
+pub(crate) const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
+/// Events logged between two maintenances: whoever can send us packets must not fill the disk.
+const EVENTS_PER_INTERVAL: u32 = 100;
+
+/// What is done with the history of a job that stalls.
+type OnStall = Box<dyn FnMut(&Event, JobFlight) + Send>;
+
+/// A switch with its ports, ready to run.
+pub struct Runtime {
+    switch: Switch,
+    boot: u64,
+    ports: Vec<Box<dyn Port>>,
+    clock: MonotonicClock,
+    spin: Spin,
+    poll: PollSet,
+    inquiries: Inquiries,
+    next_maintenance: Instant,
+    /// Called at each maintenance.
+    heartbeat: Option<Box<dyn FnMut() + Send>>,
+    /// Called with the event that shows that a job does not go on, and what led to it.
+    on_stall: Option<OnStall>,
+    stalls: Stalls,
+    events_left: u32,
+    events_muted: u64,
+}
+
+impl Runtime {
+    /// A switch that serves `ports`; the port of [`PortId`](iswitch_switch::PortId) i is the i-th.
+    ///
+    /// `config.recv_buffer_bytes` is replaced by the smallest that a port really has. Before it blocks, the
+    /// loop looks for packets again and again for `spin` at most, as long as that pays: see [`Spin`].
+    pub fn new(config: Config, ports: Vec<Box<dyn Port>>, spin: Duration) -> io::Result<(Self, Handle)> {
+        Self::with_keys(config, Keys::default(), ports, spin)
+    }
+
+    /// The same with the keys of the jobs that have one.
+    pub fn with_keys(
+        mut config: Config,
+        keys: Keys,
+        ports: Vec<Box<dyn Port>>,
+        spin: Duration,
+    ) -> io::Result<(Self, Handle)> {
+        if let Some(bytes) = ports.iter().map(|port| port.recv_buffer_bytes()).min() {
+            config.recv_buffer_bytes = bytes;
+        }
+        let (inquiries, handle) = Inquiries::new()?;
+        let runtime = Self {
+            switch: Switch::with_keys(config, keys),
+            boot: config.boot,
+            ports,
+            clock: MonotonicClock::start(),
+            spin: Spin::new(spin),
+            poll: PollSet::new(),
+            inquiries,
+            next_maintenance: Instant::default(),
+            heartbeat: None,
+            on_stall: None,
+            stalls: Stalls::new(),
+            events_left: EVENTS_PER_INTERVAL,
+            events_muted: 0,
+        };
+        Ok((runtime, handle))
+    }
+
+    /// Has `heartbeat` called about once a second, as long as the loop gets round.
+    pub fn on_heartbeat(&mut self, heartbeat: impl FnMut() + Send + 'static) {
+        self.heartbeat = Some(Box::new(heartbeat));
+    }
+
+    /// Has `dump` called with what led to it when a job stalls: see [`Event::is_stall`].
+    pub fn on_stall(&mut self, dump: impl FnMut(&Event, JobFlight) + Send + 'static) {
+        self.on_stall = Some(Box::new(dump));
+    }
+
+    /// Runs until [`Handle::stop`], or until every handle is gone. Returns the state at the end.
+    ///
+    /// # Errors
+    /// Only if waiting itself fails: what goes wrong on a port is counted and logged.
+    pub fn run(mut self) -> io::Result<Snapshot> {
+        let mut last_packet = Instant::default();
+        let mut turns_since_poll = 0;
+        loop {
+            let now = self.clock.now();
+            if self.next_maintenance <= now {
+                self.maintain(now);
+            }
+            let spins = self.spin.goes_on(now.since(last_packet));
+            // Whoever spins tries its ports at once: asking first which of them are ready is one call more.
+            let tries_all = spins && turns_since_poll < TURNS_WITHOUT_POLL;
+            turns_since_poll = if tries_all { turns_since_poll + 1 } else { 0 };
+            if !tries_all {
+                let timeout = if spins { Duration::ZERO } else { self.until_deadline(now) };
+                if self.wait(timeout)? && self.is_woken() && self.inquiries.take() {
+                    self.maintain(self.clock.now());
+                    return Ok(snapshot(&self.switch, self.boot, &self.ports, self.clock));
+                }
+            }
+            let begin = self.clock.now();
+            if self.receive(tries_all) {
+                self.spin.note(begin.since(last_packet));
+                last_packet = self.clock.now();
+            } else if tries_all {
+                // Those that are to send the next packet may wait for this core.
+                std::thread::yield_now();
+            }
+            let now = self.clock.now();
+            if self.switch.poll_timeout().is_some_and(|deadline| deadline <= now) {
+                self.switch.handle_timeout(now);
+                transmit(&mut self.switch, &mut self.ports);
+            }
+            if self.inquiries.due().is_some_and(|due| due <= now) {
+                self.answer();
+            }
+            self.log_events();
+        }
+    }
+
+    fn until_deadline(&self, now: Instant) -> Duration {
+        let deadlines = self.switch.poll_timeout().into_iter().chain(self.inquiries.due());
+        deadlines.fold(self.next_maintenance, Instant::min).since(now)
+    }
+
+    /// Waits for ports and questions.
+    fn wait(&mut self, timeout: Duration) -> io::Result<bool> {
+        self.poll.clear();
+        for port in &self.ports {
+            self.poll.push(port.as_fd());
+        }
+        self.poll.push(self.inquiries.as_fd());
+        self.poll.wait(Some(timeout))
+    }
+
+    fn is_woken(&self) -> bool {
+        self.poll.is_ready(self.ports.len())
+    }
+
+    /// Answers the questions that wait.
+    fn answer(&mut self) {
+        let Self { inquiries, switch, boot, ports, clock, .. } = self;
+        inquiries.answer(
+            || clock.now(),
+            || snapshot(switch, *boot, ports, *clock),
+            || JobFlight::all(switch, *boot, clock.now()),
+        );
+    }
+
+    /// Takes a turn on each port, or only on those that are known to be ready, and tells whether there was anything.
+    fn receive(&mut self, from_all: bool) -> bool {
+        let mut any = false;
+        for index in 0..self.ports.len() {
+            if !from_all && !self.poll.is_ready(index) {
+                continue;
+            }
+            for _ in 0..RECEIVES_PER_TURN {
+                let Some(arrival) = self.ports[index].recv() else { break };
+                let now = self.clock.now();
+                match arrival {
+                    Ok(datagrams) => self.switch.handle_datagrams(
+                        now,
+                        &datagrams.from,
+                        datagrams.class,
+                        datagrams.payload,
+                        datagrams.stride,
+                    ),
+                    Err(error) => self.switch.handle_invalid(now, error),
+                }
+                transmit(&mut self.switch, &mut self.ports);
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn log_events(&mut self) {
+        while let Some(event) = self.switch.poll_event() {
+            self.dump_if_stall(&event);
+            if self.events_left == 0 {
+                self.events_muted += 1;
+                continue;
+            }
+            self.events_left -= 1;
+            match event {
+                Event::JoinRefused { .. }
+                | Event::Slow { .. }
+                | Event::Recovered { .. }
+                | Event::EventsLost { .. }
+                | Event::Diverged { .. }
+                | Event::ParentLost { .. }
+                | Event::ParentRefused { .. }
+                | Event::JobForgotten { .. }
+                | Event::GaveWay { .. } => tracing::warn!(?event, "{event}"),
+                _ => tracing::info!(?event, "{event}"),
+            }
+        }
+    }
+
+    fn dump_if_stall(&mut self, event: &Event) {
+        let Some(dump) = &mut self.on_stall else { return };
+        let now = self.clock.now();
+        let Some(job) = self.stalls.admit(now, event) else { return };
+        if let Some(flight) = JobFlight::of(&self.switch, self.boot, now, job) {
+            dump(event, flight);
+        }
+    }
+
+    fn maintain(&mut self, now: Instant) {
+        for port in &mut self.ports {
+            port.maintain();
+        }
+        if let Some(heartbeat) = &mut self.heartbeat {
+            heartbeat();
+        }
+        if self.events_muted > 0 {
+            tracing::warn!(count = self.events_muted, "events not logged: too many a second");
+        }
+        self.events_left = EVENTS_PER_INTERVAL;
+        self.events_muted = 0;
+        self.stalls.refill();
+        self.next_maintenance = now.plus(MAINTENANCE_INTERVAL);
+    }
+}
+
+/// State of switch and ports.
+fn snapshot(switch: &Switch, boot: u64, ports: &[Box<dyn Port>], clock: MonotonicClock) -> Snapshot {
+    let ports = ports.iter().map(|port| PortSnapshot::of(port.as_ref())).collect();
+    Snapshot::of(switch, boot, Duration::from_nanos(clock.now().as_nanos()), ports)
+}
+
+/// Sends all that the core has to send.
+fn transmit(switch: &mut Switch, ports: &mut [Box<dyn Port>]) {
+    while let Some(transmit) = switch.poll_transmit() {
+        for to in transmit.recipients() {
+            if let Some(port) = ports.get_mut(usize::from(to.port.0)) {
+                port.send(to, transmit.class, transmit.payload, transmit.stride);
+            }
+        }
+    }
+}

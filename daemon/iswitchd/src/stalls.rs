@@ -1,0 +1,122 @@
+//! Which stalls have their history dumped.
+//!
+//! A stall that lasts, or that a member brings about again and again, is dumped ever more rarely: a dump that says the
+//! same would take the place of others in the file.
+
+use std::time::Duration;
+
+use iswitch_protocol::Instant;
+use iswitch_protocol::limits::MAX_JOBS;
+
+use iswitch_switch::Event;
+
+/// Stalls that are dumped between two calls of [`Stalls::refill`].
+const DUMPS_PER_INTERVAL: u32 = 4;
+/// Time after a dump in which the same kind of stall of the same job is not dumped.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The same after several dumps: each doubles the pause.
+const LAST_PAUSE: Duration = Duration::from_secs(1024);
+/// Pauses that are remembered: one for each job that there can be, and for each kind of [stall](Event::is_stall).
+const PAUSES: usize = MAX_JOBS * 5;
+
+/// The stalls that were dumped lately.
+pub(crate) struct Stalls {
+    left: u32,
+    pauses: Vec<Pause>,
+}
+
+/// After a dump.
+struct Pause {
+    job: u32,
+    kind: &'static str,
+    len: Duration,
+    end: Instant,
+}
+
+impl Stalls {
+    /// No dump yet.
+    pub(crate) fn new() -> Self {
+        Self { left: DUMPS_PER_INTERVAL, pauses: Vec::with_capacity(PAUSES) }
+    }
+
+    /// To be called about once a second.
+    pub(crate) fn refill(&mut self) {
+        self.left = DUMPS_PER_INTERVAL;
+    }
+
+    /// The job of an event that is to be dumped now: that of a stall, unless dumps of its kind pause.
+    pub(crate) fn admit(&mut self, now: Instant, event: &Event) -> Option<u32> {
+        let job = event.job().filter(|_| event.is_stall() && self.left > 0)?;
+        let kind = event.name();
+        let known = self.pauses.iter().position(|pause| (pause.job, pause.kind) == (job, kind));
+        let len = match known.map(|at| &self.pauses[at]) {
+            Some(pause) if now < pause.end => return None,
+            // After twice the pause without such a stall it is a new one.
+            Some(pause) if now < pause.end.plus(pause.len) => (pause.len * 2).min(LAST_PAUSE),
+            _ => FIRST_PAUSE,
+        };
+        let place = known.or_else(|| self.place_of_oldest());
+        let pause = Pause { job, kind, len, end: now.plus(len) };
+        match place {
+            Some(at) => self.pauses[at] = pause,
+            None => self.pauses.push(pause),
+        }
+        self.left -= 1;
+        Some(job)
+    }
+
+    /// Where there is room for another pause, if not at the end.
+    fn place_of_oldest(&self) -> Option<usize> {
+        let is_full = self.pauses.len() == PAUSES;
+        let oldest = || (0..self.pauses.len()).min_by_key(|at| self.pauses[*at].end);
+        is_full.then(oldest).flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iswitch_protocol::Round;
+
+    fn diverged(job: u32) -> Event {
+        Event::Diverged { job, round: Round::new(1), member: 0, other: 1 }
+    }
+
+    fn at(seconds: u64) -> Instant {
+        Instant::from_nanos(seconds * 1_000_000_000)
+    }
+
+    #[test]
+    fn a_stall_that_comes_again_and_again_is_dumped_ever_more_rarely() {
+        let mut stalls = Stalls::new();
+        let dumped: Vec<u64> = (0..100)
+            .filter(|second| {
+                stalls.refill();
+                // Several a second.
+                (0..9).filter(|_| stalls.admit(at(*second), &diverged(7)).is_some()).count() == 1
+            })
+            .collect();
+        assert_eq!(dumped, [0, 1, 3, 7, 15, 31, 63]);
+        // Another kind, and another job, are dumped at once; the same once it has been quiet for long.
+        stalls.refill();
+        assert_eq!(stalls.admit(at(100), &Event::JobForgotten { job: 7 }), Some(7));
+        assert_eq!(stalls.admit(at(100), &diverged(8)), Some(8));
+        assert_eq!(stalls.admit(at(100), &diverged(7)), None);
+        assert_eq!(stalls.admit(at(63 + 64 + 64), &diverged(7)), Some(7));
+        stalls.refill();
+        assert_eq!(stalls.admit(at(63 + 64 + 64 + 1), &diverged(7)), Some(7), "a new stall");
+    }
+
+    #[test]
+    fn few_are_dumped_at_once_and_few_are_remembered() {
+        let mut stalls = Stalls::new();
+        let all = DUMPS_PER_INTERVAL + 1;
+        assert_eq!((0..all).filter_map(|job| stalls.admit(at(0), &diverged(job))).count(), all as usize - 1);
+        for job in 0..2 * PAUSES as u32 {
+            stalls.refill();
+            assert_eq!(stalls.admit(at(1 + u64::from(job)), &diverged(job)), Some(job));
+        }
+        assert_eq!(stalls.pauses.len(), PAUSES);
+        assert_eq!(stalls.admit(at(1), &Event::JobEnded { job: 1 }), None, "no stall");
+    }
+}

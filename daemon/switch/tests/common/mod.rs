@@ -1,0 +1,256 @@
+//! A switch and the packets of its members, for tests.
+
+// Each test binary uses a part of it.
+#![allow(dead_code)]
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use iswitch_protocol::wire::control::{RangeRepr, answer_challenge};
+use iswitch_protocol::wire::{
+    AckRepr, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Status, emit_seg,
+};
+use iswitch_protocol::{Round, Seg, SegmentIndex};
+use iswitch_switch::{Config, Counters, DropReason, Endpoint, Event, Instant, PortId, Switch};
+
+pub(crate) const JOB: u32 = 5;
+pub(crate) const LEASE_MS: u32 = 1000;
+
+/// What the switch sent: to whom, and what.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Sent {
+    Ack { to: u8, request: u32, status: Status, round: u32, expected: u32, missing: Vec<u32> },
+    Halted { to: u8 },
+    Result { to: u8, index: u32, round: u32, contributions: u16, floats: Vec<f32> },
+}
+
+pub(crate) struct Harness {
+    pub(crate) switch: Switch,
+    pub(crate) now_ms: u64,
+    /// The last challenge that was sent.
+    challenge: Option<Vec<u8>>,
+}
+
+pub(crate) fn endpoint(host: u8) -> Endpoint {
+    Endpoint {
+        port: PortId(0),
+        peer: SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, host), 5000),
+        local: SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 254), 7711),
+        peer_mac: [0; 6],
+        local_mac: [0; 6],
+    }
+}
+
+/// A Join of a vector of five floats in segments of two: three segments, the last with one float.
+pub(crate) fn join(workers: u16) -> JoinRepr {
+    JoinRepr { instance: 1, ..JoinRepr::worker(5, 2, workers) }
+}
+
+pub(crate) fn range(round: u32, first: u32, count: u32) -> RangeRepr {
+    RangeRepr { round: Round::new(round), first, count }
+}
+
+pub(crate) fn data(index: u32, round: u32, floats: &[f32]) -> Vec<u8> {
+    weighted(index, round, 1, floats)
+}
+
+pub(crate) fn weighted(index: u32, round: u32, contributions: u16, floats: &[f32]) -> Vec<u8> {
+    let mut bytes = vec![0; 8 + 4 * floats.len()];
+    let seg = Seg { index: SegmentIndex::new(index).unwrap(), round: Round::new(round), contributions };
+    let room = emit_seg(&mut bytes, seg);
+    for (word, x) in room.chunks_mut(4).zip(floats) {
+        word.copy_from_slice(&x.to_le_bytes());
+    }
+    bytes
+}
+
+pub(crate) fn control(job: u32, request: u32, body: ControlBody<'_>) -> Vec<u8> {
+    let repr = ControlRepr { job, request, body };
+    let mut bytes = vec![0; repr.buffer_len()];
+    repr.emit(&mut bytes);
+    bytes
+}
+
+pub(crate) fn result(to: u8, index: u32, round: u32, contributions: u16, floats: &[f32]) -> Sent {
+    Sent::Result { to, index, round, contributions, floats: floats.to_vec() }
+}
+
+impl Harness {
+    pub(crate) fn new() -> Self {
+        Self::with(Config { memory_bytes: 1 << 20, ..Config::default() })
+    }
+
+    pub(crate) fn with(config: Config) -> Self {
+        let switch = Switch::new(Config { boot: 42, lease_ms: LEASE_MS, ..config });
+        Self { switch, now_ms: 1, challenge: None }
+    }
+
+    /// A job whose members 1 to `workers` have joined, at round 0.
+    pub(crate) fn formed(workers: u8) -> Self {
+        let mut harness = Self::new();
+        for host in 1..=workers {
+            let sent = harness.join(host, join(u16::from(workers)));
+            assert!(matches!(sent, Sent::Ack { status: Status::Success, round: 0, .. }), "{sent:?}");
+        }
+        harness
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        Instant::from_nanos(self.now_ms * 1_000_000)
+    }
+
+    pub(crate) fn send(&mut self, host: u8, class: Class, bytes: &[u8]) -> Vec<Sent> {
+        self.send_frame(host, class, bytes, bytes.len())
+    }
+
+    pub(crate) fn send_frame(&mut self, host: u8, class: Class, bytes: &[u8], stride: usize) -> Vec<Sent> {
+        self.switch.handle_datagrams(self.now(), &endpoint(host), class, bytes, stride);
+        let sent = self.drain();
+        // As a worker does: a Join is sent again with the number that shows where it is.
+        let mut proven = bytes.to_vec();
+        match self.challenge.take() {
+            Some(challenge) if answer_challenge(&mut proven, &challenge) => {
+                self.switch.handle_datagrams(self.now(), &endpoint(host), class, &proven, stride);
+                self.drain()
+            }
+            _ => sent,
+        }
+    }
+
+    /// Sends a control packet, and once more as a challenge asks for, with one turn of the switch after each.
+    pub(crate) fn send_in_turns(&mut self, host: u8, bytes: &[u8]) -> Vec<Sent> {
+        let mut packet = bytes.to_vec();
+        let mut sent = Vec::new();
+        loop {
+            self.switch.handle_datagrams(self.now(), &endpoint(host), Class::Control, &packet, packet.len());
+            sent.extend(self.turn());
+            match self.challenge.take() {
+                Some(challenge) if answer_challenge(&mut packet, &challenge) => {}
+                _ => return sent,
+            }
+        }
+    }
+
+    pub(crate) fn join(&mut self, host: u8, join: JoinRepr) -> Sent {
+        let mut sent = self.control(host, 1, ControlBody::Join(join));
+        // Not what the others are told: that the job is complete.
+        sent.retain(|sent| !matches!(sent, Sent::Ack { to, .. } if *to != host));
+        assert_eq!(sent.len(), 1, "{sent:?}");
+        sent.remove(0)
+    }
+
+    pub(crate) fn control(&mut self, host: u8, request: u32, body: ControlBody<'_>) -> Vec<Sent> {
+        self.send(host, Class::Control, &control(JOB, request, body))
+    }
+
+    pub(crate) fn data(&mut self, host: u8, index: u32, round: u32, floats: &[f32]) -> Vec<Sent> {
+        self.send(host, Class::Data, &data(index, round, floats))
+    }
+
+    /// Lets each of `hosts` contribute its own number to all segments of a round.
+    pub(crate) fn round(&mut self, hosts: &[u8], round: u32) {
+        for host in hosts {
+            let x = f32::from(*host);
+            self.data(*host, 0, round, &[x, x]);
+            self.data(*host, 1, round, &[x, x]);
+            self.data(*host, 2, round, &[x]);
+        }
+    }
+
+    /// Lets time pass as a driver does: at each deadline.
+    pub(crate) fn sleep(&mut self, ms: u64) -> Vec<Sent> {
+        let mut sent = Vec::new();
+        let end = self.now_ms + ms;
+        while self.now_ms < end {
+            let tick = self.switch.poll_timeout().map_or(u64::MAX, |at| at.as_nanos().div_ceil(1_000_000));
+            self.now_ms = tick.clamp(self.now_ms + 1, end);
+            self.switch.handle_timeout(self.now());
+            sent.extend(self.drain());
+        }
+        sent
+    }
+
+    /// What the switch sends until it has no work left, as a driver that receives no packets meanwhile sees it.
+    pub(crate) fn drain(&mut self) -> Vec<Sent> {
+        let mut sent = self.turn();
+        while self.switch.poll_timeout().is_some_and(|due| due <= self.now()) {
+            self.switch.handle_timeout(self.now());
+            sent.extend(self.turn());
+        }
+        sent
+    }
+
+    /// What the switch sends in one turn; queued work may be left.
+    pub(crate) fn turn(&mut self) -> Vec<Sent> {
+        let mut sent = Vec::new();
+        while let Some(transmit) = self.switch.poll_transmit() {
+            for recipient in transmit.recipients() {
+                let to = recipient.peer.ip().octets()[3];
+                for bytes in transmit.payload.chunks(transmit.stride) {
+                    if is_challenge(transmit.class, bytes) {
+                        self.challenge = Some(bytes.to_vec());
+                    }
+                    sent.push(describe(to, transmit.class, bytes));
+                }
+            }
+        }
+        sent
+    }
+
+    pub(crate) fn events(&mut self) -> Vec<Event> {
+        std::iter::from_fn(|| self.switch.poll_event()).collect()
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        self.switch.counters()
+    }
+
+    /// The reason of the only drop since `before`.
+    pub(crate) fn only_drop_since(&self, before: &Counters) -> Option<DropReason> {
+        assert!(self.counters().dropped() <= before.dropped() + 1);
+        DropReason::all().find(|reason| self.counters().drops(*reason) > before.drops(*reason))
+    }
+}
+
+/// Whether a packet of the switch asks a sender to show where it is.
+pub(crate) fn is_challenge(class: Class, bytes: &[u8]) -> bool {
+    let packet = ControlPacket::new_checked(bytes).ok().filter(|_| class == Class::Control);
+    let repr = packet.and_then(|packet| ControlRepr::parse(&packet).map(|repr| repr.body).ok());
+    matches!(repr, Some(ControlBody::Ack(AckRepr { status: Status::Challenge, .. })))
+}
+
+/// Sends a Join from anywhere, and once more as the challenge asks for. The packets of the last answer.
+pub(crate) fn join_from(switch: &mut Switch, now: Instant, from: &Endpoint, join: &[u8]) -> Vec<Vec<u8>> {
+    let mut join = join.to_vec();
+    loop {
+        switch.handle_datagrams(now, from, Class::Control, &join, join.len());
+        let mut sent = Vec::new();
+        while let Some(transmit) = switch.poll_transmit() {
+            if transmit.recipients().any(|to| to.peer == from.peer) {
+                sent.push(transmit.payload.to_vec());
+            }
+        }
+        let is_challenged = sent.iter().any(|answer| answer_challenge(&mut join, answer));
+        if !is_challenged {
+            return sent;
+        }
+    }
+}
+
+fn describe(to: u8, class: Class, bytes: &[u8]) -> Sent {
+    if class == Class::Data {
+        let packet = DataPacket::new_checked(bytes).unwrap();
+        let Seg { index, round, contributions } = packet.seg();
+        let floats = packet.floats().collect();
+        return Sent::Result { to, index: index.get(), round: round.get(), contributions, floats };
+    }
+    let repr = ControlRepr::parse(&ControlPacket::new_checked(bytes).unwrap()).unwrap();
+    match repr.body {
+        ControlBody::Ack(AckRepr { status, round, expected, missing, boot, .. }) => {
+            assert_ne!(boot, 0);
+            let missing = missing.map_or(Vec::new(), |missing| missing.indices().collect());
+            Sent::Ack { to, request: repr.request, status, round: round.get(), expected, missing }
+        }
+        ControlBody::Halt => Sent::Halted { to },
+        other => panic!("the switch sends no {other:?}"),
+    }
+}

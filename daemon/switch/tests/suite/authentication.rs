@@ -1,0 +1,593 @@
+//! Jobs with a key: members get in and sum, and nobody else changes anything.
+
+use crate::common::*;
+use iswitch_protocol::auth::{Direction, NO_SESSION};
+use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, MAX_SEGMENT_FLOATS, TRAILER_LEN_BYTES};
+use iswitch_protocol::wire::control::{SegmentSetRepr, answer_challenge};
+use iswitch_protocol::wire::{
+    AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, ResumeRepr, Status,
+};
+use iswitch_protocol::{Key, Round};
+use iswitch_switch::{Config, Counters, DropReason, Endpoint, Event, JobStatus, Keys, Switch};
+use proptest::prelude::*;
+
+const BOOT: u64 = 42;
+
+fn key() -> Key {
+    Key::new(b"the key of this job").unwrap()
+}
+
+fn other_key() -> Key {
+    Key::new(b"the key of another job").unwrap()
+}
+
+/// A datagram, and whose address it comes from.
+type Datagram = (u8, Class, Vec<u8>);
+
+/// A switch with a key for the job, and everything that has gone over its wires.
+struct World {
+    harness: Harness,
+    recorded: Vec<Datagram>,
+}
+
+impl World {
+    fn new() -> Self {
+        Self { harness: Harness::new(), recorded: Vec::new() }.restarted(BOOT, [1; 16])
+    }
+
+    /// Another run of the switch.
+    fn restarted(mut self, boot: u64, secret: [u8; 16]) -> Self {
+        let mut keys = Keys::new(secret);
+        assert!(keys.insert(Some(JOB), key()));
+        let config = Config { boot, lease_ms: LEASE_MS, memory_bytes: 1 << 20, ..Config::default() };
+        self.harness.switch = Switch::with_keys(config, keys);
+        self
+    }
+
+    /// Lets a datagram arrive, and returns what the switch sends to whom.
+    fn deliver(&mut self, from: u8, class: Class, bytes: &[u8]) -> Vec<Datagram> {
+        let now = self.harness.now();
+        self.harness.switch.handle_datagrams(now, &endpoint(from), class, bytes, bytes.len());
+        let mut sent = Vec::new();
+        while let Some(transmit) = self.harness.switch.poll_transmit() {
+            for recipient in transmit.recipients() {
+                let to = recipient.peer.ip().octets()[3];
+                let packets = transmit.payload.chunks(transmit.stride);
+                sent.extend(packets.map(|bytes| (to, transmit.class, bytes.to_vec())));
+            }
+        }
+        self.recorded.push((from, class, bytes.to_vec()));
+        self.recorded.extend(sent.iter().cloned());
+        sent
+    }
+
+    fn state(&self) -> Vec<JobStatus> {
+        self.harness.switch.jobs().collect()
+    }
+
+    /// Lets some time pass, in which leases could be renewed.
+    fn wait(&mut self) {
+        self.harness.now_ms += 1;
+        let now = self.harness.now();
+        self.harness.switch.handle_timeout(now);
+    }
+
+    fn counters(&self) -> Counters {
+        *self.harness.counters()
+    }
+}
+
+fn sign(key: &Key, context: u64, counter: u64, request: u32, body: ControlBody<'_>) -> Vec<u8> {
+    let mut packet = control(JOB, request, body);
+    packet.resize(packet.len() + TRAILER_LEN_BYTES, 0);
+    key.sign(Direction::ToSwitch, context, counter, &mut packet);
+    packet
+}
+
+fn parse(bytes: &[u8]) -> (ControlPacket<'_>, ControlRepr<'_>) {
+    let packet = ControlPacket::new_checked(bytes).unwrap();
+    (packet, ControlRepr::parse(&packet).unwrap())
+}
+
+fn ack(bytes: &[u8]) -> AckRepr<'_> {
+    let ControlBody::Ack(ack) = parse(bytes).1.body else { panic!("not an Ack: {bytes:?}") };
+    ack
+}
+
+/// The counter of a packet that the switch has made in that context.
+fn counter(bytes: &[u8], context: u64) -> Option<u64> {
+    key().verify(Direction::ToMember, context, &parse(bytes).0)
+}
+
+/// A member that does as the specification says.
+#[derive(Clone)]
+struct Client {
+    host: u8,
+    instance: u32,
+    counter: u64,
+    session: u64,
+    tagged: bool,
+}
+
+impl Client {
+    fn new(host: u8, tagged: bool) -> Self {
+        Self { host, instance: u32::from(host), counter: 1000 * u64::from(host), session: 0, tagged }
+    }
+
+    fn join(&self, workers: u16) -> JoinRepr {
+        JoinRepr { instance: self.instance, nonce: self.session, tagged: self.tagged, ..join(workers) }
+    }
+
+    fn send(&mut self, world: &mut World, body: ControlBody<'_>) -> Vec<Datagram> {
+        self.counter += 1;
+        let context = if matches!(body, ControlBody::Join(_)) { NO_SESSION } else { self.session };
+        let packet = sign(&key(), context, self.counter, 7, body);
+        world.deliver(self.host, Class::Control, &packet)
+    }
+
+    /// Joins as one of `workers`, and returns the Ack.
+    fn enter(&mut self, world: &mut World, workers: u16) -> Vec<u8> {
+        let sent = self.send(world, ControlBody::Join(self.join(workers)));
+        let (_, _, challenge) = &sent[0];
+        assert_eq!((ack(challenge).action, ack(challenge).status), (Action::Join, Status::Challenge));
+        assert_eq!(counter(challenge, NO_SESSION), Some(self.counter), "it answers this Join");
+        self.session = ack(challenge).history;
+        let sent = self.send(world, ControlBody::Join(self.join(workers)));
+        let (_, _, answer) = sent.into_iter().find(|(to, ..)| *to == self.host).unwrap();
+        assert!(counter(&answer, self.session).is_some(), "it is part of the session");
+        answer
+    }
+
+    /// Contributes to all segments of a round.
+    fn contribute(&self, world: &mut World, round: u32) -> Vec<Datagram> {
+        let x = f32::from(self.host);
+        let mut sent = Vec::new();
+        for (index, floats) in [(0, &[x, x][..]), (1, &[x, x]), (2, &[x])] {
+            let mut packet = data(index, round, floats);
+            if self.tagged {
+                packet.extend([0; DATA_TAG_LEN_BYTES]);
+                key().contribution_key(self.session).sign(&mut packet);
+            }
+            sent.extend(world.deliver(self.host, Class::Data, &packet));
+        }
+        sent
+    }
+}
+
+/// Lets both join a job of two, and returns its first round.
+fn enter_all(world: &mut World, clients: &mut [Client; 2]) -> u32 {
+    let answers = clients.each_mut().map(|client| client.enter(world, 2));
+    ack(&answers[1]).round.get()
+}
+
+/// Members 1 and 2 of a job of two.
+fn formed(tagged: bool) -> (World, [Client; 2]) {
+    let mut world = World::new();
+    let mut clients = [Client::new(1, tagged), Client::new(2, tagged)];
+    for client in &mut clients {
+        assert_eq!(ack(&client.enter(&mut world, 2)).status, Status::Success);
+    }
+    (world, clients)
+}
+
+/// Lets both sum a round, and checks the sum and its tags. The switch may send other things as well.
+fn check_round(world: &mut World, clients: &[Client; 2], round: u32) {
+    let epoch = world.state().iter().find(|job| job.job == JOB).expect("the job is there").boot;
+    clients[0].contribute(world, round);
+    let results = clients[1].contribute(world, round);
+    let results = results.iter().filter(|(_, class, _)| *class == Class::Data);
+    let mut seen = 0;
+    for (_, _, bytes) in results {
+        let content = if clients[0].tagged {
+            key().result_key(epoch, JOB).verify(bytes).expect("the result is tagged")
+        } else {
+            bytes
+        };
+        let packet = DataPacket::new_checked(content).unwrap();
+        assert_eq!((packet.seg().round.get(), packet.seg().contributions), (round, 2));
+        assert!(packet.floats().all(|sum| sum.to_bits() == 3.0f32.to_bits()));
+        seen += 1;
+    }
+    assert_eq!(seen, 6, "three segments to both");
+}
+
+#[test]
+fn members_with_the_key_sum_with_and_without_tags() {
+    for tagged in [false, true] {
+        let (mut world, clients) = formed(tagged);
+        (0..3).for_each(|round| check_round(&mut world, &clients, round));
+        let state = world.state();
+        assert!(state[0].authenticated && state[0].tagged == tagged && state[0].formed);
+        assert_eq!(world.counters().dropped(), 0);
+    }
+}
+
+#[test]
+fn the_notice_that_the_job_is_complete_is_part_of_the_session() {
+    let mut world = World::new();
+    let (mut first, mut second) = (Client::new(1, false), Client::new(2, false));
+    let waiting = counter(&first.enter(&mut world, 2), first.session).unwrap();
+    second.enter(&mut world, 2);
+    let notices: Vec<_> = world
+        .recorded
+        .iter()
+        .filter(|(to, _, bytes)| {
+            *to == 1 && counter(bytes, first.session).is_some_and(|counter| counter > waiting)
+        })
+        .collect();
+    assert_eq!(notices.len(), 1);
+    assert!(ack(&notices[0].2).formed);
+}
+
+#[test]
+fn who_has_no_key_is_told_so_but_never_more_than_he_said() {
+    let (mut world, _) = formed(false);
+    let bare = control(JOB, 3, ControlBody::Join(join(2)));
+    let forged = sign(&other_key(), NO_SESSION, 1 << 60, 3, ControlBody::Join(join(2)));
+    for packet in [&bare, &forged] {
+        for host in [1, 9] {
+            let (state, before) = (world.state(), world.counters());
+            let sent = world.deliver(host, Class::Control, packet);
+            assert_eq!(sent.len(), 1);
+            let refusal = ack(&sent[0].2);
+            assert_eq!((refusal.status, refusal.expected), (Status::NotAuthentic, 1));
+            assert!(!parse(&sent[0].2).0.is_authenticated() && sent[0].2.len() <= packet.len());
+            assert_eq!(world.harness.only_drop_since(&before), Some(DropReason::NotAuthentic));
+            assert_eq!(world.state(), state);
+        }
+    }
+    let is_refusal = |event: &Event| matches!(event, Event::JoinRefused { status: Status::NotAuthentic, .. });
+    assert_eq!(world.harness.events().iter().filter(|event| is_refusal(event)).count(), 4);
+    for (body, len) in [(ControlBody::Leave, 12), (ControlBody::FBcast(range(0, 0, 3)), 24)] {
+        let packet = control(JOB, 3, body);
+        assert_eq!(world.deliver(1, Class::Control, &packet).len(), 1);
+        assert_eq!(world.deliver(1, Class::Control, &packet[..len]), [], "an answer would be longer");
+    }
+    for body in [ControlBody::Halt, ControlBody::SetH { threshold: 1 }] {
+        assert_eq!(world.deliver(1, Class::Control, &control(JOB, 3, body)), [], "an answer would be longer");
+    }
+    assert_eq!(world.counters().drops(DropReason::NotAuthentic), 10);
+}
+
+#[test]
+fn a_key_that_nobody_asked_for_is_named() {
+    let mut world = World::new();
+    let mut keyless = Harness::new();
+    let packet = sign(&key(), NO_SESSION, 1, 3, ControlBody::Join(join(1)));
+    let expected = Sent::Ack {
+        to: 1,
+        request: 3,
+        status: Status::NotAuthentic,
+        round: 0,
+        expected: 0,
+        missing: Vec::new(),
+    };
+    assert_eq!(keyless.send(1, Class::Control, &packet), [expected]);
+    // Nor does the key of one job open another.
+    let mut foreign = control(JOB + 1, 3, ControlBody::Join(join(1)));
+    let challenge = world.deliver(1, Class::Control, &foreign);
+    assert!(answer_challenge(&mut foreign, &challenge[0].2));
+    world.deliver(1, Class::Control, &foreign);
+    assert_eq!(world.state()[0].job, JOB + 1, "that job needs none");
+    assert!(!world.state()[0].authenticated);
+}
+
+#[test]
+fn tags_are_declared_and_need_a_key() {
+    let (mut world, _) = formed(true);
+    let mut late = Client::new(3, false);
+    let refusal = late.enter_refused(&mut world);
+    assert_eq!((ack(&refusal).status, ack(&refusal).expected), (Status::TagMismatch, 1));
+    let mut world = World::new();
+    let mut large = Client::new(3, true);
+    let sent = large.send(&mut world, ControlBody::Join(large.join(1)));
+    large.session = ack(&sent[0].2).history;
+    let join = JoinRepr { gradient_len: 5000, segment_floats: MAX_SEGMENT_FLOATS, ..large.join(1) };
+    let sent = large.send(&mut world, ControlBody::Join(join));
+    assert_eq!(ack(&sent[0].2).status, Status::BadLayout, "there is no room for the tag");
+    let mut keyless = Harness::new();
+    let tagged = JoinRepr { tagged: true, ..crate::common::join(1) };
+    let sent = keyless.control(1, 3, ControlBody::Join(tagged));
+    assert!(matches!(sent[0], Sent::Ack { status: Status::TagMismatch, expected: 0, .. }), "{sent:?}");
+}
+
+impl Client {
+    /// Joins and returns the refusal, which answers that very Join.
+    fn enter_refused(&mut self, world: &mut World) -> Vec<u8> {
+        let sent = self.send(world, ControlBody::Join(self.join(2)));
+        self.session = ack(&sent[0].2).history;
+        let sent = self.send(world, ControlBody::Join(self.join(2)));
+        assert_eq!(counter(&sent[0].2, NO_SESSION), Some(self.counter));
+        sent[0].2.clone()
+    }
+}
+
+#[test]
+fn a_repeated_join_needs_no_new_nonce_and_a_restarted_process_does() {
+    let (mut world, mut clients) = formed(false);
+    let sent = clients[0].send(&mut world, ControlBody::Join(clients[0].join(2)));
+    assert_eq!(ack(&sent[0].2).status, Status::Success);
+    assert!(counter(&sent[0].2, clients[0].session).is_some());
+    // Its counters begin lower, and it knows nothing of the session.
+    let old = clients[0].session;
+    clients[0] = Client { instance: 99, counter: 0, session: 0, ..clients[0] };
+    assert_eq!(ack(&clients[0].enter(&mut world, 2)).status, Status::Success);
+    assert_ne!(clients[0].session, old);
+    assert_eq!(world.state()[0].members.len(), 2);
+    check_round(&mut world, &clients, 0);
+}
+
+#[test]
+fn no_recorded_result_is_accepted_when_a_job_runs_through_old_rounds() {
+    let (mut world, mut clients) = formed(true);
+    let epoch = |world: &World| world.state()[0].boot;
+    let first = epoch(&world);
+    clients[0].contribute(&mut world, 0);
+    let recorded = clients[1].contribute(&mut world, 0);
+    let recorded = &recorded.iter().find(|(_, class, _)| *class == Class::Data).expect("a result").2;
+    assert!(key().result_key(first, JOB).verify(recorded).is_some());
+    // Jobs that end, and claims of members that resume, lead all the way round to the same round.
+    for claim in [0x7f_0000, 0xfe_0000, 0xff_ffff_u32] {
+        world.harness.sleep(u64::from(2 * LEASE_MS));
+        assert!(world.state().is_empty());
+        let resume = ResumeRepr {
+            round: Round::new(claim),
+            members: 2,
+            weight: 2,
+            threshold: 0,
+            history: 7,
+            previous: 0,
+            behind: 0,
+            fresh: false,
+        };
+        clients = [Client::new(1, true), Client::new(2, true)];
+        for client in &mut clients {
+            let join = |client: &Client| JoinRepr { resume: Some(resume), ..client.join(2) };
+            let sent = client.send(&mut world, ControlBody::Join(join(client)));
+            client.session = ack(&sent[0].2).history;
+            let sent = client.send(&mut world, ControlBody::Join(join(client)));
+            assert_eq!(ack(&sent[0].2).status, Status::Success);
+        }
+        assert_ne!(epoch(&world), first);
+        assert!(key().result_key(epoch(&world), JOB).verify(recorded).is_none(), "the key is another one");
+    }
+}
+
+#[test]
+fn a_member_that_is_forgotten_is_told_so_with_its_own_counter() {
+    let (mut world, mut clients) = formed(false);
+    world.harness.sleep(u64::from(2 * LEASE_MS));
+    assert!(world.state().is_empty());
+    let sent = clients[0].send(&mut world, ControlBody::Leave);
+    assert_eq!(ack(&sent[0].2).status, Status::UnknownMember);
+    assert_eq!(counter(&sent[0].2, NO_SESSION), Some(clients[0].counter));
+}
+
+#[test]
+fn counters_rise_and_older_packets_are_dropped() {
+    let (mut world, mut clients) = formed(false);
+    let set =
+        |counter, threshold| sign(&key(), clients[0].session, counter, 3, ControlBody::SetH { threshold });
+    let (older, newer) = (set(5000, 1), set(5001, 2));
+    assert_eq!(world.deliver(1, Class::Control, &newer).len(), 1);
+    let before = world.counters();
+    assert_eq!(world.deliver(1, Class::Control, &older), [], "it was held back");
+    assert_eq!(world.deliver(1, Class::Control, &newer), [], "it comes again");
+    assert_eq!(world.counters().drops(DropReason::Replayed), before.drops(DropReason::Replayed) + 2);
+    assert_eq!(world.state()[0].threshold, 2);
+    clients[0].counter = 5001;
+    assert_eq!(clients[0].send(&mut world, ControlBody::Halt).len(), 3, "two notices and the Ack");
+}
+
+/// Sends the first segment of round 0, and returns the MAC addresses that the switch sends its next packet to.
+fn macs_of_next(world: &mut World, from: &Endpoint, bytes: &[u8]) -> Vec<[u8; 6]> {
+    let now = world.harness.now();
+    world.harness.switch.handle_datagrams(now, from, Class::Data, bytes, bytes.len());
+    let transmit = world.harness.switch.poll_transmit();
+    let macs = transmit.map_or(Vec::new(), |transmit| transmit.recipients().map(|to| to.peer_mac).collect());
+    while world.harness.switch.poll_transmit().is_some() {}
+    macs
+}
+
+#[test]
+fn forged_data_do_not_redirect_the_results_of_a_member_with_a_key() {
+    let forger = Endpoint { peer_mac: [2, 0, 0, 0, 0, 9], ..endpoint(1) };
+    let first = data(0, 0, &[1.0, 1.0]);
+    for tagged in [false, true] {
+        let (mut world, clients) = formed(tagged);
+        let genuine = |client: &Client| {
+            let mut packet = first.clone();
+            if tagged {
+                packet.extend([0; DATA_TAG_LEN_BYTES]);
+                key().contribution_key(client.session).sign(&mut packet);
+            }
+            packet
+        };
+        if tagged {
+            macs_of_next(&mut world, &endpoint(1), &genuine(&clients[0]));
+        }
+        macs_of_next(&mut world, &forger, &first);
+        assert_eq!(world.counters().contributions, 1, "without tags the forged contribution is summed");
+        let macs = macs_of_next(&mut world, &endpoint(2), &genuine(&clients[1]));
+        assert_eq!(macs, [endpoint(1).peer_mac, endpoint(2).peer_mac], "tagged: {tagged}");
+    }
+}
+
+#[test]
+fn forged_and_recorded_packets_do_not_keep_a_member() {
+    let (mut world, clients) = formed(true);
+    check_round(&mut world, &clients, 0);
+    let recorded = world.recorded.clone();
+    for _ in 0..20 {
+        world.harness.sleep(u64::from(LEASE_MS / 10));
+        for (from, class, bytes) in &recorded {
+            world.deliver(*from, *class, bytes);
+        }
+    }
+    assert_eq!(world.state(), []);
+    assert_eq!(world.counters().expelled, 2);
+}
+
+/// What an attacker does with what he has recorded.
+#[derive(Clone, Debug)]
+enum Attack {
+    /// Sends it once more, from some address.
+    Replay { which: prop::sample::Index, from: u8 },
+    /// The same with bits changed, and perhaps cut off.
+    Change {
+        which: prop::sample::Index,
+        from: u8,
+        at: prop::sample::Index,
+        bits: u8,
+        len: prop::sample::Index,
+    },
+    /// Sends bytes of his own.
+    Invent { from: u8, is_data: bool, bytes: Vec<u8> },
+    /// Sends a request without a trailer, or with that of another key.
+    Forge { from: u8, which: u8, counter: u64, is_signed: bool },
+}
+
+fn attack() -> impl Strategy<Value = Attack> {
+    use prop::sample::Index;
+    let address = 1..4u8;
+    prop_oneof![
+        (any::<Index>(), address.clone()).prop_map(|(which, from)| Attack::Replay { which, from }),
+        (any::<Index>(), address.clone(), any::<Index>(), 1..=u8::MAX, any::<Index>())
+            .prop_map(|(which, from, at, bits, len)| Attack::Change { which, from, at, bits, len }),
+        (address.clone(), any::<bool>(), prop::collection::vec(any::<u8>(), 0..150))
+            .prop_map(|(from, is_data, bytes)| Attack::Invent { from, is_data, bytes }),
+        (address, 0..7u8, any::<u64>(), any::<bool>())
+            .prop_map(|(from, which, counter, is_signed)| Attack::Forge { from, which, counter, is_signed }),
+    ]
+}
+
+fn forged_body(which: u8) -> ControlBody<'static> {
+    match which {
+        0 => ControlBody::Join(join(2)),
+        1 => ControlBody::Leave,
+        2 => ControlBody::RESET,
+        3 => ControlBody::SetH { threshold: 1 },
+        4 => ControlBody::FBcast(range(0, 0, 3)),
+        5 => ControlBody::Help(SegmentSetRepr { range: range(0, 0, 0), bitmap: &[] }),
+        _ => ControlBody::Halt,
+    }
+}
+
+impl Attack {
+    fn datagram(&self, recorded: &[Datagram]) -> Datagram {
+        match self {
+            Self::Replay { which, from } => {
+                let (_, class, bytes) = which.get(recorded);
+                (*from, *class, bytes.clone())
+            }
+            Self::Change { which, from, at, bits, len } => {
+                let (_, class, bytes) = which.get(recorded);
+                let mut bytes = bytes.clone();
+                let position = at.index(bytes.len());
+                bytes[position] ^= bits;
+                // Mostly whole.
+                let len = len.index(4 * bytes.len()).max(position + 1).min(bytes.len());
+                bytes.truncate(len);
+                (*from, *class, bytes)
+            }
+            Self::Invent { from, is_data, bytes } => {
+                (*from, if *is_data { Class::Data } else { Class::Control }, bytes.clone())
+            }
+            Self::Forge { from, which, counter, is_signed } => {
+                let body = forged_body(*which);
+                let packet = if *is_signed {
+                    sign(&other_key(), NO_SESSION, *counter, 3, body)
+                } else {
+                    control(JOB, 3, body)
+                };
+                (*from, Class::Control, packet)
+            }
+        }
+    }
+}
+
+/// Attacks, and checks that nothing has changed.
+fn assault(world: &mut World, attacks: &[Attack]) {
+    world.wait();
+    let state = world.state();
+    let recorded = world.recorded.clone();
+    for attack in attacks {
+        let (from, class, bytes) = attack.datagram(&recorded);
+        world.deliver(from, class, &bytes);
+        assert_eq!(world.state(), state, "{attack:?}");
+    }
+    world.recorded = recorded;
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    #[test]
+    fn no_attack_changes_a_job(attacks in prop::collection::vec(prop::collection::vec(attack(), 20), 8)) {
+        let (mut world, mut clients) = formed(true);
+        assault(&mut world, &attacks[0]);
+        check_round(&mut world, &clients, 0);
+        assault(&mut world, &attacks[1]);
+        check_round(&mut world, &clients, 1);
+        // In the middle of a round.
+        clients[0].contribute(&mut world, 2);
+        assault(&mut world, &attacks[2]);
+        check_round(&mut world, &clients, 2);
+        clients[0].send(&mut world, ControlBody::SetH { threshold: 2 });
+        clients[1].send(&mut world, ControlBody::Halt);
+        assault(&mut world, &attacks[3]);
+        clients[0].send(&mut world, ControlBody::RESET);
+        assault(&mut world, &attacks[4]);
+        let round = enter_all(&mut world, &mut clients);
+        check_round(&mut world, &clients, round);
+        // One leaves: no recorded packet brings it back.
+        clients[1].send(&mut world, ControlBody::Leave);
+        assault(&mut world, &attacks[5]);
+        clients[1].enter(&mut world, 2);
+        assault(&mut world, &attacks[6]);
+        check_round(&mut world, &clients, round + 1);
+        // Nor does any packet of this run under the next one, which has another boot id and other nonces.
+        let mut world = world.restarted(BOOT + 1, [2; 16]);
+        assault(&mut world, &attacks[7]);
+        assert_eq!(world.state(), []);
+    }
+}
+
+/// Every packet of a long life, from every address, at every later time.
+#[test]
+fn no_recorded_packet_changes_a_job() {
+    let (mut world, mut clients) = formed(true);
+    let everything = |world: &mut World| {
+        for from in 1..4 {
+            let attacks: Vec<_> = world.recorded.clone();
+            world.wait();
+            let state = world.state();
+            let recorded = world.recorded.clone();
+            for (_, class, bytes) in &attacks {
+                world.deliver(from, *class, bytes);
+                assert_eq!(world.state(), state);
+            }
+            world.recorded = recorded;
+        }
+    };
+    everything(&mut world);
+    check_round(&mut world, &clients, 0);
+    everything(&mut world);
+    clients[0].send(&mut world, ControlBody::RESET);
+    everything(&mut world);
+    let round = enter_all(&mut world, &mut clients);
+    everything(&mut world);
+    check_round(&mut world, &clients, round);
+    for client in &mut clients {
+        client.send(&mut world, ControlBody::Leave);
+        everything(&mut world);
+    }
+    assert_eq!(world.state(), [], "no recorded Join begins the job anew");
+    for client in &mut clients {
+        client.enter(&mut world, 2);
+        everything(&mut world);
+    }
+    check_round(&mut world, &clients, 4);
+    let mut world = world.restarted(BOOT + 1, [2; 16]);
+    everything(&mut world);
+    assert_eq!(world.state(), []);
+}

@@ -1,0 +1,880 @@
+//! Switches below switches: one root, two racks, two workers in each.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::time::Duration;
+
+use crate::common::{control, data, is_challenge, join, join_from, range, weighted};
+use iswitch_protocol::limits::{MAX_HEIGHT, MAX_WORK_COST};
+use iswitch_protocol::wire::control::{SegmentSetRepr, answer_challenge};
+use iswitch_protocol::wire::{
+    AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Kind, ResumeRepr,
+    Standing, Status,
+};
+use iswitch_protocol::{Round, history};
+use iswitch_switch::{Config, Endpoint, Event, Instant, PortId, Switch, Uplinks};
+
+const JOB: u32 = crate::common::JOB;
+const ROOT: usize = 0;
+const RACKS: [usize; 2] = [1, 2];
+const LEASE_MS: u32 = 1000;
+/// Of the first job of the root.
+const EPOCH: u64 = 0x2ab8_4167_bfe2_1364;
+
+/// What a worker got: a result (index, round, contributions, first float) or an Ack.
+#[derive(Clone, Debug, PartialEq)]
+enum Got {
+    Result {
+        index: u32,
+        round: u32,
+        contributions: u16,
+        first: f32,
+    },
+    Ack {
+        action: Action,
+        status: Status,
+        formed: bool,
+        standing: Standing,
+        round: u32,
+        history: u64,
+        orphaned: bool,
+    },
+    Notice,
+}
+
+struct Packet {
+    from: SocketAddrV4,
+    to: SocketAddrV4,
+    class: Class,
+    payload: Vec<u8>,
+    stride: usize,
+}
+
+/// A tree of switches, joined by wires on which nothing takes time.
+struct Tree {
+    switches: Vec<Switch>,
+    now_ms: u64,
+    wire: VecDeque<Packet>,
+    /// What arrived at each worker since it was last looked at.
+    got: Vec<(SocketAddrV4, Got)>,
+    /// The last Join of each worker, which it sends again if it is challenged.
+    joins: BTreeMap<SocketAddrV4, Vec<u8>>,
+    /// Datagrams from or to these addresses are lost.
+    cut: Vec<Ipv4Addr>,
+}
+
+/// Address of a switch, as its members know it.
+fn service(at: usize) -> SocketAddrV4 {
+    SocketAddrV4::new(Ipv4Addr::new(10, 0, at as u8, 254), 7711)
+}
+
+/// Address from which a rack's switch talks to the root.
+fn uplink(rack: usize) -> SocketAddrV4 {
+    SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, rack as u8), 7721)
+}
+
+fn worker(rack: usize, place: u8) -> SocketAddrV4 {
+    SocketAddrV4::new(Ipv4Addr::new(10, 0, rack as u8, place), 5000)
+}
+
+fn config(at: usize, boot: u64) -> Config {
+    let uplinks = Uplinks::new(&[service(ROOT)], PortId(1), 4);
+    Config {
+        boot,
+        lease_ms: LEASE_MS,
+        memory_bytes: 1 << 20,
+        uplinks: if at == ROOT { None } else { uplinks },
+        ..Config::default()
+    }
+}
+
+impl Tree {
+    fn new() -> Self {
+        let switches = (0..3).map(|at| Switch::new(config(at, 100 + at as u64))).collect();
+        Self {
+            switches,
+            now_ms: 1,
+            wire: VecDeque::new(),
+            got: Vec::new(),
+            joins: BTreeMap::new(),
+            cut: Vec::new(),
+        }
+    }
+
+    /// All four workers have joined.
+    fn formed() -> Self {
+        let mut tree = Self::new();
+        for rack in RACKS {
+            for place in 1..=2 {
+                tree.join(rack, place, None);
+            }
+        }
+        tree.run();
+        tree
+    }
+
+    fn now(&self) -> Instant {
+        Instant::from_nanos(self.now_ms * 1_000_000)
+    }
+
+    fn join(&mut self, rack: usize, place: u8, resume: impl Into<Option<ResumeRepr>>) {
+        let join = JoinRepr { resume: resume.into(), ..join(4) };
+        self.send_join(rack, place, join);
+    }
+
+    fn send_join(&mut self, rack: usize, place: u8, join: JoinRepr) {
+        let packet = control(JOB, 1, ControlBody::Join(join));
+        self.joins.insert(worker(rack, place), packet.clone());
+        self.send(rack, place, Class::Control, &packet);
+    }
+
+    fn send(&mut self, rack: usize, place: u8, class: Class, payload: &[u8]) {
+        let packet = Packet {
+            from: worker(rack, place),
+            to: service(rack),
+            class,
+            payload: payload.to_vec(),
+            stride: payload.len(),
+        };
+        self.wire.push_back(packet);
+        self.run();
+    }
+
+    /// Delivers until nothing moves.
+    fn run(&mut self) {
+        for at in 0..self.switches.len() {
+            self.drain(at);
+        }
+        while let Some(packet) = self.wire.pop_front() {
+            if self.cut.contains(packet.from.ip()) || self.cut.contains(packet.to.ip()) {
+                continue;
+            }
+            let by_uplink = RACKS.into_iter().find(|rack| uplink(*rack) == packet.to);
+            let by_service = (0..3).find(|at| service(*at) == packet.to);
+            let Some(at) = by_uplink.or(by_service) else {
+                if is_challenge(packet.class, &packet.payload) {
+                    let mut join = self.joins[&packet.to].clone();
+                    assert!(answer_challenge(&mut join, &packet.payload));
+                    let (from, to, stride) = (packet.to, packet.from, join.len());
+                    self.wire.push_back(Packet { from, to, class: Class::Control, payload: join, stride });
+                    continue;
+                }
+                let got = packet
+                    .payload
+                    .chunks(packet.stride)
+                    .map(|bytes| (packet.to, describe(packet.class, bytes)));
+                self.got.extend(got);
+                continue;
+            };
+            let port = PortId(u8::from(by_uplink.is_some()));
+            let from =
+                Endpoint { port, peer: packet.from, local: packet.to, peer_mac: [0; 6], local_mac: [0; 6] };
+            let now = self.now();
+            self.switches[at].handle_datagrams(now, &from, packet.class, &packet.payload, packet.stride);
+            self.drain(at);
+        }
+    }
+
+    fn drain(&mut self, at: usize) {
+        while let Some(transmit) = self.switches[at].poll_transmit() {
+            for to in transmit.recipients() {
+                let from = if to.port == PortId(0) { service(at) } else { uplink(at) };
+                self.wire.push_back(Packet {
+                    from,
+                    to: to.peer,
+                    class: transmit.class,
+                    payload: transmit.payload.to_vec(),
+                    stride: transmit.stride,
+                });
+            }
+        }
+    }
+
+    fn sleep(&mut self, ms: u64) {
+        for _ in 0..ms {
+            self.now_ms += 1;
+            let now = self.now();
+            self.switches.iter_mut().for_each(|switch| switch.handle_timeout(now));
+            self.run();
+        }
+    }
+
+    /// Lets time pass while the workers give signs of life.
+    fn live(&mut self, ms: u64) {
+        for _ in 0..ms.div_ceil(100) {
+            self.sleep(100);
+            for rack in RACKS {
+                for place in 1..=2 {
+                    self.help(rack, place, 0, 0);
+                }
+            }
+        }
+    }
+
+    fn contribute(&mut self, rack: usize, place: u8, round: u32) {
+        let x = f32::from(place) + 10.0 * rack as f32;
+        self.send(rack, place, Class::Data, &data(0, round, &[x, x]));
+    }
+
+    fn help(&mut self, rack: usize, place: u8, round: u32, count: u32) {
+        let bitmap = [0xff; 8];
+        let set =
+            SegmentSetRepr { range: range(round, 0, count), bitmap: &bitmap[..count.div_ceil(8) as usize] };
+        self.send(
+            rack,
+            place,
+            Class::Control,
+            &control(JOB, u32::from(count > 0) * 9, ControlBody::Help(set)),
+        );
+    }
+
+    fn take(&mut self) -> Vec<(SocketAddrV4, Got)> {
+        std::mem::take(&mut self.got)
+    }
+
+    /// What all four workers got, which must be the same.
+    fn result_for_all(&mut self) -> Got {
+        let mut results: Vec<_> =
+            self.take().into_iter().filter(|(_, got)| matches!(got, Got::Result { .. })).collect();
+        results.sort_by_key(|(to, _)| *to);
+        results.dedup();
+        let receivers: Vec<_> = results.iter().map(|(to, _)| *to).collect();
+        assert_eq!(receivers, [worker(1, 1), worker(1, 2), worker(2, 1), worker(2, 2)], "{results:?}");
+        assert!(results.iter().all(|(_, got)| *got == results[0].1), "{results:?}");
+        results.swap_remove(0).1
+    }
+
+    fn events(&mut self, at: usize) -> Vec<Event> {
+        std::iter::from_fn(|| self.switches[at].poll_event()).collect()
+    }
+
+    fn restart(&mut self, at: usize, boot: u64) {
+        self.switches[at] = Switch::new(config(at, boot));
+    }
+
+    /// Standing and round that each worker was told when the job was complete.
+    fn standings(&mut self) -> Vec<(SocketAddrV4, Standing, u32)> {
+        let mut told: Vec<_> = self
+            .take()
+            .into_iter()
+            .filter_map(|(to, got)| match got {
+                Got::Ack { action: Action::Join, formed: true, standing, round, .. } => {
+                    Some((to, standing, round))
+                }
+                _ => None,
+            })
+            .collect();
+        told.sort_by_key(|(to, ..)| *to);
+        told.dedup();
+        told
+    }
+}
+
+fn describe(class: Class, bytes: &[u8]) -> Got {
+    if class == Class::Data {
+        let packet = DataPacket::new_checked(bytes).unwrap();
+        let seg = packet.seg();
+        let first = packet.floats().next().unwrap();
+        return Got::Result {
+            index: seg.index.get(),
+            round: seg.round.get(),
+            contributions: seg.contributions,
+            first,
+        };
+    }
+    match ControlRepr::parse(&ControlPacket::new_checked(bytes).unwrap()).unwrap().body {
+        ControlBody::Ack(AckRepr { action, status, formed, standing, round, history, orphaned, .. }) => {
+            Got::Ack { action, status, formed, standing, round: round.get(), history, orphaned }
+        }
+        _ => Got::Notice,
+    }
+}
+
+/// Sum of all four contributions.
+const ALL: f32 = 11.0 + 12.0 + 21.0 + 22.0;
+
+fn sum_of_all(round: u32) -> Got {
+    Got::Result { index: 0, round, contributions: 4, first: ALL }
+}
+
+fn resume(round: u32, history: u64, previous: u64) -> ResumeRepr {
+    let round = Round::new(round);
+    ResumeRepr { round, members: 2, weight: 4, threshold: 0, history, previous, behind: 0, fresh: false }
+}
+
+#[test]
+fn nobody_starts_before_all_workers_of_all_racks_have_joined() {
+    let mut tree = Tree::new();
+    tree.join(1, 1, None);
+    tree.join(1, 2, None);
+    tree.join(2, 1, None);
+    tree.sleep(50);
+    assert_eq!(tree.standings(), []);
+    tree.join(2, 2, None);
+    let told = tree.standings();
+    assert_eq!(told.len(), 4, "{told:?}");
+    assert!(told.iter().all(|(_, standing, round)| (*standing, *round) == (Standing::Fresh, 0)));
+}
+
+#[test]
+fn a_sum_goes_up_and_its_total_comes_down() {
+    let mut tree = Tree::formed();
+    tree.take();
+    // A third round would wait for the other segments of the first.
+    for round in 0..2 {
+        tree.contribute(1, 1, round);
+        tree.contribute(1, 2, round);
+        tree.contribute(2, 1, round);
+        assert_eq!(tree.take(), [], "a rack's own sum is nobody's result");
+        tree.contribute(2, 2, round);
+        assert_eq!(tree.result_for_all(), sum_of_all(round));
+    }
+}
+
+#[test]
+fn lost_partials_and_lost_results_are_found_by_the_workers() {
+    let mut tree = Tree::formed();
+    tree.take();
+    tree.cut = vec![*uplink(1).ip()];
+    tree.contribute(1, 1, 0);
+    tree.contribute(1, 2, 0);
+    tree.cut.clear();
+    tree.contribute(2, 1, 0);
+    tree.contribute(2, 2, 0);
+    assert_eq!(tree.take(), [], "the partial sum of rack 1 is lost");
+    tree.sleep(5);
+    tree.cut = vec![*uplink(2).ip()];
+    tree.help(1, 2, 0, 1);
+    tree.cut.clear();
+    let sum = (worker(1, 1), sum_of_all(0));
+    assert!(tree.take().contains(&sum), "the switch has sent it again");
+    tree.sleep(5);
+    tree.help(2, 1, 0, 1);
+    let got = tree.take();
+    assert!(got.contains(&(worker(2, 2), sum_of_all(0))), "rack 2 gets the result it lost: {got:?}");
+}
+
+#[test]
+fn the_parent_is_asked_once_however_many_members_ask() {
+    let mut tree = Tree::formed();
+    tree.contribute(1, 1, 0);
+    tree.contribute(1, 2, 0);
+    tree.sleep(5);
+    let asked = |tree: &Tree| tree.switches[ROOT].counters().control_received;
+    let before = asked(&tree);
+    tree.help(1, 1, 0, 1);
+    tree.help(1, 2, 0, 3);
+    assert_eq!(asked(&tree), before + 1);
+    tree.sleep(5);
+    tree.help(1, 2, 0, 3);
+    assert_eq!(asked(&tree), before + 2, "the answer may be lost");
+}
+
+#[test]
+fn a_rack_whose_switch_restarts_keeps_its_seat() {
+    let mut tree = Tree::formed();
+    let start = history::begin(EPOCH, JOB, Round::new(0));
+    tree.contribute(1, 1, 0);
+    tree.contribute(2, 1, 0);
+    tree.contribute(2, 2, 0);
+    tree.take();
+    tree.restart(1, 201);
+    tree.join(1, 1, resume(0, start, 0));
+    assert_eq!(tree.standings(), [], "it waits for the other one");
+    tree.join(1, 2, resume(0, start, 0));
+    let told = tree.standings();
+    assert_eq!(told, [1, 2].map(|place| (worker(1, place), Standing::Resumed, 0)));
+    tree.contribute(1, 2, 0);
+    tree.contribute(1, 1, 0);
+    assert_eq!(tree.result_for_all(), sum_of_all(0));
+}
+
+#[test]
+fn a_restarted_rack_fetches_what_the_root_has_of_the_round() {
+    let mut tree = Tree::formed();
+    let start = history::begin(EPOCH, JOB, Round::new(0));
+    for (rack, place) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
+        tree.contribute(rack, place, 0);
+    }
+    tree.restart(1, 201);
+    for place in 1..=2 {
+        tree.join(1, place, resume(0, start, 0));
+    }
+    tree.take();
+    // The other one has the result from the earlier run, and contributes no more.
+    tree.contribute(1, 1, 0);
+    tree.help(1, 1, 0, 1);
+    let got = tree.take();
+    assert!(got.contains(&(worker(1, 1), sum_of_all(0))), "{got:?}");
+}
+
+#[test]
+fn of_a_restarted_rack_each_worker_goes_on_where_it_was() {
+    let mut tree = Tree::formed();
+    let start = history::begin(EPOCH, JOB, Round::new(0));
+    let after = history::after(start, EPOCH, Round::new(0));
+    for round in 0..2 {
+        for (rack, place) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
+            tree.contribute(rack, place, round);
+        }
+    }
+    tree.restart(1, 201);
+    tree.take();
+    // The first one has been cut off for a round.
+    tree.join(1, 1, resume(0, start, 0));
+    tree.join(1, 2, resume(1, after, 0));
+    let told = tree.standings();
+    assert_eq!(told, [1, 2].map(|place| (worker(1, place), Standing::Resumed, u32::from(place) - 1)));
+}
+
+#[test]
+fn when_the_root_restarts_all_join_anew_and_a_sum_that_one_rack_lacks_is_replayed() {
+    let mut tree = Tree::formed();
+    let start = history::begin(EPOCH, JOB, Round::new(0));
+    let after = history::after(start, EPOCH, Round::new(0));
+    tree.restart(ROOT, 300);
+    tree.take();
+    // Signs of life find out that the root knows nobody.
+    tree.live(400);
+    let forgotten =
+        |(_, got): &(SocketAddrV4, Got)| matches!(got, Got::Ack { status: Status::UnknownMember, .. });
+    let told = tree.take();
+    let is_told = |to: SocketAddrV4| told.iter().any(|got| got.0 == to && forgotten(got));
+    assert!(RACKS.into_iter().all(|rack| is_told(worker(rack, 1)) && is_told(worker(rack, 2))));
+    // Rack 1 has the sum of round 0, rack 2 has not.
+    tree.join(1, 1, resume(1, after, start));
+    tree.join(1, 2, resume(1, after, 0));
+    tree.join(2, 1, resume(0, start, 0));
+    tree.join(2, 2, resume(0, start, 0));
+    let told = tree.standings();
+    let base = told[1].2;
+    assert!(base >= 1 + 3 + 300 % 256);
+    let expected = [
+        (worker(1, 1), Standing::Supplies, base - 1),
+        (worker(1, 2), Standing::Resumed, base),
+        (worker(2, 1), Standing::Awaits, base - 1),
+        (worker(2, 2), Standing::Awaits, base - 1),
+    ];
+    assert_eq!(told, expected);
+    tree.send(1, 1, Class::Data, &weighted(0, base - 1, 4, &[ALL, ALL]));
+    assert_eq!(tree.result_for_all(), sum_of_all(base - 1));
+    for (rack, place) in [(2, 2), (1, 1), (2, 1), (1, 2)] {
+        tree.contribute(rack, place, base);
+    }
+    assert_eq!(tree.result_for_all(), sum_of_all(base));
+}
+
+#[test]
+fn a_sum_that_only_a_neighbour_lacks_is_replayed_within_the_rack() {
+    let mut tree = Tree::formed();
+    let start = history::begin(EPOCH, JOB, Round::new(0));
+    let after = history::after(start, EPOCH, Round::new(0));
+    tree.restart(ROOT, 300);
+    tree.live(400);
+    tree.take();
+    tree.join(1, 1, resume(1, after, start));
+    tree.join(1, 2, resume(0, start, 0));
+    tree.join(2, 1, resume(1, after, 0));
+    tree.join(2, 2, resume(1, after, 0));
+    let told = tree.standings();
+    let base = told[2].2;
+    assert_eq!(told[0], (worker(1, 1), Standing::Supplies, base - 1));
+    assert_eq!(told[1], (worker(1, 2), Standing::Awaits, base - 1));
+    let before = tree.switches[ROOT].counters().data_received;
+    tree.send(1, 1, Class::Data, &weighted(0, base - 1, 4, &[ALL, ALL]));
+    let got: Vec<_> = tree.take();
+    assert_eq!(got, [1, 2].map(|place| (worker(1, place), sum_of_all(base - 1))));
+    assert_eq!(tree.switches[ROOT].counters().data_received, before, "the root has no part in it");
+}
+
+#[test]
+fn a_lost_parent_is_told_and_never_replaced_by_a_local_sum() {
+    let mut tree = Tree::formed();
+    tree.events(1);
+    tree.cut = vec![*uplink(1).ip()];
+    tree.contribute(1, 1, 0);
+    tree.contribute(1, 2, 0);
+    tree.take();
+    tree.live(600);
+    assert!(tree.events(1).contains(&Event::ParentLost { job: JOB, parent: service(ROOT) }));
+    tree.help(1, 1, 0, 1);
+    let got = tree.take();
+    let told = |(_, got): &(SocketAddrV4, Got)| matches!(got, Got::Ack { orphaned: true, .. });
+    assert!(got.iter().any(told), "{got:?}");
+    assert!(!got.iter().any(|(_, got)| matches!(got, Got::Result { .. })));
+    // The line is mended before the lease ends: nothing was lost.
+    tree.cut.clear();
+    tree.contribute(2, 1, 0);
+    tree.contribute(2, 2, 0);
+    tree.take();
+    tree.live(200);
+    assert!(tree.events(1).contains(&Event::ParentFound { job: JOB, parent: service(ROOT) }));
+    tree.help(1, 1, 0, 1);
+    let got = tree.take();
+    assert!(got.contains(&(worker(1, 2), sum_of_all(0))), "{got:?}");
+}
+
+#[test]
+fn a_switch_that_slept_does_not_blame_its_parent() {
+    let mut tree = Tree::formed();
+    tree.events(1);
+    for asleep_ms in [u64::from(LEASE_MS) * 4 / 10, u64::from(LEASE_MS) * 2] {
+        // It has asked nothing, so nothing could be answered.
+        tree.now_ms += asleep_ms;
+        tree.sleep(500);
+        let lost = |event: &Event| matches!(event, Event::ParentLost { .. });
+        assert!(!tree.events(1).iter().any(lost), "{asleep_ms} ms");
+    }
+}
+
+#[test]
+fn a_parent_that_has_never_answered_is_told() {
+    let mut tree = Tree::new();
+    tree.cut = vec![*service(ROOT).ip()];
+    tree.join(1, 1, None);
+    let status = |tree: &Tree| tree.switches[1].jobs().next().unwrap();
+    tree.live(200);
+    assert!(!status(&tree).parent_lost, "it has had no time to answer");
+    tree.live(2000);
+    assert!(tree.events(1).contains(&Event::ParentLost { job: JOB, parent: service(ROOT) }));
+    assert_eq!((status(&tree).parent_lost, status(&tree).parent), (true, Some(service(ROOT))));
+    tree.cut.clear();
+    tree.live(600);
+    assert!(!status(&tree).parent_lost);
+}
+
+#[test]
+fn a_rack_that_was_cut_off_too_long_is_told_that_it_has_missed_rounds() {
+    let mut tree = Tree::formed();
+    let start = history::begin(EPOCH, JOB, Round::new(0));
+    tree.contribute(2, 1, 0);
+    tree.contribute(2, 2, 0);
+    tree.cut = vec![*uplink(1).ip()];
+    tree.live(1500);
+    let sum = Got::Result { index: 0, round: 0, contributions: 2, first: 43.0 };
+    assert!(tree.take().contains(&(worker(2, 1), sum)), "the others go on with the true count");
+    tree.cut.clear();
+    tree.live(300);
+    tree.join(1, 1, resume(0, start, 0));
+    tree.join(1, 2, resume(0, start, 0));
+    let told = tree.standings();
+    assert_eq!(told, [1, 2].map(|place| (worker(1, place), Standing::Fresh, 1)));
+}
+
+#[test]
+fn reset_and_halt_reach_all_racks() {
+    let mut tree = Tree::formed();
+    tree.contribute(1, 1, 0);
+    tree.take();
+    tree.send(1, 1, Class::Control, &control(JOB, 5, ControlBody::Halt));
+    let notices = |tree: &mut Tree| tree.take().iter().filter(|(_, got)| *got == Got::Notice).count();
+    assert_eq!(notices(&mut tree), 4);
+    let reset = control(JOB, 6, ControlBody::Reset { boot: EPOCH });
+    tree.send(1, 1, Class::Control, &reset);
+    let mut dismissed = tree.take();
+    dismissed.retain(|(_, got)| matches!(got, Got::Ack { status: Status::UnknownMember, .. }));
+    assert_eq!(dismissed.len(), 4);
+    let start = history::begin(EPOCH, JOB, Round::new(0));
+    for (rack, place) in [(2, 2), (1, 1), (2, 1), (1, 2)] {
+        tree.join(rack, place, resume(0, start, 0));
+    }
+    let told = tree.standings();
+    let base = told[0].2;
+    assert!(told.iter().all(|(_, standing, round)| (*standing, *round) == (Standing::Resumed, base)));
+    tree.send(1, 1, Class::Control, &reset);
+    let got = tree.take();
+    let granted = |got: &Got| matches!(got, Got::Ack { action: Action::Reset, status: Status::Success, .. });
+    assert!(got.len() == 1 && granted(&got[0].1), "{got:?}: repeated, it takes no effect");
+    for (rack, place) in [(2, 2), (1, 1), (2, 1), (1, 2)] {
+        tree.contribute(rack, place, base);
+    }
+    assert_eq!(tree.result_for_all(), sum_of_all(base));
+}
+
+#[test]
+fn a_rack_learns_of_a_reset_if_its_dismissal_was_lost() {
+    let mut tree = Tree::formed();
+    tree.send(1, 1, Class::Control, &control(JOB, 5, ControlBody::Halt));
+    tree.cut = vec![*uplink(2).ip()];
+    tree.send(1, 1, Class::Control, &control(JOB, 6, ControlBody::RESET));
+    tree.cut.clear();
+    tree.take();
+    tree.live(300);
+    let has_to_join_again = |(to, got): &(SocketAddrV4, Got)| {
+        *to == worker(2, 1) && matches!(got, Got::Ack { status: Status::UnknownMember, .. })
+    };
+    assert!(tree.take().iter().any(has_to_join_again));
+}
+
+/// All workers of rack 1 have left round 0 but for one who takes part from round 1 on. `sends` of them had contributed
+/// to the first segment.
+fn deserted(sends: u8) -> Tree {
+    let mut tree = Tree::formed();
+    for place in 1..=2 {
+        tree.send(1, place, Class::Data, &data(1, 0, &[1.0, 1.0]));
+    }
+    (1..=sends).for_each(|place| tree.contribute(1, place, 0));
+    tree.join(1, 3, None);
+    for place in 1..=2 {
+        tree.send(1, place, Class::Control, &control(JOB, 7, ControlBody::Leave));
+    }
+    tree.take();
+    tree
+}
+
+#[test]
+fn a_round_that_all_have_left_in_a_rack_ends_with_what_they_have_contributed() {
+    for (sends, contributions, first) in [(0, 2, 43.0), (1, 3, 54.0)] {
+        let mut tree = deserted(sends);
+        tree.contribute(2, 1, 0);
+        tree.contribute(2, 2, 0);
+        let sum = Got::Result { index: 0, round: 0, contributions, first };
+        assert!(tree.take().contains(&(worker(2, 1), sum)), "{sends} had contributed");
+        // Who has come since goes on with the next round.
+        tree.contribute(2, 1, 1);
+        tree.contribute(2, 2, 1);
+        tree.contribute(1, 3, 1);
+        let sum = Got::Result { index: 0, round: 1, contributions: 3, first: 56.0 };
+        assert!(tree.take().contains(&(worker(1, 3), sum)));
+    }
+}
+
+/// The first segments that a switch asks its parent for in one turn.
+fn asked_for(switch: &mut Switch) -> Vec<u32> {
+    let mut asked = Vec::new();
+    while let Some(transmit) = switch.poll_transmit() {
+        let packet = ControlPacket::new_checked(transmit.payload).ok();
+        let repr = packet.and_then(|packet| ControlRepr::parse(&packet).map(|repr| repr.body).ok());
+        if let (Class::Control, Some(ControlBody::Help(set))) = (transmit.class, repr) {
+            asked.extend(set.indices().next());
+        }
+    }
+    asked
+}
+
+#[test]
+fn results_of_a_long_deserted_round_are_looked_for_in_many_turns() {
+    const SEGMENTS: u32 = 20_000;
+    let long = JoinRepr { instance: 1, ..JoinRepr::worker(SEGMENTS, 1, 4) };
+    let mut tree = Tree::new();
+    for (at, switch) in tree.switches.iter_mut().enumerate() {
+        *switch = Switch::new(Config { memory_bytes: 64 << 20, ..config(at, 100 + at as u64) });
+    }
+    for rack in RACKS {
+        (1..=2).for_each(|place| tree.send_join(rack, place, long));
+    }
+    (1..=2).for_each(|place| tree.send(1, place, Class::Data, &data(1, 0, &[1.0])));
+    tree.send_join(1, 3, long);
+    for place in 1..=2 {
+        tree.send(1, place, Class::Control, &control(JOB, 7, ControlBody::Leave));
+    }
+    // Only the last segment lacks its result.
+    let packets: Vec<_> = (0..SEGMENTS - 1).map(|index| data(index, 0, &[1.0])).collect();
+    for frame in packets.chunks(1000) {
+        for place in 1..=2 {
+            let (from, to, payload) = (worker(2, place), service(2), frame.concat());
+            tree.wire.push_back(Packet { from, to, class: Class::Data, payload, stride: frame[0].len() });
+            tree.run();
+        }
+    }
+    tree.sleep(50);
+    let rack = &mut tree.switches[1];
+    let due = rack.poll_timeout().expect("a heartbeat is due");
+    assert!(due > Instant::from_nanos(tree.now_ms * 1_000_000), "no work is left");
+    let mut turns = 0;
+    let asked = loop {
+        rack.handle_timeout(due);
+        turns += 1;
+        let asked = asked_for(rack);
+        if !asked.is_empty() || rack.poll_timeout().is_none_or(|next| next > due) {
+            break asked;
+        }
+    };
+    assert_eq!(asked, [SEGMENTS - 1]);
+    let at_once = 2 * MAX_WORK_COST;
+    assert!(turns >= SEGMENTS / at_once, "{turns} turns");
+}
+
+#[test]
+fn what_is_lost_of_a_round_that_all_have_left_is_sent_again() {
+    let mut tree = Tree::formed();
+    for place in 1..=2 {
+        tree.send(1, place, Class::Data, &data(1, 0, &[1.0, 1.0]));
+    }
+    tree.join(1, 3, None);
+    tree.cut = vec![*uplink(1).ip()];
+    for place in 1..=2 {
+        tree.send(1, place, Class::Control, &control(JOB, 7, ControlBody::Leave));
+    }
+    tree.cut.clear();
+    tree.contribute(2, 1, 0);
+    tree.contribute(2, 2, 0);
+    tree.take();
+    tree.live(300);
+    let sum = Got::Result { index: 0, round: 0, contributions: 2, first: 43.0 };
+    assert!(tree.take().contains(&(worker(2, 1), sum)));
+}
+
+#[test]
+fn a_rack_that_tells_a_new_root_a_new_weight_joins_anew() {
+    let mut tree = Tree::formed();
+    tree.restart(ROOT, 300);
+    tree.take();
+    tree.join(1, 3, None);
+    let has_to_join_again = |(to, got): &(SocketAddrV4, Got)| {
+        *to == worker(1, 1) && matches!(got, Got::Ack { status: Status::UnknownMember, .. })
+    };
+    assert!(tree.take().iter().any(has_to_join_again));
+    assert_eq!(tree.switches[ROOT].jobs().count(), 0, "the root begins no job with what is left of one");
+}
+
+#[test]
+fn a_rack_goes_on_without_a_worker_that_does_not_come_back() {
+    let mut tree = Tree::formed();
+    let start = history::begin(EPOCH, JOB, Round::new(0));
+    tree.restart(1, 201);
+    tree.join(1, 1, resume(0, start, 0));
+    tree.take();
+    tree.live(1500);
+    let told = tree.standings();
+    assert_eq!(told, [(worker(1, 1), Standing::Resumed, 0)]);
+}
+
+/// Whether rack 1 goes on when the root has been restarted and rack 2 does not come back.
+fn half_goes_on(parents: &[SocketAddrV4]) -> bool {
+    let mut tree = Tree::formed();
+    let start = history::begin(EPOCH, JOB, Round::new(0));
+    tree.restart(ROOT, 300);
+    tree.switches[1] = Switch::new(Config { uplinks: Uplinks::new(parents, PortId(1), 4), ..config(1, 301) });
+    tree.switches[2] = Switch::new(config(2, 302));
+    for place in 1..=2 {
+        tree.join(1, place, resume(0, start, 0));
+    }
+    tree.take();
+    tree.live(1500);
+    tree.standings().iter().any(|(to, standing, _)| (*to, *standing) == (worker(1, 1), Standing::Resumed))
+}
+
+#[test]
+fn half_of_a_job_goes_on_unless_the_rest_may_have_gone_elsewhere() {
+    assert!(half_goes_on(&[service(ROOT)]));
+    assert!(!half_goes_on(&[service(ROOT), service(9)]));
+}
+
+#[test]
+fn racks_of_newcomers_give_way_to_a_rack_that_comes_back() {
+    let mut tree = Tree::new();
+    let undeclared = |resume| JoinRepr { workers: 0, resume, ..join(0) };
+    tree.send_join(1, 1, undeclared(None));
+    tree.contribute(1, 1, 0);
+    tree.take();
+    let old = ResumeRepr { members: 2, weight: 2, ..resume(50, 1000, 0) };
+    tree.send_join(2, 1, undeclared(Some(old)));
+    tree.send_join(2, 2, undeclared(Some(old)));
+    let has_to_join_again = |(to, got): &(SocketAddrV4, Got)| {
+        *to == worker(1, 1) && matches!(got, Got::Ack { status: Status::UnknownMember, .. })
+    };
+    assert!(tree.take().iter().any(has_to_join_again));
+    assert!(tree.events(ROOT).contains(&Event::GaveWay { job: JOB }));
+    let status = tree.switches[2].job_status(JOB).unwrap();
+    assert!(status.formed);
+    // It is no business of a rack what its workers had when the job is known above it.
+    let other = ResumeRepr { history: 77, ..old };
+    tree.send_join(2, 3, undeclared(Some(other)));
+    assert_eq!(tree.switches[2].job_status(JOB).unwrap().members.len(), 3);
+    assert!(!tree.events(2).contains(&Event::GaveWay { job: JOB }));
+}
+
+#[test]
+fn a_rack_of_newcomers_does_not_give_way_by_itself() {
+    let mut tree = Tree::new();
+    let undeclared = |resume| JoinRepr { workers: 0, resume, ..join(0) };
+    tree.send_join(1, 1, undeclared(None));
+    tree.take();
+    tree.send_join(1, 2, undeclared(Some(resume(50, 1000, 0))));
+    assert!([ROOT, 1].iter().all(|at| !tree.events(*at).contains(&Event::GaveWay { job: JOB })));
+    let told = tree.standings();
+    assert!(
+        told.iter().any(|(to, standing, _)| (*to, *standing) == (worker(1, 2), Standing::Fresh)),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn switches_in_a_circle_are_refused() {
+    let mut tree = Tree::new();
+    let join = JoinRepr { kind: Kind::Switch, height: MAX_HEIGHT, ..join(4) };
+    tree.send_join(1, 1, join);
+    let got = tree.take();
+    assert!(matches!(got[..], [(_, Got::Ack { status: Status::TooManyLevels, .. })]), "{got:?}");
+
+    // Two switches that are each other's parent tell ever more levels, until one refuses.
+    let uplinks = |peer| Uplinks::new(&[service(peer)], PortId(1), 4);
+    for at in [1, 2] {
+        let config = Config { uplinks: uplinks(3 - at), ..config(at, 400 + at as u64) };
+        tree.switches[at] = Switch::new(config);
+    }
+    tree.join(1, 1, None);
+    tree.sleep(500);
+    let refused = |event: &Event| matches!(event, Event::ParentRefused { status: Status::TooManyLevels, .. });
+    assert!(RACKS.into_iter().any(|rack| tree.events(rack).iter().any(refused)));
+    let refusal = |rack: usize| tree.switches[rack].jobs().next().unwrap().parent_refusal;
+    let refusals: Vec<_> = RACKS.into_iter().filter_map(refusal).collect();
+    assert!(!refusals.is_empty());
+    assert!(refusals.iter().all(|refusal| refusal == "levels of switches (expected 8)"), "{refusals:?}");
+    tree.sleep(2500);
+    assert_eq!(tree.standings(), [], "nobody ever starts");
+}
+
+/// A switch with three parents and one member, which joins one job after the other.
+struct Orphan {
+    switch: Switch,
+    now: Instant,
+}
+
+impl Orphan {
+    fn new() -> Self {
+        let parents = [9, 3, 7].map(|last| SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, last), 7711));
+        let uplinks = Uplinks::new(&parents, PortId(1), 1);
+        Self { switch: Switch::new(Config { uplinks, ..config(1, 1) }), now: Instant::from_nanos(1) }
+    }
+
+    fn send(&mut self, body: ControlBody<'_>) {
+        let packet = control(JOB, 1, body);
+        join_from(&mut self.switch, self.now, &crate::common::endpoint(1), &packet);
+    }
+
+    /// The last numbers of the addresses of the parents that it tries in so much time.
+    fn tried_in(&mut self, ms: u64) -> Vec<u8> {
+        let mut tried = Vec::new();
+        for _ in 0..ms / 100 {
+            while let Some(transmit) = self.switch.poll_transmit() {
+                let to = *transmit.recipients().next().unwrap();
+                if to.port == PortId(1) && tried.last() != Some(&to.peer.ip().octets()[3]) {
+                    tried.push(to.peer.ip().octets()[3]);
+                }
+            }
+            self.now = self.now.plus(Duration::from_millis(100));
+            self.send(ControlBody::HEARTBEAT);
+            self.switch.handle_timeout(self.now);
+        }
+        tried
+    }
+}
+
+#[test]
+fn the_parent_with_the_lowest_address_comes_first() {
+    let mut orphan = Orphan::new();
+    orphan.send(ControlBody::Join(join(4)));
+    assert_eq!(orphan.tried_in(6000)[..4], [3, 7, 9, 3]);
+}
+
+#[test]
+fn a_new_job_begins_at_the_first_parent() {
+    let mut orphan = Orphan::new();
+    orphan.send(ControlBody::Join(join(4)));
+    assert_eq!(orphan.tried_in(2000), [3, 7]);
+    orphan.send(ControlBody::Leave);
+    orphan.send(ControlBody::Join(join(4)));
+    assert_eq!(orphan.tried_in(500).last(), Some(&3), "where other switches begin it");
+}

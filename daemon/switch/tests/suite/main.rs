@@ -1,0 +1,16 @@
+//! Tests of the switch core, one program so that they are linked once.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod admission;
+mod asynchronous;
+mod authentication;
+mod fairness;
+mod hierarchy;
+mod ordered;
+mod progress;
+mod resume;
+mod strangers;
+mod synchronous;
+mod waiting;

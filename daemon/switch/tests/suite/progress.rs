@@ -1,0 +1,100 @@
+//! Whoever departs, and whatever comes late: the job goes on, and no sum takes in what does not belong to it.
+//! Reduced from scenarios that the simulator found.
+
+use crate::common::{Harness, JOB, Sent, control, endpoint, join, join_from, range, result};
+use iswitch_protocol::wire::{ControlBody, JoinRepr, Status};
+use iswitch_switch::{Config, Instant, Switch};
+
+fn joined_at(sent: &Sent) -> u32 {
+    match sent {
+        Sent::Ack { status: Status::Success, round, .. } => *round,
+        other => panic!("expected the Ack of a Join, got {other:?}"),
+    }
+}
+
+/// The first packet to each of `hosts`.
+fn results_to(hosts: &[u8], index: u32, round: u32, contributions: u16, floats: &[f32]) -> Vec<Sent> {
+    hosts.iter().map(|to| result(*to, index, round, contributions, floats)).collect()
+}
+
+#[test]
+fn a_round_that_all_its_members_have_left_is_given_up() {
+    let mut switch = Harness::formed(2);
+    switch.data(1, 0, 0, &[1.0, 1.0]);
+    // Members 1 and 2 take part in round 0; their successors in round 1.
+    let successor = JoinRepr { instance: 2, ..join(2) };
+    assert_eq!(joined_at(&switch.join(1, successor)), 1);
+    assert_eq!(joined_at(&switch.join(2, successor)), 1);
+    switch.data(1, 2, 1, &[1.0]);
+    assert_eq!(switch.data(2, 2, 1, &[2.0]), results_to(&[1, 2], 2, 1, 2, &[3.0]));
+}
+
+#[test]
+fn a_round_left_half_done_does_not_hold_up_the_next() {
+    let mut switch = Harness::formed(2);
+    switch.data(1, 0, 0, &[1.0, 1.0]);
+    switch.data(2, 0, 0, &[1.0, 1.0]);
+    let successor = JoinRepr { instance: 2, ..join(2) };
+    switch.join(1, successor);
+    // Opens round 1 with the successor alone, while segments 1 and 2 of round 0 wait for member 2.
+    switch.data(1, 0, 1, &[1.0, 1.0]);
+    switch.control(2, 1, ControlBody::Join(successor));
+    assert_eq!(switch.data(1, 2, 1, &[5.0]), results_to(&[1, 2], 2, 1, 1, &[5.0]));
+}
+
+#[test]
+fn who_departs_before_the_job_is_complete_takes_the_round_along() {
+    let mut switch = Harness::new();
+    switch.join(1, join(3));
+    switch.join(2, join(3));
+    switch.data(1, 2, 0, &[1.0]);
+    switch.control(1, 2, ControlBody::Leave);
+    // The id of the member that left, and none of its contributions.
+    assert_eq!(joined_at(&switch.join(3, join(3))), 1);
+    assert_eq!(joined_at(&switch.join(4, join(3))), 1);
+    switch.data(2, 2, 1, &[2.0]);
+    switch.data(3, 2, 1, &[4.0]);
+    assert_eq!(switch.data(4, 2, 1, &[8.0]), results_to(&[3, 2, 4], 2, 1, 3, &[14.0]));
+}
+
+#[test]
+fn fbcast_does_not_let_a_third_round_in() {
+    let mut switch = Harness::formed(2);
+    switch.data(1, 0, 0, &[1.0, 1.0]);
+    switch.data(2, 0, 0, &[1.0, 1.0]);
+    switch.data(1, 0, 1, &[1.0, 1.0]);
+    switch.control(1, 7, ControlBody::FBcast(range(1, 0, 1)));
+    assert_eq!(switch.data(1, 0, 2, &[1.0, 1.0]), [], "round 0 is not finished yet: too early");
+    switch.round(&[1, 2], 0);
+    switch.data(1, 0, 2, &[1.0, 1.0]);
+    assert_eq!(switch.data(2, 0, 2, &[1.0, 1.0]), results_to(&[1, 2], 0, 2, 2, &[2.0, 2.0]));
+}
+
+#[test]
+fn who_is_late_goes_on_at_the_earliest_round_that_waits_for_it() {
+    let mut switch = Harness::formed(2);
+    switch.round(&[1, 2], 0);
+    switch.round(&[1, 2], 1);
+    switch.data(1, 0, 2, &[1.0, 1.0]);
+    switch.data(2, 0, 2, &[1.0, 1.0]);
+    // Round 3 is open, and round 2 still waits for both.
+    switch.data(1, 0, 3, &[1.0, 1.0]);
+    let stale = |round| Sent::Ack {
+        to: 2,
+        request: 0,
+        status: Status::StaleRound,
+        round,
+        expected: 0,
+        missing: Vec::new(),
+    };
+    assert_eq!(switch.data(2, 0, 1, &[1.0, 1.0]), [stale(2)]);
+}
+
+#[test]
+fn a_run_of_the_switch_begins_at_a_round_of_its_own() {
+    let boot = 0x00ab_cdef << 40 | 7;
+    let mut switch = Switch::new(Config { boot, memory_bytes: 1 << 20, ..Config::default() });
+    let packet = control(JOB, 1, ControlBody::Join(join(1)));
+    join_from(&mut switch, Instant::default(), &endpoint(1), &packet);
+    assert_eq!(switch.jobs().next().map(|job| job.members[0].start_round), Some(0x00ab_cdef));
+}

@@ -1,0 +1,568 @@
+//! Members that were members before: of a run of the switch that is over, or until they were expelled.
+
+use crate::common::*;
+use iswitch_protocol::wire::control::answer_challenge;
+use iswitch_protocol::wire::{
+    AckRepr, Class, ControlBody, ControlPacket, ControlRepr, JoinRepr, Mode, ResumeRepr, Standing, Status,
+};
+use iswitch_protocol::{Round, history};
+use iswitch_switch::{Departure, Event};
+
+/// Epoch of the first job of the harness's switch.
+const BOOT: u64 = 0x7b9c_fc1a_ce9e_b496;
+/// Next round of members that have everything.
+const NEXT: u32 = 7;
+/// History of members that have everything, and of those who lack one sum.
+const LATEST: u64 = 1000;
+const BEHIND: u64 = 999;
+/// Where a resumed job goes on: three rounds and what the boot id adds beyond all that members name.
+const BASE: u32 = NEXT + 3 + (BOOT % 256) as u32;
+/// The round before, in which a sum that some lack is replayed.
+const REPLAY: u32 = BASE - 1;
+/// Where it goes on if that is given up: newcomers may have begun the round after it.
+const ANEW: u32 = BASE + 1;
+
+fn resuming(history: u64, previous: u64, members: u16) -> JoinRepr {
+    let next = if history == LATEST { NEXT } else { NEXT - 1 };
+    let (round, weight) = (Round::new(next), members);
+    let resume =
+        ResumeRepr { round, members, weight, threshold: 0, history, previous, behind: 0, fresh: false };
+    JoinRepr { resume: Some(resume), ..join(3) }
+}
+
+/// A member of three that has no more than that history.
+fn resuming_at(round: u32, history: u64, previous: u64) -> JoinRepr {
+    let JoinRepr { resume, .. } = resuming(history, previous, 3);
+    JoinRepr { resume: resume.map(|resume| ResumeRepr { round: Round::new(round), ..resume }), ..join(3) }
+}
+
+/// What the Acks of Joins tell: to whom, whether the job is complete, standing, round and history.
+type Answer = (u8, bool, Standing, u32, u64);
+
+/// Control packets, and to whom.
+fn sent(switch: &mut Harness) -> Vec<(u8, Vec<u8>)> {
+    let mut sent = Vec::new();
+    while let Some(transmit) = switch.switch.poll_transmit() {
+        let to = transmit.recipients().next().unwrap().peer.ip().octets()[3];
+        sent.push((to, transmit.payload.to_vec()));
+    }
+    sent
+}
+
+fn read(sent: &[(u8, Vec<u8>)]) -> Vec<Answer> {
+    let mut answers = Vec::new();
+    for (to, payload) in sent {
+        let packet = ControlPacket::new_checked(payload).unwrap();
+        let Ok(ControlRepr { body: ControlBody::Ack(ack), .. }) = ControlRepr::parse(&packet) else {
+            panic!("only Acks are expected");
+        };
+        let AckRepr { status, formed, standing, round, history, .. } = ack;
+        assert_eq!(status, Status::Success);
+        answers.push((*to, formed, standing, round.get(), history));
+    }
+    answers
+}
+
+fn send_join(switch: &mut Harness, host: u8, join: JoinRepr) -> Vec<Answer> {
+    let mut packet = control(JOB, 1, ControlBody::Join(join));
+    loop {
+        let now = switch.now();
+        switch.switch.handle_datagrams(now, &endpoint(host), Class::Control, &packet, packet.len());
+        let sent = sent(switch);
+        if !sent.iter().any(|(_, answer)| answer_challenge(&mut packet, answer)) {
+            return read(&sent);
+        }
+    }
+}
+
+/// Three members come back: 1 and 2 hold the last sum, 3 lacks it.
+fn one_behind() -> Harness {
+    let mut switch = Harness::new();
+    send_join(&mut switch, 1, resuming(LATEST, BEHIND, 3));
+    send_join(&mut switch, 2, resuming(LATEST, BEHIND, 3));
+    let told = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
+    let supplies = |host| (host, true, Standing::Supplies, REPLAY, LATEST);
+    assert_eq!(told, [supplies(1), supplies(2), (3, true, Standing::Awaits, REPLAY, LATEST)]);
+    switch
+}
+
+#[test]
+fn all_who_were_members_go_on_under_fresh_rounds() {
+    let mut switch = Harness::new();
+    let told = send_join(&mut switch, 1, resuming(LATEST, 0, 3));
+    assert!(matches!(told[..], [(1, false, ..)]), "{told:?}");
+    send_join(&mut switch, 2, resuming(LATEST, 0, 3));
+    let told = send_join(&mut switch, 3, resuming(LATEST, BEHIND, 3));
+    assert_eq!(told, [1, 2, 3].map(|host| (host, true, Standing::Resumed, BASE, LATEST)));
+    assert!(switch.events().contains(&Event::JobResumed { job: JOB, members: 3, round: Round::new(BASE) }));
+    switch.round(&[1, 2], BASE);
+    assert_eq!(switch.data(3, 2, BASE, &[3.0])[0], result(1, 2, BASE, 3, &[6.0]));
+    // A packet of the earlier run cannot be mistaken for one of this.
+    let late = switch.data(1, 2, NEXT, &[9.0]);
+    assert!(matches!(late[..], [Sent::Ack { status: Status::StaleRound, round: BASE, .. }]), "{late:?}");
+}
+
+#[test]
+fn those_who_hold_the_last_sum_send_it_to_those_who_lack_it() {
+    let mut switch = one_behind();
+    let refused = switch.data(3, 2, REPLAY, &[5.0]);
+    assert!(matches!(refused[..], [Sent::Ack { status: Status::StaleRound, .. }]), "it does not contribute");
+    let sum = weighted(2, REPLAY, 3, &[60.0]);
+    let expected = [1, 2, 3].map(|to| result(to, 2, REPLAY, 3, &[60.0]));
+    assert_eq!(switch.send(2, Class::Data, &sum), expected, "the first to come is the result");
+    assert_eq!(switch.send(1, Class::Data, &sum), [result(1, 2, REPLAY, 3, &[60.0])]);
+    // The next round is an ordinary one, in which all take part.
+    assert_eq!(switch.data(1, 2, BASE, &[1.0]), []);
+    assert_eq!(switch.data(2, 2, BASE, &[2.0]), []);
+    assert_eq!(switch.data(3, 2, BASE, &[3.0])[0], result(1, 2, BASE, 3, &[6.0]));
+    let (before, late) = (switch.counters().contributions, weighted(2, BASE, 3, &[60.0]));
+    switch.send(1, Class::Data, &late);
+    assert_eq!(switch.counters().contributions, before, "weights are for the replayed round alone");
+}
+
+#[test]
+fn a_reset_hides_no_sum_that_one_member_lacks() {
+    let mut switch = Harness::formed(3);
+    switch.round(&[1, 2, 3], 0);
+    switch.control(3, 2, ControlBody::RESET);
+    let start = history::begin(BOOT, JOB, Round::new(0));
+    let after = history::after(start, BOOT, Round::new(0));
+    // Only member 3 has lost the sum of round 0.
+    send_join(&mut switch, 1, resuming_at(1, after, start));
+    send_join(&mut switch, 2, resuming_at(1, after, start));
+    let told = send_join(&mut switch, 3, resuming_at(0, start, 0));
+    let standings: Vec<_> =
+        told.iter().map(|(host, formed, standing, ..)| (*host, *formed, *standing)).collect();
+    let supplies = |host| (host, true, Standing::Supplies);
+    assert_eq!(standings, [supplies(1), supplies(2), (3, true, Standing::Awaits)]);
+}
+
+#[test]
+fn if_nobody_holds_the_sum_any_more_those_who_lack_it_go_on_without_it() {
+    let mut switch = one_behind();
+    let first = weighted(0, REPLAY, 3, &[60.0, 60.0]);
+    assert_eq!(switch.send(1, Class::Data, &first).len(), 3);
+    switch.control(1, 2, ControlBody::Leave);
+    switch.control(2, 2, ControlBody::Leave);
+    // Parts of one sum and of another must not become one vector.
+    let refused = switch.data(3, 1, REPLAY, &[3.0, 3.0]);
+    assert!(
+        matches!(refused[..], [Sent::Ack { status: Status::StaleRound, round: ANEW, .. }]),
+        "{refused:?}"
+    );
+    assert_eq!(switch.data(3, 0, ANEW, &[3.0, 3.0]), [result(3, 0, ANEW, 1, &[3.0, 3.0])]);
+    // It has the history that it had, and who comes back with the sum is not up to date.
+    let told = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
+    assert_eq!(told, [(3, true, Standing::Resumed, ANEW, BEHIND)]);
+    let told = send_join(&mut switch, 1, resuming(LATEST, BEHIND, 3));
+    assert!(matches!(told[..], [(1, true, Standing::Fresh, ..)]), "{told:?}");
+}
+
+#[test]
+fn a_sum_that_all_hold_in_parts_and_one_as_a_whole_is_not_given_up() {
+    let mut switch = Harness::new();
+    send_join(&mut switch, 1, resuming(LATEST, BEHIND, 3));
+    send_join(&mut switch, 2, resuming(LATEST, 0, 3));
+    send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
+    switch.control(1, 2, ControlBody::Leave);
+    // Member 2 cannot send the sum, but has it: member 3 is the one that has missed something.
+    let told = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
+    assert_eq!(told, [(3, true, Standing::Fresh, BASE, LATEST)]);
+    switch.data(2, 2, BASE, &[2.0]);
+    assert_eq!(switch.data(3, 2, BASE, &[3.0])[0], result(2, 2, BASE, 2, &[5.0]));
+}
+
+#[test]
+fn if_nobody_lacks_the_sum_any_more_the_job_goes_on() {
+    let mut switch = one_behind();
+    switch.control(3, 2, ControlBody::Leave);
+    switch.control(1, 2, ControlBody::Leave);
+    switch.control(2, 2, ControlBody::Leave);
+    assert_eq!(switch.switch.jobs().count(), 0);
+    let mut switch = Harness::new();
+    send_join(&mut switch, 1, resuming(LATEST, BEHIND, 3));
+    send_join(&mut switch, 2, resuming(BEHIND, 0, 3));
+    // It is up to date, but holds no sum: it waits for the replayed round to pass.
+    let told = send_join(&mut switch, 3, resuming(LATEST, 0, 3));
+    assert_eq!(told[2], (3, true, Standing::Resumed, BASE, LATEST));
+    switch.control(1, 2, ControlBody::Leave);
+    switch.control(2, 2, ControlBody::Leave);
+    assert_eq!(switch.data(3, 2, BASE, &[3.0]), [result(3, 2, BASE, 1, &[3.0])]);
+}
+
+#[test]
+fn a_replayed_sum_is_given_once() {
+    let mut switch = one_behind();
+    for (index, floats) in [(0, vec![60.0, 60.0]), (1, vec![60.0, 60.0]), (2, vec![60.0])] {
+        switch.send(1, Class::Data, &weighted(index, REPLAY, 3, &floats));
+    }
+    // It has the sum, believes to be forgotten, and joins again.
+    let told = send_join(&mut switch, 3, resuming(LATEST, BEHIND, 3));
+    assert_eq!(told, [(3, true, Standing::Resumed, BASE, LATEST)]);
+    let told = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
+    assert_eq!(told, [(3, true, Standing::Awaits, REPLAY, LATEST)], "or it has not");
+}
+
+#[test]
+fn a_job_does_not_wait_for_members_that_only_a_departed_one_knew() {
+    let mut switch = Harness::new();
+    let unlimited = |resume| JoinRepr { workers: 0, resume, ..join(0) };
+    let told = send_join(&mut switch, 1, unlimited(resuming(LATEST, 0, 3).resume));
+    assert!(matches!(told[..], [(1, false, ..)]), "{told:?}");
+    send_join(&mut switch, 2, unlimited(None));
+    switch.control(1, 2, ControlBody::Leave);
+    assert_eq!(switch.switch.jobs().next().map(|job| job.formed), Some(true));
+}
+
+/// First round of a job that follows one with rounds 0 to 19.
+const NEXT_BASE: u32 = 21;
+
+/// A switch whose first job has ended.
+fn after_a_job() -> Harness {
+    let mut switch = Harness::formed(1);
+    (0..20).for_each(|round| switch.round(&[1], round));
+    switch.control(1, 2, ControlBody::Leave);
+    switch
+}
+
+/// The first round of a job of two members that resume with those numbers of their next rounds.
+fn first_round_of(switch: &mut Harness, claims: [u32; 2], histories: [u64; 2]) -> u32 {
+    let mut told = Vec::new();
+    for (host, (claim, history)) in [1, 2].into_iter().zip(claims.into_iter().zip(histories)) {
+        let previous = if history == LATEST { BEHIND } else { 0 };
+        let JoinRepr { resume, .. } = resuming_at(claim, history, previous);
+        let resume = resume.map(|resume| ResumeRepr { members: 2, weight: 2, ..resume });
+        told = send_join(switch, host, JoinRepr { resume, ..join(2) });
+    }
+    told.last().expect("an Ack").3
+}
+
+#[test]
+fn no_claims_lead_a_job_back_to_rounds_that_were() {
+    let mut switch = after_a_job();
+    // Each claim is later than the other by less than half of the range; the second one lies before the first round.
+    let ahead = NEXT_BASE + (1 << 23) - 300;
+    let behind = Round::new(NEXT_BASE).minus(301).get();
+    let first = first_round_of(&mut switch, [ahead, behind], [LATEST; 2]);
+    let epoch = switch.switch.epoch_of(JOB).unwrap();
+    assert_eq!(first, ahead + 3 + (epoch % 256) as u32);
+}
+
+#[test]
+fn a_sum_is_not_replayed_in_a_round_that_was() {
+    let mut switch = after_a_job();
+    // Another job went further than what these members claim, so that their rounds are those of long ago.
+    let claim = Round::new(NEXT_BASE).minus(1000).get();
+    let first = first_round_of(&mut switch, [claim, claim - 1], [LATEST, BEHIND]);
+    assert_eq!(first, NEXT_BASE, "a late packet may name the round before");
+}
+
+#[test]
+fn who_shares_no_history_starts_afresh() {
+    let mut switch = Harness::new();
+    send_join(&mut switch, 1, resuming(5, 4, 3));
+    send_join(&mut switch, 2, resuming(LATEST, 0, 3));
+    let told = send_join(&mut switch, 3, resuming(LATEST, 0, 3));
+    let resumed = |host| (host, true, Standing::Resumed, BASE, LATEST);
+    assert_eq!(told, [(1, true, Standing::Fresh, BASE, LATEST), resumed(2), resumed(3)]);
+}
+
+#[test]
+fn one_sum_that_nobody_holds_is_not_awaited() {
+    let mut switch = Harness::new();
+    send_join(&mut switch, 1, resuming(LATEST, 0, 3));
+    send_join(&mut switch, 2, resuming(LATEST, 0, 3));
+    let told = send_join(&mut switch, 3, resuming(BEHIND, 0, 3));
+    assert_eq!(told[2], (3, true, Standing::Fresh, BASE, LATEST));
+}
+
+#[test]
+fn a_job_that_comes_back_waits_a_lease_for_the_missing() {
+    let mut switch = Harness::new();
+    send_join(&mut switch, 1, resuming(LATEST, 0, 3));
+    send_join(&mut switch, 2, resuming(LATEST, 0, 3));
+    let heartbeat = |switch: &mut Harness, host| {
+        let range = range(0, 0, 0);
+        let set = iswitch_protocol::wire::control::SegmentSetRepr { range, bitmap: &[] };
+        switch.control(host, 0, ControlBody::Help(set));
+    };
+    let mut told = Vec::new();
+    for _ in 0..8 {
+        told.extend(switch.sleep(u64::from(LEASE_MS) / 4));
+        heartbeat(&mut switch, 1);
+        heartbeat(&mut switch, 2);
+    }
+    assert_eq!(told.len(), 2, "both are told once: {told:?}");
+    switch.data(1, 2, BASE, &[1.0]);
+    assert_eq!(switch.data(2, 2, BASE, &[2.0])[0], result(1, 2, BASE, 2, &[3.0]));
+    // The third one comes after all.
+    let told = send_join(&mut switch, 3, resuming(LATEST, 0, 3));
+    let after = history::after(LATEST, BOOT, Round::new(BASE));
+    assert_eq!(told, [(3, true, Standing::Fresh, BASE + 1, after)], "it has missed a round");
+}
+
+#[test]
+fn fewer_members_than_declared_are_enough_if_they_were_fewer_before() {
+    let mut switch = Harness::new();
+    send_join(&mut switch, 1, resuming(LATEST, 0, 2));
+    let told = send_join(&mut switch, 2, resuming(LATEST, 0, 2));
+    assert_eq!(told.len(), 2);
+    assert!(told.iter().all(|(_, formed, ..)| *formed));
+}
+
+#[test]
+fn a_pinned_threshold_survives() {
+    let mut switch = Harness::new();
+    let pinned = |host| {
+        let JoinRepr { resume, .. } = resuming(LATEST, 0, 3);
+        let resume = ResumeRepr { threshold: 2, ..resume.unwrap() };
+        (host, JoinRepr { resume: Some(resume), ..join(3) })
+    };
+    for (host, join) in [1, 2, 3].map(pinned) {
+        send_join(&mut switch, host, join);
+    }
+    switch.data(1, 2, BASE, &[1.0]);
+    assert_eq!(switch.data(2, 2, BASE, &[2.0])[0], result(1, 2, BASE, 2, &[3.0]));
+}
+
+#[test]
+fn an_expelled_member_is_up_to_date_only_if_nothing_was_summed_since() {
+    let start = history::begin(BOOT, JOB, Round::new(0));
+    let rejoin = |history, round| {
+        let resume = ResumeRepr {
+            round: Round::new(round),
+            members: 3,
+            weight: 3,
+            threshold: 0,
+            history,
+            previous: 0,
+            behind: 0,
+            fresh: false,
+        };
+        JoinRepr { resume: Some(resume), ..join(3) }
+    };
+    let mut switch = Harness::formed(3);
+    switch.round(&[1, 2, 3], 0);
+    switch.control(3, 2, ControlBody::Leave);
+    let after_0 = history::after(start, BOOT, Round::new(0));
+    let told = send_join(&mut switch, 3, rejoin(after_0, 1));
+    assert_eq!(told, [(3, true, Standing::Resumed, 1, after_0)], "round 1 has not begun");
+    switch.control(3, 3, ControlBody::Leave);
+    switch.round(&[1, 2], 1);
+    let after_1 = history::after(after_0, BOOT, Round::new(1));
+    let told = send_join(&mut switch, 3, rejoin(after_0, 1));
+    assert_eq!(told, [(3, true, Standing::Fresh, 2, after_1)], "round 1 is over");
+}
+
+#[test]
+fn a_member_that_only_believes_to_be_forgotten_goes_on_where_it_was() {
+    let mut switch = Harness::formed(2);
+    switch.round(&[1, 2], 0);
+    switch.data(2, 0, 1, &[2.0, 2.0]);
+    let before = history::begin(BOOT, JOB, Round::new(0));
+    for (history, round) in [(before, 0), (history::after(before, BOOT, Round::new(0)), 1)] {
+        let resume = ResumeRepr {
+            round: Round::new(round),
+            members: 2,
+            weight: 2,
+            threshold: 0,
+            history,
+            previous: 0,
+            behind: 0,
+            fresh: false,
+        };
+        let told = send_join(&mut switch, 1, JoinRepr { resume: Some(resume), ..join(2) });
+        assert_eq!(told, [(1, true, Standing::Resumed, round, history)]);
+    }
+    let left = |event: &Event| matches!(event, Event::Left { why: Departure::Restarted, .. });
+    assert!(!switch.events().iter().any(left));
+}
+
+#[test]
+fn a_query_admits_nobody() {
+    let mut switch = Harness::new();
+    let query = JoinRepr { query: true, ..join(2) };
+    let answer = switch.control(9, 1, ControlBody::Join(query));
+    assert!(matches!(answer[..], [Sent::Ack { status: Status::UnknownJob, .. }]), "{answer:?}");
+    switch.join(1, join(2));
+    switch.join(2, join(2));
+    switch.round(&[1, 2], 0);
+    let answer = switch.control(9, 1, ControlBody::Join(query));
+    assert!(matches!(answer[..], [Sent::Ack { status: Status::Success, round: 1, .. }]), "{answer:?}");
+    let refused = switch.control(9, 1, ControlBody::Join(JoinRepr { gradient_len: 6, ..query }));
+    assert!(matches!(refused[..], [Sent::Ack { status: Status::GradientLenMismatch, expected: 5, .. }]));
+    assert_eq!(switch.switch.jobs().next().unwrap().members.len(), 2);
+}
+
+#[test]
+fn a_fresh_member_does_not_take_the_job_over() {
+    let undeclared = |history, previous, fresh| {
+        let join = resuming(history, previous, 3);
+        let resume = join.resume.map(|resume| ResumeRepr { fresh, ..resume });
+        JoinRepr { workers: 0, resume, ..join }
+    };
+    let mut switch = Harness::new();
+    let sent = send_join(&mut switch, 1, undeclared(LATEST, 0, true));
+    assert!(!sent[0].1, "two more had been members: {sent:?}");
+    send_join(&mut switch, 2, undeclared(LATEST, BEHIND, false));
+    let sent = send_join(&mut switch, 3, undeclared(LATEST, BEHIND, false));
+    let standing = |host: u8| {
+        sent.iter().find(|(to, ..)| *to == host).map(|(_, formed, standing, ..)| (*formed, *standing))
+    };
+    assert_eq!([2, 3].map(standing), [Some((true, Standing::Resumed)); 2]);
+}
+
+/// A Join that declares no workers, of one of three members with that history.
+fn undeclared(history: u64, previous: u64) -> JoinRepr {
+    JoinRepr { workers: 0, ..resuming(history, previous, 3) }
+}
+
+/// What a member of the job that now is tells when it joins again after `rounds` rounds.
+fn after_rounds(switch: &Harness, rounds: u32) -> ResumeRepr {
+    let job = switch.switch.jobs().next().unwrap();
+    let begin = history::begin(job.boot, JOB, Round::new(0));
+    let history =
+        (0..rounds).fold(begin, |history, round| history::after(history, job.boot, Round::new(round)));
+    let round = Round::new(rounds);
+    ResumeRepr { round, members: 1, weight: 1, threshold: 0, history, previous: 0, behind: 0, fresh: false }
+}
+
+/// Whether a member is told to join again.
+fn is_dismissed(sent: &[Sent], host: u8) -> bool {
+    sent.iter().any(|sent| match sent {
+        Sent::Ack { to, request: 0, status: Status::UnknownMember, .. } => *to == host,
+        _ => false,
+    })
+}
+
+/// A newcomer has come first to a restarted switch, and has summed two rounds alone.
+fn newcomer_first() -> (Harness, ResumeRepr) {
+    let mut switch = Harness::new();
+    assert!(matches!(switch.join(9, join(0)), Sent::Ack { status: Status::Success, .. }));
+    switch.round(&[9], 0);
+    switch.round(&[9], 1);
+    let resume = after_rounds(&switch, 2);
+    (switch, resume)
+}
+
+#[test]
+fn a_newcomer_that_comes_first_does_not_take_the_job_over() {
+    let (mut switch, own) = newcomer_first();
+    let sent = switch.control(1, 1, ControlBody::Join(undeclared(LATEST, BEHIND)));
+    assert!(is_dismissed(&sent, 9), "{sent:?}");
+    assert!(!switch.switch.jobs().next().unwrap().formed, "two more had been members");
+    // Nor if it outnumbers those who have come back when the job is complete.
+    let told = send_join(&mut switch, 9, JoinRepr { resume: Some(own), ..join(0) });
+    assert!(matches!(told[..], [(9, false, ..)]), "{told:?}");
+    switch.events();
+    let told = send_join(&mut switch, 2, undeclared(LATEST, BEHIND));
+    let standing = |host: u8| {
+        let (_, formed, standing, _, history) = told.iter().find(|(to, ..)| *to == host).unwrap();
+        (*formed, *standing, *history)
+    };
+    assert_eq!([1, 2].map(standing), [(true, Standing::Resumed, LATEST); 2]);
+    assert_eq!(standing(9), (true, Standing::Fresh, LATEST));
+    let told = send_join(&mut switch, 3, undeclared(LATEST, BEHIND));
+    assert!(matches!(told[..], [(3, true, Standing::Resumed, _, LATEST)]), "{told:?}");
+    // Others with another history do not begin it all over again.
+    let told = send_join(&mut switch, 4, undeclared(500, 0));
+    assert!(matches!(told[..], [(4, true, Standing::Fresh, _, LATEST)]), "{told:?}");
+}
+
+#[test]
+fn newcomers_that_outnumber_the_holders_of_the_sums_do_not_take_the_job_over() {
+    let mut switch = Harness::new();
+    for host in [7, 8, 9] {
+        switch.join(host, join(0));
+    }
+    (0..2).for_each(|round| switch.round(&[7, 8, 9], round));
+    let own = ResumeRepr { members: 3, weight: 3, ..after_rounds(&switch, 2) };
+    let sent = switch.control(1, 1, ControlBody::Join(undeclared(LATEST, BEHIND)));
+    assert!([7, 8, 9].into_iter().all(|host| is_dismissed(&sent, host)), "{sent:?}");
+    send_join(&mut switch, 7, JoinRepr { resume: Some(own), ..join(0) });
+    let told = send_join(&mut switch, 8, JoinRepr { resume: Some(own), ..join(0) });
+    let standings: Vec<_> =
+        told.iter().map(|(host, _, standing, _, history)| (*host, *standing, *history)).collect();
+    let fresh = |host| (host, Standing::Fresh, LATEST);
+    assert_eq!(standings, [(1, Standing::Resumed, LATEST), fresh(7), fresh(8)]);
+}
+
+#[test]
+fn a_job_gives_way_to_its_history_once_and_in_its_first_lease_only() {
+    let (mut switch, _) = newcomer_first();
+    let epoch = switch.switch.epoch_of(JOB);
+    // What is known, or is no sum that the member has, changes nothing.
+    let known = after_rounds(&switch, 1);
+    let fresh = undeclared(LATEST, BEHIND).resume.map(|resume| ResumeRepr { fresh: true, ..resume });
+    for (host, resume) in [(2, None), (3, Some(known)), (4, fresh)] {
+        send_join(&mut switch, host, JoinRepr { resume, ..join(0) });
+    }
+    // Nor does a Join that is refused.
+    let sent = switch.control(5, 1, ControlBody::Join(JoinRepr { gradient_len: 6, ..undeclared(LATEST, 0) }));
+    assert!(matches!(sent[..], [Sent::Ack { status: Status::GradientLenMismatch, .. }]), "{sent:?}");
+    assert_eq!(switch.switch.epoch_of(JOB), epoch);
+    send_join_again(&mut switch, 5, undeclared(LATEST, BEHIND));
+    let second = switch.switch.epoch_of(JOB);
+    assert_ne!(second, epoch);
+    send_join(&mut switch, 6, undeclared(500, 0));
+    assert_eq!(switch.switch.epoch_of(JOB), second, "the first one counts");
+
+    let (mut switch, _) = newcomer_first();
+    for _ in 0..8 {
+        switch.sleep(u64::from(LEASE_MS) / 4);
+        switch.control(9, 0, ControlBody::HEARTBEAT);
+    }
+    let told = send_join(&mut switch, 1, undeclared(LATEST, BEHIND));
+    assert!(matches!(told[..], [(1, true, Standing::Fresh, 2, _)]), "{told:?}");
+}
+
+/// Joins where other members are told to do so again.
+fn send_join_again(switch: &mut Harness, host: u8, join: JoinRepr) {
+    let sent = switch.control(host, 1, ControlBody::Join(join));
+    let is_admitted =
+        |sent: &Sent| matches!(sent, Sent::Ack { to, status: Status::Success, .. } if *to == host);
+    assert!(sent.iter().any(is_admitted), "{sent:?}");
+}
+
+#[test]
+fn a_declared_job_gives_way_to_nobody() {
+    let mut switch = Harness::formed(2);
+    switch.round(&[1, 2], 0);
+    let epoch = switch.switch.epoch_of(JOB);
+    switch.control(2, 2, ControlBody::Leave);
+    let JoinRepr { resume, .. } = resuming(LATEST, BEHIND, 2);
+    let told = send_join(&mut switch, 3, JoinRepr { resume, ..join(2) });
+    assert!(matches!(told[..], [(3, true, Standing::Fresh, 1, _)]), "{told:?}");
+    assert_eq!(switch.switch.epoch_of(JOB), epoch);
+}
+
+#[test]
+fn an_asynchronous_job_gives_way_to_its_history_too() {
+    let asynchronous = |resume| JoinRepr { mode: Mode::Asynchronous, instance: 100, resume, ..join(0) };
+    let mut switch = Harness::new();
+    switch.join(9, asynchronous(None));
+    let sent = switch.control(1, 1, ControlBody::Join(asynchronous(undeclared(LATEST, 0).resume)));
+    assert!(is_dismissed(&sent, 9), "{sent:?}");
+    // It claims to be further than all others.
+    let far =
+        ResumeRepr { round: Round::new(NEXT + 1000), history: 77, ..undeclared(LATEST, 0).resume.unwrap() };
+    send_join(&mut switch, 9, JoinRepr { instance: 101, ..asynchronous(Some(far)) });
+    let told = send_join(&mut switch, 2, asynchronous(undeclared(LATEST, 0).resume));
+    let standing = |host: u8| {
+        told.iter().find(|(to, ..)| *to == host).map(|(.., standing, _, history)| (*standing, *history))
+    };
+    assert_eq!([1, 2].map(standing), [Some((Standing::Resumed, LATEST)); 2]);
+    assert_eq!(standing(9), Some((Standing::Fresh, LATEST)));
+}
+
+#[test]
+fn a_sum_that_overflowed_is_supplied_again() {
+    let mut switch = one_behind();
+    let sum = [f32::INFINITY, f32::NAN];
+    let sent = switch.send(1, Class::Data, &weighted(0, REPLAY, 3, &sum));
+    let given = |sent: &Sent| match sent {
+        Sent::Result { to: 3, index: 0, contributions, floats, .. } => Some((*contributions, floats[0])),
+        _ => None,
+    };
+    assert_eq!(sent.iter().find_map(given), Some((3, f32::INFINITY)), "{sent:?}");
+}

@@ -1,0 +1,169 @@
+//! The members that a round waits for: named in the status, and reported once for each incident.
+
+use crate::common::{Harness, JOB, endpoint, join};
+use iswitch_protocol::Round;
+use iswitch_protocol::wire::ControlBody;
+use iswitch_switch::{AwaitedStatus, Config, Event, WaitingStatus};
+
+/// Shorter than the lease, so that nobody is expelled.
+const SLOW_MS: u32 = 400;
+
+fn formed(workers: u8) -> Harness {
+    let mut switch = Harness::with(Config { memory_bytes: 1 << 20, slow_ms: SLOW_MS, ..Config::default() });
+    for host in 1..=workers {
+        switch.join(host, join(u16::from(workers)));
+    }
+    switch.events();
+    switch
+}
+
+fn waiting(switch: &Harness) -> Option<WaitingStatus> {
+    switch.switch.jobs().next().unwrap().waiting
+}
+
+fn awaited(host: u8, missing_segments: u32) -> AwaitedStatus {
+    AwaitedStatus { member: u16::from(host) - 1, address: endpoint(host).peer, missing_segments }
+}
+
+/// Lets time pass while all members are heard.
+fn sleep(switch: &mut Harness, hosts: &[u8], ms: u64) {
+    for _ in 0..ms / 100 {
+        switch.sleep(100);
+        for host in hosts {
+            let range = crate::common::range(0, 0, 0);
+            let heartbeat = iswitch_protocol::wire::control::SegmentSetRepr { range, bitmap: &[] };
+            switch.control(*host, 0, ControlBody::Help(heartbeat));
+        }
+    }
+}
+
+#[test]
+fn the_status_names_who_is_missing_where_and_for_how_long() {
+    let mut switch = formed(3);
+    assert_eq!(waiting(&switch), None, "nobody waits before the first contribution");
+    switch.round(&[1], 0);
+    switch.data(3, 0, 0, &[3.0, 3.0]);
+    switch.now_ms += 150;
+    switch.data(2, 1, 0, &[2.0, 2.0]);
+    let members = vec![awaited(2, 2), awaited(3, 2)];
+    assert_eq!(waiting(&switch), Some(WaitingStatus { round: 0, waited_ms: 150, segments: 3, members }));
+    switch.round(&[3], 0);
+    let members = vec![awaited(2, 2)];
+    assert_eq!(waiting(&switch), Some(WaitingStatus { round: 0, waited_ms: 150, segments: 3, members }));
+    switch.round(&[2], 0);
+    assert_eq!(waiting(&switch), None, "the round is finished");
+}
+
+#[test]
+fn of_two_open_rounds_the_older_one_counts() {
+    let mut switch = formed(2);
+    switch.round(&[1], 0);
+    switch.data(2, 0, 0, &[2.0, 2.0]);
+    switch.data(2, 0, 1, &[2.0, 2.0]);
+    let status = waiting(&switch).unwrap();
+    assert_eq!((status.round, status.members), (0, vec![awaited(2, 2)]));
+    switch.round(&[2], 0);
+    let status = waiting(&switch).unwrap();
+    assert_eq!((status.round, status.members), (1, vec![awaited(1, 1)]));
+}
+
+#[test]
+fn a_slow_member_is_reported_once_and_again_when_it_has_recovered() {
+    let mut switch = formed(3);
+    let all = [1, 2, 3];
+    let address = endpoint(2).peer;
+    for first in [0, 4] {
+        switch.round(&[3, 1], first);
+        switch.data(2, 0, first, &[2.0, 2.0]);
+        sleep(&mut switch, &all, u64::from(SLOW_MS));
+        assert_eq!(switch.events(), [], "not yet too long");
+        sleep(&mut switch, &all, 100);
+        let slow = Event::Slow {
+            job: JOB,
+            member: 1,
+            address,
+            round: Round::new(first),
+            waited_ms: u64::from(SLOW_MS) + 100,
+            missing_segments: 2,
+            segments: 3,
+        };
+        assert_eq!(switch.events(), [slow]);
+        sleep(&mut switch, &all, 2000);
+        assert_eq!(switch.events(), [], "said once");
+        // The next round waits for it as well: still the same incident.
+        switch.round(&[2], first);
+        switch.round(&[1, 3], first + 1);
+        sleep(&mut switch, &all, 1000);
+        assert_eq!(switch.events(), []);
+        switch.round(&[2], first + 1);
+        switch.round(&all, first + 2);
+        switch.round(&all, first + 3);
+        sleep(&mut switch, &all, 100);
+        assert_eq!(switch.events(), [Event::Recovered { job: JOB, member: 1, address }]);
+    }
+}
+
+#[test]
+fn nobody_is_slow_where_all_wait_for_each_other() {
+    let mut switch = formed(2);
+    switch.data(1, 0, 0, &[1.0, 1.0]);
+    switch.data(2, 1, 0, &[2.0, 2.0]);
+    sleep(&mut switch, &[1, 2], 1000);
+    assert_eq!(switch.events(), []);
+    assert_eq!(waiting(&switch).unwrap().members, [awaited(1, 1), awaited(2, 1)]);
+}
+
+#[test]
+fn the_time_that_the_switch_slept_is_nobodys_fault() {
+    let mut switch = formed(2);
+    switch.round(&[1], 0);
+    switch.now_ms += 5000;
+    switch.switch.handle_timeout(switch.now());
+    assert_eq!(switch.events(), []);
+    assert_eq!(waiting(&switch).unwrap().waited_ms, 0);
+}
+
+#[test]
+fn a_job_that_is_halted_or_not_complete_waits_for_no_member() {
+    let mut switch = formed(2);
+    switch.round(&[1], 0);
+    switch.control(1, 2, ControlBody::Halt);
+    switch.events();
+    sleep(&mut switch, &[1, 2], 1000);
+    assert_eq!((switch.events(), waiting(&switch)), (vec![], None));
+    let mut switch = formed(0);
+    switch.join(1, join(3));
+    switch.join(2, join(3));
+    switch.round(&[1], 0);
+    switch.events();
+    sleep(&mut switch, &[1, 2], 1000);
+    assert_eq!((switch.events(), waiting(&switch)), (vec![], None));
+}
+
+#[test]
+fn a_member_that_is_gone_is_not_waited_for() {
+    let mut switch = formed(3);
+    switch.round(&[1, 2], 0);
+    switch.control(3, 2, ControlBody::Leave);
+    assert_eq!(waiting(&switch), None);
+    switch.round(&[1], 1);
+    assert_eq!(waiting(&switch).unwrap().members, [awaited(2, 3)]);
+}
+
+#[test]
+fn reports_read_well() {
+    let address = "10.9.0.3:5000".parse().unwrap();
+    let slow = Event::Slow {
+        job: 5,
+        member: 2,
+        address,
+        round: Round::new(12),
+        waited_ms: 1234,
+        missing_segments: 17,
+        segments: 28,
+    };
+    let text = "round 12 of job 5 is waiting for member 2 (10.9.0.3:5000) for 1.2 s: 17 of 28 segments";
+    assert_eq!(slow.to_string(), text);
+    let recovered = Event::Recovered { job: 5, member: 2, address };
+    assert_eq!(recovered.to_string(), "rounds of job 5 no longer wait for member 2 (10.9.0.3:5000)");
+}

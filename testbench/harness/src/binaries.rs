@@ -1,0 +1,194 @@
+//! The programs of the workspace that tests and benchmarks run, built once.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// Names and paths of programs.
+type Paths = HashMap<String, PathBuf>;
+
+/// The daemon.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn iswitchd() -> &'static Path {
+    path("iswitchd")
+}
+
+/// The daemon's control program.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn iswitchctl() -> &'static Path {
+    path("iswitchctl")
+}
+
+/// The command that trains.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn iswitch() -> &'static Path {
+    path("iswitch")
+}
+
+/// The checker of sums.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn all_reduce() -> &'static Path {
+    path("all_reduce")
+}
+
+/// One worker of the peer benchmark.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn reduce_times() -> &'static Path {
+    path("reduce_times")
+}
+
+/// One worker or the server of the asynchronous part of `testbench study`.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn async_times() -> &'static Path {
+    path("async_times")
+}
+
+/// The server, the cache and the client of models.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn iswitch_models() -> &'static Path {
+    path("iswitch-models")
+}
+
+/// One shard of experience replay.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn replayd() -> &'static Path {
+    path("replayd")
+}
+
+/// Actors that read a model.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn model_readers() -> &'static Path {
+    path("model_readers")
+}
+
+/// Actors that write to replay.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn replay_writers() -> &'static Path {
+    path("replay_writers")
+}
+
+/// The simulations and benchmarks.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn testbench() -> &'static Path {
+    path("testbench")
+}
+
+/// The asynchronous pipeline on a toy problem.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn async_pipeline() -> &'static Path {
+    path("async_pipeline")
+}
+
+/// Load on the switch core alone, optimised whatever the profile of the program that asks, as its instructions are
+/// counted.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn core_load() -> PathBuf {
+    let mut command = cargo("build");
+    command.args(["--release", "-p", "iswitch-simulation", "--bin", "core_load"]);
+    built(command).remove("core_load").expect("the simulation has that program")
+}
+
+/// A program of the workspace.
+///
+/// # Panics
+/// If it cannot be built, or there is none of that name.
+pub fn path(name: &str) -> &'static Path {
+    static BUILT: OnceLock<Paths> = OnceLock::new();
+    BUILT.get_or_init(build).get(name).unwrap_or_else(|| panic!("the workspace has no program {name}"))
+}
+
+/// The test program of a target, such as `iswitch_socket` of the kind `lib`, as `cargo test --workspace` builds it.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn tests_of(target: &str, kind: &str) -> PathBuf {
+    let mut command = cargo("test");
+    command.args(["--workspace", "--no-run", "--profile", &profile()]);
+    let output = output(command);
+    let is_it = |message: &&str| {
+        let message: serde_json::Value = serde_json::from_str(message).unwrap_or_default();
+        message["profile"]["test"] == true
+            && message["target"]["name"] == target
+            && message["target"]["kind"][0] == kind
+    };
+    let found = output.lines().find(is_it).and_then(executable);
+    found.unwrap_or_else(|| panic!("the workspace has no {kind} {target} with tests")).1
+}
+
+/// Builds the programs in the profile of the caller, so that dependencies are compiled once: tests run programs of the
+/// tests' profile, and a benchmark built with `--release` measures release builds.
+///
+/// All at once: the file of the worker's C library is the same for every choice of packages and features, so
+/// that builds of different choices would undo each other.
+fn build() -> Paths {
+    let mut command = cargo("build");
+    // With a test among the targets the features are those of `cargo test --workspace`, which has built all of it.
+    command.args(["--workspace", "--bins", "--test", "key_file", "--profile", &profile()]);
+    built(command)
+}
+
+fn cargo(subcommand: &str) -> Command {
+    // Through rustup's proxy, if there is one: a toolchain's own cargo lets directories of dependencies choose theirs.
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args([subcommand, "--message-format=json-render-diagnostics"]);
+    command.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"));
+    command
+}
+
+/// The programs that a build has made.
+fn built(command: Command) -> Paths {
+    output(command).lines().filter_map(executable).collect()
+}
+
+/// What cargo says of a build.
+fn output(mut command: Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The profile that this program was built in: cargo names directories by it.
+fn profile() -> String {
+    let program = std::env::current_exe().expect("a program knows where it is");
+    let mut directories = program.ancestors().skip(1).filter_map(Path::file_name);
+    let directory = directories.find(|name| *name != "deps").expect("cargo builds into a directory");
+    match directory.to_str().expect("a profile's name is ASCII") {
+        "debug" => "dev".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+/// Name and path from one of cargo's messages, if that is what it tells.
+pub fn executable(message: &str) -> Option<(String, PathBuf)> {
+    let message: serde_json::Value = serde_json::from_str(message).ok()?;
+    let name = message["target"]["name"].as_str()?;
+    Some((name.to_owned(), message["executable"].as_str()?.into()))
+}

@@ -1,0 +1,12 @@
+//! What tests and benchmarks need of a machine: network namespaces, processes, faults, and what is missing.
+
+pub mod binaries;
+pub mod cluster;
+pub mod faults;
+pub mod netns;
+pub mod ports;
+pub mod process;
+pub mod requirements;
+pub mod scratch;
+pub mod tree;
+pub mod witness;

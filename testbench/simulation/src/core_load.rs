@@ -1,0 +1,421 @@
+//! Load on the switch core alone: its members' packets are made beforehand, nothing is sent anywhere.
+//!
+//! Members take turns with super-frames, as those do that fill the same window: the sum of a segment stays in the
+//! cache until the last of them has added to it.
+
+use std::fmt;
+use std::hint::black_box;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::str::FromStr;
+
+use iswitch_protocol::limits::{
+    DEFAULT_SEGMENT_FLOATS, FLOAT_LEN_BYTES, MAX_MEMBERS, MAX_SUPERFRAME_LEN_BYTES, SEG_LEN_BYTES,
+    async_generations, superframe_datagrams,
+};
+use iswitch_protocol::wire::control::answer_challenge;
+use iswitch_protocol::wire::{Class, ControlBody, ControlRepr, JoinRepr, Mode, emit_seg};
+use iswitch_protocol::{Round, Seg, SegmentIndex};
+use iswitch_switch::{Config, Endpoint, Instant, NonFinite, PortId, Switch, Uplinks, accumulate};
+
+const JOB: u32 = 1;
+/// Floats of a full segment.
+pub const SEGMENT_FLOATS: usize = DEFAULT_SEGMENT_FLOATS as usize;
+/// Members and segments of the load whose instructions are counted: a super-frame of each member.
+pub const INSTRUCTION_MEMBERS: usize = 4;
+/// See [`INSTRUCTION_MEMBERS`].
+pub const INSTRUCTION_SEGMENTS: usize = 44;
+/// What a slot takes, counted as bytes of sums.
+const SLOT_BYTES: usize = 256;
+
+/// What the core does with the packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadMode {
+    /// Sums on arrival.
+    Synchronous,
+    /// Keeps contributions and sums them in the order of ranks.
+    Ordered,
+    /// Sets vectors aside until they are whole.
+    Asynchronous,
+    /// Sums for a parent, and takes in the parent's results.
+    Partial,
+}
+
+impl LoadMode {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Synchronous, Self::Ordered, Self::Asynchronous, Self::Partial];
+
+    /// As it is written in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Synchronous => "synchronous",
+            Self::Ordered => "ordered",
+            Self::Asynchronous => "asynchronous",
+            Self::Partial => "partial",
+        }
+    }
+}
+
+impl fmt::Display for LoadMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for LoadMode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || Self::ALL.map(Self::name).join(", ");
+        let found = Self::ALL.into_iter().find(|mode| mode.name() == text);
+        found.ok_or_else(|| format!("mode is {text:?}, expected one of {}", expected()))
+    }
+}
+
+/// A job on the core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// What the core does.
+    pub mode: LoadMode,
+    /// Members that contribute to each segment, 1 to [`MAX_MEMBERS`].
+    pub members: usize,
+    /// Segments of the vector.
+    pub segments: usize,
+    /// Floats of each, 1 to [`SEGMENT_FLOATS`].
+    pub floats: usize,
+}
+
+impl Shape {
+    /// Full segments.
+    pub const fn new(mode: LoadMode, members: usize, segments: usize) -> Self {
+        Self { mode, members, segments, floats: SEGMENT_FLOATS }
+    }
+
+    /// Packets that the members send in a round.
+    pub const fn contributions(&self) -> usize {
+        self.members * self.segments
+    }
+
+    /// Bytes of a packet's floats.
+    pub const fn payload_bytes(&self) -> usize {
+        self.floats * FLOAT_LEN_BYTES
+    }
+
+    /// Bytes of a packet.
+    pub const fn packet_bytes(&self) -> usize {
+        SEG_LEN_BYTES + self.payload_bytes()
+    }
+
+    /// Packets of a full super-frame.
+    pub const fn frame_packets(&self) -> usize {
+        superframe_datagrams(self.packet_bytes())
+    }
+
+    const fn vector_floats(&self) -> usize {
+        self.segments * self.floats
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let vectors = match self.mode {
+            LoadMode::Synchronous | LoadMode::Partial => 2,
+            LoadMode::Ordered => 2 + self.members,
+            LoadMode::Asynchronous => async_generations(self.vector_floats() as u32) + self.members,
+        };
+        // Of a synchronous job two for each segment, of an asynchronous one as many as it has members.
+        let slots = self.segments * self.members.max(2);
+        vectors * self.vector_floats() * FLOAT_LEN_BYTES + slots * SLOT_BYTES
+    }
+
+    fn join(&self, member: usize) -> JoinRepr {
+        let asynchronous = self.mode == LoadMode::Asynchronous;
+        JoinRepr {
+            mode: if asynchronous { Mode::Asynchronous } else { Mode::Synchronous },
+            instance: FIRST_VECTOR,
+            rank: member as u16,
+            ..JoinRepr::worker(self.vector_floats() as u32, self.floats as u16, self.members as u16)
+        }
+    }
+}
+
+/// Number of a member's first vector in an asynchronous job.
+const FIRST_VECTOR: u32 = 1;
+
+/// A switch with a job, and the packets of its members.
+#[derive(Debug)]
+pub struct Load {
+    shape: Shape,
+    switch: Switch,
+    now: Instant,
+    members: Vec<Endpoint>,
+    /// Where the parent's results come from.
+    parent: Endpoint,
+    /// Super-frames of one vector; all members send the same.
+    frames: Vec<Vec<u8>>,
+    round: Round,
+    /// The partials of a super-frame, to be sent back as results.
+    partials: Vec<u8>,
+}
+
+fn member_endpoint(member: usize) -> Endpoint {
+    endpoint(PortId(0), SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, member as u8 + 1), 5000))
+}
+
+fn endpoint(port: PortId, peer: SocketAddrV4) -> Endpoint {
+    let local = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 254), 7711);
+    Endpoint { port, peer, local, peer_mac: [0; 6], local_mac: [0; 6] }
+}
+
+/// Super-frames of a vector of small numbers, with zero bytes where the Segs go.
+fn frames(shape: Shape) -> Vec<Vec<u8>> {
+    let float = |at: usize| (at * 37 % 1_009) as f32 / 1_009.0 - 0.5;
+    let frame = |first: usize| {
+        let packets = shape.frame_packets().min(shape.segments - first);
+        let mut bytes = Vec::with_capacity(packets * shape.packet_bytes());
+        for index in first..first + packets {
+            bytes.extend_from_slice(&[0; SEG_LEN_BYTES]);
+            bytes.extend((0..shape.floats).flat_map(|at| float(index + at).to_le_bytes()));
+        }
+        bytes
+    };
+    (0..shape.segments).step_by(shape.frame_packets()).map(frame).collect()
+}
+
+impl Load {
+    /// A switch whose job is complete.
+    ///
+    /// # Panics
+    /// If the switch does not take the job.
+    pub fn new(shape: Shape) -> Self {
+        assert!((1..=MAX_MEMBERS).contains(&shape.members) && shape.segments > 0);
+        assert!((1..=SEGMENT_FLOATS).contains(&shape.floats));
+        let parent = SocketAddrV4::new(Ipv4Addr::new(10, 0, 1, 1), 7711);
+        let uplinks = Uplinks::new(&[parent], PortId(1), 1).filter(|_| shape.mode == LoadMode::Partial);
+        let config = Config {
+            memory_bytes: shape.memory_bytes(),
+            ordered: shape.mode == LoadMode::Ordered,
+            uplinks,
+            ..Config::default()
+        };
+        let mut load = Self {
+            shape,
+            switch: Switch::new(config),
+            now: Instant::from_nanos(1),
+            members: (0..shape.members).map(member_endpoint).collect(),
+            parent: endpoint(PortId(1), parent),
+            frames: frames(shape),
+            round: Round::new(if shape.mode == LoadMode::Asynchronous { FIRST_VECTOR } else { 0 }),
+            partials: Vec::with_capacity(MAX_SUPERFRAME_LEN_BYTES),
+        };
+        load.form();
+        load
+    }
+
+    fn form(&mut self) {
+        for (member, from) in self.members.iter().enumerate() {
+            let mut bytes = join_packet(self.shape.join(member));
+            self.switch.handle_datagrams(self.now, from, Class::Control, &bytes, bytes.len());
+            let mut is_challenged = false;
+            // What the Join of the last member makes the switch send is for its parent.
+            while let Some(transmit) = self.switch.poll_transmit() {
+                is_challenged |= answer_challenge(&mut bytes, transmit.payload);
+            }
+            assert!(is_challenged, "the switch asks where a member is");
+            self.switch.handle_datagrams(self.now, from, Class::Control, &bytes, bytes.len());
+        }
+        if self.shape.mode == LoadMode::Partial {
+            self.join_parent();
+        }
+        while self.switch.poll_transmit().is_some() {}
+        while self.switch.poll_event().is_some() {}
+        let members = self.switch.jobs().next().map_or(0, |job| job.members.len());
+        assert_eq!(members, self.shape.members, "the job is complete");
+    }
+
+    /// Lets a real parent answer the Join.
+    fn join_parent(&mut self) {
+        let mut root =
+            Switch::new(Config { memory_bytes: 3 * self.shape.memory_bytes(), ..Config::default() });
+        let child = endpoint(PortId(0), SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 254), 7721));
+        // The Join, a challenge, the Join again, and its Ack.
+        for _ in 0..2 {
+            while let Some(transmit) = self.switch.poll_transmit() {
+                if transmit.recipients().any(|to| to.peer == self.parent.peer) {
+                    let payload = transmit.payload;
+                    root.handle_datagrams(self.now, &child, transmit.class, payload, payload.len());
+                }
+            }
+            while let Some(transmit) = root.poll_transmit() {
+                let payload = transmit.payload;
+                self.switch.handle_datagrams(self.now, &self.parent, transmit.class, payload, payload.len());
+            }
+        }
+    }
+
+    /// Writes the number of the next round into all packets.
+    pub fn prepare(&mut self) {
+        let (round, stride) = (self.round, self.shape.packet_bytes());
+        let packets = self.frames.iter_mut().flat_map(|frame| frame.chunks_mut(stride));
+        for (index, packet) in (0..).filter_map(SegmentIndex::new).zip(packets) {
+            emit_seg(packet, Seg { index, round, contributions: 1 });
+        }
+        self.round = round.next();
+    }
+
+    /// Lets all members contribute to all segments, and takes out what the switch sends. The packets that it sends to
+    /// members, counted once however many get them.
+    pub fn run(&mut self) -> usize {
+        let mut results = 0;
+        if self.shape.mode == LoadMode::Asynchronous {
+            // A vector counts when it is whole: one after the other.
+            for member in 0..self.members.len() {
+                for frame in 0..self.frames.len() {
+                    results += self.send(member, frame);
+                }
+            }
+        } else {
+            for frame in 0..self.frames.len() {
+                for member in 0..self.members.len() {
+                    results += self.send(member, frame);
+                }
+            }
+        }
+        results
+    }
+
+    fn send(&mut self, member: usize, frame: usize) -> usize {
+        let stride = self.shape.packet_bytes();
+        let (from, frame) = (&self.members[member], &self.frames[frame]);
+        self.switch.handle_datagrams(self.now, from, Class::Data, frame, stride);
+        match self.shape.mode {
+            LoadMode::Asynchronous => return self.drain_in_turns(),
+            LoadMode::Synchronous | LoadMode::Ordered => return drain(&mut self.switch),
+            LoadMode::Partial => {}
+        }
+        // With one child, the parent's results are the same packets.
+        self.partials.clear();
+        while let Some(transmit) = self.switch.poll_transmit() {
+            self.partials.extend_from_slice(transmit.payload);
+        }
+        if self.partials.is_empty() {
+            return 0;
+        }
+        self.switch.handle_datagrams(self.now, &self.parent, Class::Data, &self.partials, stride);
+        drain(&mut self.switch)
+    }
+
+    /// Gives the switch turns until no work is left: it adds a long vector in several of them.
+    fn drain_in_turns(&mut self) -> usize {
+        let mut results = drain(&mut self.switch);
+        while self.switch.poll_timeout().is_some_and(|due| due <= self.now) {
+            self.switch.handle_timeout(self.now);
+            results += drain(&mut self.switch);
+        }
+        results
+    }
+
+    /// Checks that every packet since the start was summed and every result made, for so many rounds.
+    ///
+    /// # Panics
+    /// If not.
+    pub fn check(&self, rounds: usize) {
+        let counters = self.switch.counters();
+        let contributions = (rounds * self.shape.contributions()) as u64;
+        assert_eq!((counters.contributions, counters.dropped()), (contributions, 0), "{:?}", self.shape);
+        assert_eq!(counters.results, (rounds * self.shape.segments) as u64, "{:?}", self.shape);
+    }
+
+    /// The super-frames that each member sends.
+    pub fn frames(&self) -> &[Vec<u8>] {
+        &self.frames
+    }
+}
+
+fn join_packet(join: JoinRepr) -> Vec<u8> {
+    let repr = ControlRepr { job: JOB, request: 1, body: ControlBody::Join(join) };
+    let mut bytes = vec![0; repr.buffer_len()];
+    repr.emit(&mut bytes);
+    bytes
+}
+
+/// Takes out what the switch sends: data packets.
+fn drain(switch: &mut Switch) -> usize {
+    let mut packets = 0;
+    while let Some(transmit) = switch.poll_transmit() {
+        packets += black_box(transmit.payload).len() / transmit.stride;
+    }
+    packets
+}
+
+/// An add without the core: of a payload to a sum, and of the last one, which goes into the outgoing packet as well.
+#[derive(Clone, Copy, Debug)]
+pub struct Adder {
+    add: fn(&mut [f32], &[u8]),
+    add_into: fn(&mut [f32], &[u8], &mut [u8]),
+}
+
+impl Adder {
+    /// What the compiler makes of `sum[i] += payload[i]` for the CPU that it builds for.
+    pub const PLAIN: Self = Self { add: plain_add, add_into: plain_add_into };
+    /// The core's own, for the CPU that there is, without a look for NaN before.
+    pub const CORE: Self = Self {
+        add: |sum, payload| assert!(accumulate::accumulate(sum, payload, NonFinite::Sum)),
+        add_into: |sum, payload, packet| {
+            assert!(accumulate::accumulate_into(sum, payload, packet, NonFinite::Sum));
+        },
+    };
+}
+
+#[inline(never)]
+fn plain_add(sum: &mut [f32], payload: &[u8]) {
+    for (sum, word) in sum.iter_mut().zip(payload.as_chunks().0) {
+        *sum += f32::from_le_bytes(*word);
+    }
+}
+
+#[inline(never)]
+fn plain_add_into(sum: &mut [f32], payload: &[u8], packet: &mut [u8]) {
+    let packet = packet.as_chunks_mut().0;
+    for ((sum, word), out) in sum.iter_mut().zip(payload.as_chunks().0).zip(packet) {
+        *sum += f32::from_le_bytes(*word);
+        *out = sum.to_le_bytes();
+    }
+}
+
+/// The reference: the same packets added to sums of the same size in the same order, and the results written into
+/// packets, and nothing else.
+#[derive(Debug)]
+pub struct Reference {
+    shape: Shape,
+    /// Of the rounds of each parity.
+    sums: [Vec<f32>; 2],
+    parity: usize,
+    out: Vec<u8>,
+}
+
+impl Reference {
+    /// Sums for the segments of a load.
+    pub fn new(shape: Shape) -> Self {
+        let sums = [(); 2].map(|()| vec![0.0; shape.vector_floats()]);
+        Self { shape, sums, parity: 0, out: vec![0; MAX_SUPERFRAME_LEN_BYTES] }
+    }
+
+    /// Adds all contributions of a round.
+    pub fn run(&mut self, frames: &[Vec<u8>], adder: Adder) {
+        let Shape { members, floats, .. } = self.shape;
+        let stride = self.shape.packet_bytes();
+        let sums = self.sums[self.parity].chunks_mut(self.shape.frame_packets() * floats);
+        for (frame, sums) in frames.iter().zip(sums) {
+            for _ in 1..members {
+                let packets = black_box(frame).chunks(stride);
+                for (packet, sum) in packets.zip(sums.chunks_mut(floats)) {
+                    (adder.add)(sum, &packet[SEG_LEN_BYTES..]);
+                }
+            }
+            let packets = black_box(frame).chunks(stride).zip(self.out.chunks_mut(stride));
+            for ((packet, out), sum) in packets.zip(sums.chunks_mut(floats)) {
+                (adder.add_into)(sum, &packet[SEG_LEN_BYTES..], &mut out[SEG_LEN_BYTES..]);
+            }
+            black_box(&self.out);
+        }
+        self.parity ^= 1;
+    }
+}

@@ -1,0 +1,325 @@
+//! The world: machines, the wires between them, and what happens to both.
+
+mod faults;
+mod switches;
+mod workers;
+
+use std::collections::HashMap;
+use std::net::SocketAddrV4;
+use std::time::Duration;
+
+use iswitch_protocol::{Instant, Round, VectorLayout};
+use iswitch_switch::Switch;
+
+use super::Happening;
+use super::addresses::{Member, member_at};
+use super::checker::{Checker, Rule, Violation, Witness, violated};
+use super::network::Link;
+use super::process::{Process, SwitchNode, Training, Waiting, WorkerNode};
+use super::report::Report;
+use super::swarm::{Node, Protection, Scenario};
+use super::transcript::Transcript;
+use super::wires::Wires;
+
+/// Clocks start here, so that they can be turned back.
+const BEGIN: Instant = Instant::from_nanos(60_000_000_000);
+/// The faults end after so many events at the latest.
+const MAX_FAULTY_EVENTS: u64 = 10_000;
+/// Rounds that everything alive must be given after the faults have ended.
+const ROUNDS_AFTER_HEAL: u32 = 2;
+/// How long that may take: leases, retries and clocks that were turned back add up to less.
+const LIVENESS_LIMIT: Duration = Duration::from_secs(60);
+
+/// A running simulation.
+pub(super) struct World<'a> {
+    scenario: &'a Scenario,
+    transcript: &'a mut Transcript,
+    seed: u64,
+    now: Instant,
+    wires: Wires,
+    /// The root, then the switches below it.
+    switches: Vec<SwitchNode>,
+    boots: u64,
+    workers: Vec<WorkerNode>,
+    /// Which life has an address, or had it last.
+    lives: HashMap<SocketAddrV4, usize>,
+    next_life: usize,
+    training: Training,
+    checker: Checker,
+    /// The latest round that data packets have named, in the present incarnation of the job and in the one before of
+    /// the same run of the root.
+    named: Option<Round>,
+    named_before: Option<Round>,
+    healed_at: Option<Instant>,
+    /// Whether the job was reset after the faults had ended, and with every H as the members have it.
+    was_reset: bool,
+    report: Report,
+    buffer: Vec<u8>,
+}
+
+impl<'a> World<'a> {
+    /// # Panics
+    /// If the scenario's vector cannot be cut up, or its segments do not hold the witness.
+    pub(super) fn new(scenario: &'a Scenario, seed: u64, transcript: &'a mut Transcript) -> Self {
+        let layout = VectorLayout::new(scenario.gradient_len, scenario.segment_floats).expect("a layout");
+        let lives = scenario.lives();
+        let last = scenario.gradient_len % u32::from(scenario.segment_floats);
+        let shortest = if last == 0 { u32::from(scenario.segment_floats) } else { last };
+        assert!(shortest as usize >= scenario.min_segment_floats(), "a segment of {shortest} floats");
+        let is_damaged = scenario.link.corruption > 0.0 && scenario.link.missed_checksum > 0.0;
+        // Tags find what the checksums have missed.
+        let may_be_damaged = is_damaged && scenario.protection != Protection::All;
+        let parents = std::iter::once(None).chain(scenario.racks.iter().copied().map(Some));
+        let is_tree = !scenario.racks.is_empty();
+        Self {
+            scenario,
+            transcript,
+            seed,
+            now: BEGIN,
+            wires: Wires::new(scenario, seed),
+            switches: parents.map(SwitchNode::new).collect(),
+            boots: 0,
+            workers: (0..scenario.workers).map(WorkerNode::new).collect(),
+            lives: HashMap::new(),
+            next_life: 0,
+            training: Training {
+                compute: scenario.compute,
+                rounds: scenario.rounds,
+                poison_one_in: scenario.poison_one_in,
+                excuses_refusals: may_be_damaged,
+                waits_for_all: scenario.waits_for_all(),
+            },
+            checker: Checker::new(Witness::new(layout, lives), lives, !may_be_damaged, is_tree),
+            named: None,
+            named_before: None,
+            healed_at: None,
+            was_reset: false,
+            report: Report {
+                unchecked: u64::from(may_be_damaged),
+                trees: u64::from(is_tree),
+                authenticated: u64::from(scenario.protection != Protection::Nothing),
+                ordered: u64::from(scenario.ordered),
+                ..Report::default()
+            },
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Runs to the end.
+    pub(super) fn run(mut self) -> Result<Report, Violation> {
+        self.schedule_plan();
+        while let Some((at, what)) = self.wires.queue.pop() {
+            self.now = self.now.max(at);
+            self.report.events += 1;
+            let is_faulty = self.healed_at.is_none() && self.scenario.rounds.is_none();
+            if is_faulty && self.report.events > MAX_FAULTY_EVENTS {
+                self.heal();
+            }
+            self.happen(what)?;
+            if self.is_finished() {
+                break;
+            }
+            self.check_patience()?;
+        }
+        self.report.elapsed = self.now.since(BEGIN);
+        self.report.network = self.wires.counters;
+        Ok(self.report)
+    }
+
+    fn schedule_plan(&mut self) {
+        let queue = &mut self.wires.queue;
+        (0..self.switches.len()).for_each(|at| queue.push(BEGIN, Happening::StartSwitch(at)));
+        for (worker, node) in self.workers.iter_mut().enumerate() {
+            let start = self.scenario.starts.get(worker).copied().unwrap_or_default();
+            node.will_start = true;
+            queue.push(BEGIN.plus(start), Happening::StartWorker { worker, new_port: false });
+        }
+        for (position, planned) in self.scenario.plan.iter().enumerate() {
+            queue.push(BEGIN.plus(planned.at), Happening::Planned(position));
+        }
+        if self.scenario.rounds.is_none() {
+            queue.push(BEGIN.plus(self.scenario.duration), Happening::Heal);
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        if let Some(rounds) = self.scenario.rounds {
+            return self.workers.iter().all(|node| node.delivered >= rounds);
+        }
+        if self.healed_at.is_none() {
+            return false;
+        }
+        // What was promised without checksums is over: nothing has panicked.
+        self.report.unchecked > 0
+            || self.workers.iter().all(|node| {
+                let is_gone = node.worker.is_none() && !node.will_start;
+                is_gone || node.delivered_since_heal >= ROUNDS_AFTER_HEAL
+            })
+    }
+
+    fn check_patience(&self) -> Result<(), Violation> {
+        let limit = match self.healed_at {
+            Some(healed_at) => healed_at.plus(LIVENESS_LIMIT),
+            None => BEGIN.plus(self.scenario.duration).plus(LIVENESS_LIMIT),
+        };
+        if self.now <= limit {
+            return Ok(());
+        }
+        let behind = self.workers.iter().filter(|node| node.delivered_since_heal < ROUNDS_AFTER_HEAL);
+        let behind: Vec<_> = behind.map(|node| node.index).collect();
+        let jobs = |node: &SwitchNode| node.switch.iter().flat_map(Switch::jobs).collect::<Vec<_>>();
+        let jobs: Vec<_> = self.switches.iter().map(jobs).collect();
+        violated(Rule::Liveness, format!("workers {behind:?} do not go on; the switches have {jobs:?}"))
+    }
+
+    fn happen(&mut self, what: Happening) -> Result<(), Violation> {
+        match what {
+            Happening::AtSwitch { packet, peer, is_bad } => self.arrive_at_switch(packet, peer, is_bad),
+            Happening::AtMember { packet, peer, is_bad } => self.arrive_at_member(packet, peer, is_bad),
+            Happening::Wake(node) => self.wake(node),
+            Happening::Planned(position) => self.act(self.scenario.plan[position]),
+            Happening::StartWorker { worker, new_port } => self.start_worker(worker, new_port),
+            Happening::StartSwitch(at) => {
+                self.start_switch(at);
+                Ok(())
+            }
+            Happening::Resume(node) => self.resume(node),
+            Happening::Reconnect { ends, up, down } => {
+                self.note(|| format!("the partition of {ends:?} ends"));
+                self.wires.partition(ends, up, down, Link::unblock);
+                Ok(())
+            }
+            Happening::Heal => {
+                self.heal();
+                Ok(())
+            }
+            Happening::Operate => self.operate(),
+        }
+    }
+
+    fn note(&mut self, line: impl FnOnce() -> String) {
+        self.transcript.note(self.now, line);
+    }
+
+    fn process(&mut self, node: Node) -> &mut Process {
+        match node {
+            Node::Switch => &mut self.switches[0].process,
+            Node::Rack(rack) => &mut self.switches[rack].process,
+            Node::Worker(worker) => &mut self.workers[worker].process,
+        }
+    }
+
+    fn poll_timeout(&self, node: Node) -> Option<Instant> {
+        match node {
+            Node::Switch => self.switches[0].switch.as_ref()?.poll_timeout(),
+            Node::Rack(rack) => self.switches[rack].switch.as_ref()?.poll_timeout(),
+            Node::Worker(worker) => self.workers[worker].poll_timeout(),
+        }
+    }
+
+    fn schedule(&mut self, node: Node) {
+        let now = self.now;
+        let deadline = self.poll_timeout(node);
+        let process = self.process(node);
+        if process.pauses > 0 {
+            return;
+        }
+        if let Some(at) = process.schedule(now, deadline) {
+            self.wires.queue.push(at, Happening::Wake(node));
+        }
+    }
+
+    fn wake(&mut self, node: Node) -> Result<(), Violation> {
+        let now = self.now;
+        if !self.process(node).wakes(now) || self.process(node).pauses > 0 {
+            return Ok(());
+        }
+        match node {
+            Node::Switch => self.wake_switch(0)?,
+            Node::Rack(rack) => self.wake_switch(rack)?,
+            Node::Worker(worker) => {
+                self.workers[worker].handle_timeout(now, &self.training, &self.checker.witness());
+                self.flush_worker(worker)?;
+            }
+        }
+        let clock = self.process(node).clock(now);
+        check_timer(node, self.poll_timeout(node), clock)?;
+        self.schedule(node);
+        Ok(())
+    }
+
+    /// The switch that a member's packets go to.
+    fn switch_of(&self, peer: SocketAddrV4) -> usize {
+        match member_at(peer) {
+            Member::Worker(worker) => self.scenario.places.get(worker).copied().unwrap_or(0),
+            Member::Rack(rack) => self.switches[rack].parent.unwrap_or(0),
+        }
+    }
+
+    fn arrive_at_switch(&mut self, packet: u32, peer: SocketAddrV4, is_bad: bool) -> Result<(), Violation> {
+        self.arrive(switch_node(self.switch_of(peer)), packet, peer, is_bad)
+    }
+
+    fn arrive_at_member(&mut self, packet: u32, peer: SocketAddrV4, is_bad: bool) -> Result<(), Violation> {
+        match member_at(peer) {
+            Member::Worker(worker) => {
+                let node = &self.workers[worker];
+                if is_bad || node.worker.is_none() || node.udp_port != peer.port() {
+                    self.wires.packets.discard(packet);
+                    return Ok(());
+                }
+                self.arrive(Node::Worker(worker), packet, peer, false)
+            }
+            Member::Rack(rack) => self.arrive(switch_node(rack), packet, peer, is_bad),
+        }
+    }
+
+    /// What arrives during a pause waits in the socket's buffer.
+    fn arrive(&mut self, node: Node, packet: u32, peer: SocketAddrV4, is_bad: bool) -> Result<(), Violation> {
+        match (is_bad, node) {
+            (true, Node::Switch) => return self.give_switch_invalid(0, packet),
+            (true, Node::Rack(rack)) => return self.give_switch_invalid(rack, packet),
+            _ => {}
+        }
+        if self.process(node).pauses > 0 {
+            self.keep(node, packet, peer);
+            return Ok(());
+        }
+        self.give(node, packet, peer)
+    }
+
+    fn keep(&mut self, node: Node, packet: u32, peer: SocketAddrV4) {
+        let buffer_bytes = match node {
+            Node::Switch | Node::Rack(_) => self.scenario.switch_buffer_bytes,
+            Node::Worker(_) => self.scenario.worker_buffer_bytes,
+        };
+        let len = self.wires.packets.get_mut(packet).bytes.len();
+        if !self.process(node).keep(Waiting { packet, peer, len }, buffer_bytes) {
+            self.report.buffer_overflows += 1;
+            self.wires.packets.discard(packet);
+        }
+    }
+
+    fn give(&mut self, node: Node, packet: u32, peer: SocketAddrV4) -> Result<(), Violation> {
+        match node {
+            Node::Switch => self.give_switch(0, packet, peer),
+            Node::Rack(rack) => self.give_switch(rack, packet, peer),
+            Node::Worker(worker) => self.give_worker(worker, packet, peer),
+        }
+    }
+}
+
+/// A switch by its position.
+fn switch_node(at: usize) -> Node {
+    if at == 0 { Node::Switch } else { Node::Rack(at) }
+}
+
+/// A deadline that has been handled must not stay where it is: the driver would spin.
+fn check_timer(node: Node, deadline: Option<Instant>, clock: Instant) -> Result<(), Violation> {
+    match deadline {
+        Some(deadline) if deadline < clock => {
+            violated(Rule::Timer, format!("{node:?} is at {clock:?} and still wants {deadline:?}"))
+        }
+        _ => Ok(()),
+    }
+}

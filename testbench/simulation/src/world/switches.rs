@@ -1,0 +1,268 @@
+//! What arrives at the switches, what they send, and what they report.
+
+use std::net::SocketAddrV4;
+
+use iswitch_protocol::limits::DATA_TAG_LEN_BYTES;
+use iswitch_protocol::wire::{Class, WireError};
+use iswitch_protocol::{Round, Seg};
+use iswitch_switch::{Config, Counters, Departure, Endpoint, Event, PortId, Switch, Uplinks};
+
+use super::super::addresses::{Member, member_at, switch_address, uplink_address};
+use super::super::checker::{RoundThen, Rule, Violation, mix, violated};
+use super::super::packets::Packet;
+use super::super::process::SwitchNode;
+use super::super::swarm::Protection;
+use super::super::transcript::{describe, is_heartbeat};
+use super::super::wires::Direction;
+use super::super::{JOB, keys};
+use super::{World, switch_node};
+
+/// Memory of a switch, besides what the vector needs.
+const SWITCH_MEMORY_BYTES: usize = 64 << 10;
+/// Memory that a segment needs at most, in both generations: the switch has a slot for each 256 bytes.
+const SEGMENT_MEMORY_BYTES: usize = 1 << 10;
+/// Its members' port, and the one that leads to its parent.
+const SERVICE: PortId = PortId(0);
+const UPLINK: PortId = PortId(1);
+
+impl World<'_> {
+    pub(super) fn start_switch(&mut self, at: usize) {
+        if self.switches[at].switch.is_some() {
+            return;
+        }
+        self.boots += 1;
+        let boot = mix(self.seed ^ self.boots << 48);
+        self.note(|| format!("{:?} starts, boot {boot:x}", switch_node(at)));
+        let parent = self.switches[at].parent.map(switch_address);
+        let copies = if self.scenario.ordered { 1 + self.scenario.workers } else { 1 };
+        let config = Config {
+            boot,
+            lease_ms: self.scenario.lease_ms,
+            memory_bytes: SWITCH_MEMORY_BYTES
+                + SEGMENT_MEMORY_BYTES * copies * self.checker.segments() as usize,
+            recv_buffer_bytes: self.scenario.switch_buffer_bytes,
+            uplinks: parent.and_then(|parent| Uplinks::new(&[parent], UPLINK, 1)),
+            ordered: self.scenario.ordered,
+            ..Config::default()
+        };
+        let keys = keys(boot, self.scenario.protection != Protection::Nothing);
+        if at == 0 {
+            (self.named, self.named_before) = (None, None);
+        }
+        self.switches[at].start(config, keys);
+    }
+
+    pub(super) fn wake_switch(&mut self, at: usize) -> Result<(), Violation> {
+        let clock = self.switches[at].process.clock(self.now);
+        let Some(switch) = &mut self.switches[at].switch else { return Ok(()) };
+        let before = *switch.counters();
+        switch.handle_timeout(clock);
+        self.flush_switch(at, &before)
+    }
+
+    /// The checksum of a packet was wrong.
+    pub(super) fn give_switch_invalid(&mut self, at: usize, packet: u32) -> Result<(), Violation> {
+        self.wires.packets.discard(packet);
+        let clock = self.switches[at].process.clock(self.now);
+        let Some(switch) = &mut self.switches[at].switch else { return Ok(()) };
+        let before = *switch.counters();
+        switch.handle_invalid(clock, WireError::BadChecksum);
+        let dropped = switch.counters().dropped() - before.dropped();
+        if dropped != 1 {
+            return violated(Rule::Counters, format!("an invalid frame was counted {dropped} times"));
+        }
+        self.flush_switch(at, &before)?;
+        self.schedule(switch_node(at));
+        Ok(())
+    }
+
+    pub(super) fn give_switch(&mut self, at: usize, slot: u32, peer: SocketAddrV4) -> Result<(), Violation> {
+        let clock = self.switches[at].process.clock(self.now);
+        let packet = self.wires.packets.take(slot);
+        let Packet { class, bytes, stride } = &packet;
+        let from = match (member_at(peer), self.switches[at].parent) {
+            // The address at the lower end of the link is its own.
+            (Member::Rack(rack), Some(parent)) if rack == at => {
+                endpoint(UPLINK, switch_address(parent), peer)
+            }
+            _ => endpoint(SERVICE, peer, switch_address(at)),
+        };
+        if !is_heartbeat(*class, bytes) {
+            let (sender, node) = (from.peer, switch_node(at));
+            let text = || format!("{sender} -> {node:?}: {}", describe(*class, bytes, *stride));
+            self.transcript.note(self.now, text);
+        }
+        if let Some(switch) = &mut self.switches[at].switch {
+            let before = *switch.counters();
+            switch.handle_datagrams(clock, &from, *class, bytes, *stride);
+            let datagrams = bytes.len().div_ceil((*stride).max(1)) as u64;
+            if from.port == SERVICE {
+                check_received(&before, switch.counters(), *class, datagrams)?;
+            }
+            self.flush_switch(at, &before)?;
+            self.schedule(switch_node(at));
+        }
+        self.wires.packets.give_back(slot, packet);
+        Ok(())
+    }
+
+    /// Sends what a switch has to send, and looks at what it reports.
+    pub(super) fn flush_switch(&mut self, at: usize, before: &Counters) -> Result<(), Violation> {
+        // Rounds are those of the topmost switch (H-4).
+        let epoch = self.switches[at].switch.as_ref().and_then(|switch| switch.epoch_of(JOB));
+        let boot = match (self.switches[at].parent, epoch) {
+            (Some(_), epoch) => epoch.unwrap_or(0),
+            (None, Some(epoch)) => {
+                if std::mem::replace(&mut self.switches[at].boot, epoch) != epoch {
+                    self.named_before = self.named.take().or(self.named_before);
+                }
+                epoch
+            }
+            // What it sends and reports last is of the job that has just ended.
+            (None, None) => self.switches[at].boot,
+        };
+        let tag_len = if self.scenario.protection == Protection::All { DATA_TAG_LEN_BYTES } else { 0 };
+        let named_before = self.named_before.filter(|_| self.report.unchecked == 0);
+        let Self { switches, wires, checker, report, transcript, .. } = self;
+        let SwitchNode { switch, parent, .. } = &mut switches[at];
+        let Some(switch) = switch else { return Ok(()) };
+        let (mut data_sent, mut control_sent) = (0, 0);
+        while let Some(transmit) = switch.poll_transmit() {
+            let goes_up = transmit.recipients().any(|to| to.port == UPLINK);
+            // A link is named by the address at its lower end.
+            let peer = |to: &Endpoint| if goes_up { uplink_address(at) } else { to.peer };
+            let peers: Vec<_> = transmit.recipients().map(peer).collect();
+            let (class, payload, stride) = (transmit.class, transmit.payload, transmit.stride);
+            let datagrams = (payload.len().div_ceil(stride.max(1)) * peers.len()) as u64;
+            match class {
+                Class::Data => data_sent += datagrams,
+                Class::Control => control_sent += datagrams,
+            }
+            if !is_heartbeat(class, payload) {
+                transcript.note(self.now, || {
+                    let to: Vec<_> = transmit.recipients().map(|to| to.peer).collect();
+                    format!("{:?} -> {to:?}: {}", switch_node(at), describe(class, payload, stride))
+                });
+            }
+            if class == Class::Data {
+                for bytes in payload.chunks(stride) {
+                    let content = &bytes[..bytes.len().saturating_sub(tag_len)];
+                    match parent {
+                        None => {
+                            check_unnamed(content, named_before)?;
+                            checker.sent(boot, content)?;
+                        }
+                        Some(_) if goes_up => checker.sent_up(boot, content)?,
+                        Some(_) => checker.passed_on(boot, content)?,
+                    }
+                }
+            }
+            let direction = if goes_up { Direction::Up } else { Direction::Down };
+            wires.send(self.now, direction, &peers, class, payload, stride);
+        }
+        report.data_packets += data_sent;
+        report.control_packets += control_sent;
+        let after = switch.counters();
+        let counted = (after.data_sent - before.data_sent, after.control_sent - before.control_sent);
+        if counted != (data_sent, control_sent) {
+            let detail = format!("counted {counted:?} as sent, which were {:?}", (data_sent, control_sent));
+            return violated(Rule::Counters, detail);
+        }
+        while let Some(event) = self.switches[at].switch.as_mut().and_then(Switch::poll_event) {
+            self.note(|| format!("{:?}: {event}", switch_node(at)));
+            self.hear(at, event)?;
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, at: usize, event: Event) -> Result<(), Violation> {
+        let boot = self.switches[at].boot;
+        match event {
+            Event::Joined { address, round, .. } => {
+                if let Some(life) = self.lives.get(&address) {
+                    self.checker.joined(*life, boot, round);
+                }
+            }
+            Event::Left { address, why, .. } => {
+                self.report.leaves += u64::from(why == Departure::Leave);
+                self.report.expelled += u64::from(why == Departure::Silent);
+                self.forget(at, address);
+            }
+            Event::JobResumed { round, .. } => {
+                self.report.resumed += 1;
+                self.checker.resumed(boot, round);
+            }
+            // Those below follow the root.
+            Event::Reset { .. } if at == 0 => {
+                self.report.resets += 1;
+                self.was_reset |=
+                    self.healed_at.is_some() && self.switches.iter().all(|node| !node.is_pinned);
+            }
+            Event::ThresholdSet { threshold, .. } => {
+                self.report.thresholds += 1;
+                self.switches[at].is_pinned = threshold > 0;
+                // A round that is open keeps the threshold that it was opened with.
+                self.was_reset = false;
+            }
+            Event::Halted { .. } => self.report.halts += u64::from(at == 0),
+            Event::EventsLost { count } => {
+                return violated(Rule::Counters, format!("{count} events were lost"));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, at: usize, address: SocketAddrV4) {
+        let SwitchNode { boot, .. } = self.switches[at];
+        let round = match self.switches[at].job(JOB).map(|job| job.round) {
+            Some(Some(newest)) => RoundThen::Open(Round::new(newest)),
+            Some(None) => RoundThen::None,
+            None => RoundThen::JobEnded,
+        };
+        match self.lives.get(&address) {
+            Some(life) => self.checker.departed(*life, boot, round),
+            None => self.checker.lost_switch(),
+        }
+    }
+}
+
+/// A result is of a round that no packet of an earlier incarnation of the job has named.
+fn check_unnamed(result: &[u8], named: Option<Round>) -> Result<(), Violation> {
+    let round = result.first_chunk().map(|bytes| Seg::from_bytes(*bytes).round);
+    match (round, named) {
+        (Some(round), Some(named)) if !named.is_before(round) => violated(
+            Rule::Resume,
+            format!("round {round} is summed, packets of an earlier incarnation named {named}"),
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn endpoint(port: PortId, peer: SocketAddrV4, local: SocketAddrV4) -> Endpoint {
+    Endpoint { port, peer, local, peer_mac: [0; 6], local_mac: [0; 6] }
+}
+
+/// What is received is either used, or counted under the reason why not.
+fn check_received(
+    before: &Counters,
+    after: &Counters,
+    class: Class,
+    datagrams: u64,
+) -> Result<(), Violation> {
+    let received = match class {
+        Class::Data => after.data_received - before.data_received,
+        Class::Control => after.control_received - before.control_received,
+    };
+    let used = after.contributions - before.contributions;
+    let dropped = after.dropped() - before.dropped();
+    let is_consistent = match class {
+        Class::Data => used + dropped == received,
+        Class::Control => used == 0 && dropped <= received,
+    };
+    if received == datagrams && is_consistent {
+        return Ok(());
+    }
+    let detail = format!("{datagrams} datagrams: {received} received, {used} used, {dropped} dropped");
+    violated(Rule::Counters, detail)
+}

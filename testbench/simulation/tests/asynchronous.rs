@@ -1,0 +1,150 @@
+//! Asynchronous jobs on a simulated network: exact aggregates of whole vectors, the same models, bounded staleness.
+
+use std::path::Path;
+use std::time::Duration;
+
+use iswitch_simulation::Failure;
+use iswitch_simulation::asynchronous::{self, Faults, Pace, Report, Scenario, Totals, simulate};
+
+const FAST: Pace = Pace { compute: Duration::from_micros(500), stall: None };
+
+fn scenario(workers: &[Pace]) -> Scenario {
+    Scenario {
+        workers: workers.to_vec(),
+        threshold: 0,
+        staleness_bound: 3,
+        faults: Faults::NONE,
+        duration: Duration::from_millis(500),
+        heals: false,
+        upsets: Vec::new(),
+        is_keyed: false,
+    }
+}
+
+fn expect<R>(outcome: Result<R, Box<Failure<Scenario>>>) -> R {
+    outcome.unwrap_or_else(|failure| {
+        let Failure { seed, scenario, violation, transcript } = *failure;
+        panic!("{transcript}\n{scenario:?}\nseed {seed}: {violation}")
+    })
+}
+
+/// Runs it, and checks what holds in any run.
+fn run(scenario: &Scenario, seed: u64) -> Report {
+    let report = expect(asynchronous::run(scenario, seed));
+    assert!(report.aggregates > 0, "seed {seed}: nothing was summed\n{scenario:#?}");
+    report
+}
+
+fn contributed(report: &Report, worker: usize) -> u64 {
+    report.workers[worker].counters.admitted
+}
+
+#[test]
+fn equal_workers_contribute_equally() {
+    let report = run(&scenario(&[FAST; 4]), 1);
+    let admitted: Vec<_> = (0..4).map(|worker| contributed(&report, worker)).collect();
+    assert!(admitted.iter().all(|count| count.abs_diff(admitted[0]) <= 1), "{admitted:?}");
+    assert!(report.workers.iter().all(|worker| worker.missed == 0 && worker.counters.retransmitted == 0));
+    let updates = report.workers[0].staleness.updates();
+    assert!(updates.abs_diff(admitted[0]) <= 1, "{updates} updates, {admitted:?} vectors");
+}
+
+#[test]
+fn a_fast_worker_contributes_more_often() {
+    let slow = Pace { compute: FAST.compute * 3, ..FAST };
+    let report = run(&scenario(&[FAST, FAST, slow]), 1);
+    assert!(contributed(&report, 0) > 2 * contributed(&report, 2), "{report:?}");
+    assert!(contributed(&report, 2) > 0, "{report:?}");
+}
+
+#[test]
+fn gradients_beyond_the_bound_are_skipped() {
+    let slow = Pace { compute: FAST.compute * 40, ..FAST };
+    let report = run(&Scenario { staleness_bound: 1, ..scenario(&[FAST, FAST, slow]) }, 1);
+    assert!(report.workers[2].staleness.skipped() > 0);
+    assert_eq!(contributed(&report, 2), 0, "it never is in time");
+    assert!(report.workers[2].staleness.updates() > 100, "but it has the same model");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let faults = Faults { loss: 0.05, jitter: Duration::from_micros(300), ..Faults::NONE };
+    let run = |seed| run(&Scenario { faults, ..scenario(&[FAST; 3]) }, seed).datagrams;
+    assert_eq!(run(7), run(7));
+    assert_ne!(run(7), run(8));
+}
+
+#[test]
+fn faults_never_change_a_sum() {
+    for seed in 0..90 {
+        let at = |choices: &[u64]| choices[seed as usize % choices.len()];
+        let faults = Faults {
+            delay: Duration::from_micros(20),
+            jitter: Duration::from_micros(at(&[0, 50, 5000])),
+            loss: [0.0, 0.001, 0.01, 0.1, 0.3][seed as usize % 5],
+            duplication: [0.0, 0.01, 0.2][seed as usize % 3],
+        };
+        let pace = |worker: u64| Pace {
+            compute: Duration::from_micros(at(&[0, 100, 700, 2000]) + worker * at(&[0, 50, 900])),
+            stall: (worker == 1 && seed % 4 == 0).then_some(Duration::from_millis(at(&[3, 40, 11]))),
+        };
+        let workers: Vec<_> = (0..at(&[1, 2, 3, 4, 8])).map(pace).collect();
+        let threshold = [0, 0, 1, 2][seed as usize % 4];
+        let staleness_bound = [0, 1, 3][seed as usize % 3];
+        // Joining alone takes long if every third packet is lost.
+        let duration = Duration::from_millis([200, 200, 200, 200, 5000][seed as usize % 5]);
+        run(&Scenario { threshold, staleness_bound, faults, duration, ..scenario(&workers) }, seed);
+    }
+}
+
+#[test]
+fn who_has_missed_more_than_is_kept_goes_on_with_the_others() {
+    // The others fill an aggregate in little more than the time that a Help and its answer take.
+    let fast = Pace { compute: Duration::from_micros(6), stall: None };
+    let stalling = Pace { stall: Some(Duration::from_millis(200)), ..fast };
+    let faults = Faults { delay: Duration::from_micros(6), loss: 0.04, ..Faults::NONE };
+    let scenario = Scenario {
+        threshold: 2,
+        faults,
+        duration: Duration::from_millis(410),
+        heals: true,
+        ..scenario(&[fast, fast, stalling])
+    };
+    let missed: Vec<_> = (0..3).map(|seed| run(&scenario, seed).workers[2].missed).collect();
+    assert!(missed.iter().any(|missed| *missed > 0), "{missed:?}");
+}
+
+#[test]
+fn random_scenarios_break_no_rule_and_leave_nothing_out() {
+    let mut total = Totals::default();
+    (0..400).for_each(|seed| total += expect(simulate(seed)));
+    for (name, count) in serde_json::to_value(total).unwrap().as_object().unwrap() {
+        assert!(count.as_u64() != Some(0), "400 seeds show no {name}");
+    }
+}
+
+#[test]
+fn a_worker_that_stalls_half_of_the_time_costs_the_others_nothing() {
+    let stalling = Pace { stall: Some(Duration::from_millis(50)), ..FAST };
+    let without = run(&Scenario { threshold: 3, ..scenario(&[FAST; 3]) }, 1);
+    let with = run(&Scenario { threshold: 3, ..scenario(&[FAST, FAST, FAST, stalling]) }, 1);
+    for worker in 0..3 {
+        let (alone, together) = (contributed(&without, worker), contributed(&with, worker));
+        assert!(together + 1 >= alone, "worker {worker}: {together} vectors, {alone} without the slow one");
+    }
+    assert!(with.aggregates > without.aggregates, "it contributes when it can");
+    assert_eq!(with.workers[3].missed, 0, "and catches up with what was kept for it");
+}
+
+#[test]
+fn what_was_found_once_is_not_found_again() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/regressions/asynchronous");
+    let files: Vec<_> = directory.read_dir().unwrap().collect();
+    assert!(!files.is_empty());
+    for file in files {
+        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        let regression: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let scenario = serde_json::from_value(regression["scenario"].clone()).unwrap();
+        run(&scenario, regression["seed"].as_u64().unwrap());
+    }
+}

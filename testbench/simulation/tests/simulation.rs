@@ -1,0 +1,154 @@
+//! The real core and the real worker in a simulated world: every sum is exact, every job goes on.
+
+use std::path::Path;
+use std::time::Duration;
+
+use iswitch_simulation::network::{LinkModel, Loss};
+use iswitch_simulation::report::Report;
+use iswitch_simulation::swarm::{Action, Planned, Scenario};
+use iswitch_simulation::{Failure, run, simulate};
+
+fn expect(outcome: Result<Report, Box<Failure>>) -> Report {
+    outcome.unwrap_or_else(|failure| {
+        let Failure { seed, scenario, violation, transcript } = *failure;
+        panic!("{transcript}\n{scenario:?}\nseed {seed}: {violation}")
+    })
+}
+
+/// Data packets that a job without loss needs: each segment once up and once down for each worker.
+fn ideal(scenario: &Scenario) -> u64 {
+    let segments = scenario.gradient_len.div_ceil(u32::from(scenario.segment_floats));
+    2 * u64::from(segments) * scenario.workers as u64 * u64::from(scenario.rounds.unwrap())
+}
+
+#[test]
+fn a_perfect_network_needs_no_packet_too_many() {
+    for workers in [1, 2, 4, 9, 64] {
+        let scenario = Scenario { workers, ..Scenario::perfect() };
+        let report = expect(run(&scenario, 1));
+        assert_eq!(report.rounds, 20 * workers as u64);
+        assert_eq!(report.data_packets, ideal(&scenario));
+        assert_eq!((report.expelled, report.rejoins, report.repeated_rounds), (0, 0, 0));
+    }
+}
+
+#[test]
+fn one_segment_and_uneven_segments_work() {
+    for gradient_len in [2, 15, 16, 18, 31] {
+        let scenario = Scenario { gradient_len, ..Scenario::perfect() };
+        assert_eq!(expect(run(&scenario, 1)).data_packets, ideal(&scenario));
+    }
+}
+
+#[test]
+fn a_small_buffer_narrows_the_window_and_nothing_else() {
+    let buffers = Scenario { switch_buffer_bytes: 1, ..Scenario::perfect() };
+    assert_eq!(expect(run(&buffers, 1)).data_packets, ideal(&buffers));
+    let buffers = Scenario { worker_buffer_bytes: 1, ..Scenario::perfect() };
+    assert_eq!(expect(run(&buffers, 1)).data_packets, ideal(&buffers));
+}
+
+#[test]
+fn one_percent_loss_costs_few_packets() {
+    let link = LinkModel { loss: Some(Loss::Bernoulli { probability: 0.01 }), ..LinkModel::PERFECT };
+    let scenario = Scenario { link, gradient_len: 20_000, rounds: Some(50), ..Scenario::perfect() };
+    let overhead = expect(run(&scenario, 3)).data_packets as f64 / ideal(&scenario) as f64;
+    assert!(overhead < 1.12, "{overhead} packets for each one that is needed");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    for seed in 0..20 {
+        assert_eq!(expect(simulate(seed)), expect(simulate(seed)));
+        assert_eq!(Scenario::draw(seed), Scenario::draw(seed));
+    }
+    assert_ne!(expect(simulate(7)), expect(simulate(8)));
+}
+
+#[test]
+fn random_scenarios_break_no_rule_and_leave_no_fault_out() {
+    let mut total = Report::default();
+    (0..600).for_each(|seed| total += expect(simulate(seed)));
+    let counts = serde_json::to_value(total).unwrap();
+    let network = counts["network"].as_object().unwrap().iter();
+    for (name, count) in counts.as_object().unwrap().iter().chain(network) {
+        assert!(count.as_f64() != Some(0.0), "600 seeds show no {name}");
+    }
+}
+
+#[test]
+fn a_switch_that_restarts_costs_no_sum() {
+    let crash = |ms| Planned {
+        at: Duration::from_millis(ms),
+        action: Action::CrashSwitch { restart_after: Duration::from_millis(3) },
+    };
+    let scenario = Scenario {
+        compute: Duration::from_millis(5),
+        rounds: Some(30),
+        plan: vec![crash(20), crash(60), crash(110)],
+        ..Scenario::perfect()
+    };
+    let report = expect(run(&scenario, 1));
+    assert_eq!((report.switch_crashes, report.resumed), (3, 3));
+    assert_eq!(report.rounds, 30 * 4, "nobody misses a round");
+}
+
+/// Eight workers below two racks of one root, whose last racks have switches below them if there are `racks` of them.
+fn tree(racks: &[usize], places: &[usize], plan: Vec<Planned>) -> Scenario {
+    Scenario {
+        workers: places.len(),
+        gradient_len: 112,
+        racks: racks.to_vec(),
+        places: places.to_vec(),
+        compute: Duration::from_millis(3),
+        rounds: Some(200),
+        faulty_uplinks: true,
+        duration: Duration::from_secs(3),
+        plan,
+        ..Scenario::perfect()
+    }
+}
+
+#[test]
+fn switches_of_a_tree_that_restart_cost_no_sum() {
+    let two_levels: (&[_], &[_]) = (&[0, 0], &[1, 1, 1, 1, 2, 2, 2, 2]);
+    let three_levels: (&[_], &[_]) = (&[0, 0, 1, 1], &[2, 2, 2, 3, 3, 3, 4, 4, 4]);
+    let restart_after = Duration::from_micros(300);
+    let crash = |rack| match rack {
+        0 => Action::CrashSwitch { restart_after },
+        rack => Action::CrashRack { rack, restart_after },
+    };
+    let loss = LinkModel { loss: Some(Loss::Bernoulli { probability: 0.05 }), ..LinkModel::PERFECT };
+    for (racks, places) in [two_levels, three_levels] {
+        for (switch, link) in
+            (0..=racks.len()).flat_map(|switch| [(switch, LinkModel::PERFECT), (switch, loss)])
+        {
+            for seed in 0..12 {
+                // Sometimes in the midst of a round, sometimes between two.
+                let at = |nth: u64| Duration::from_micros(500_000 + nth * 31_000 + seed * 97);
+                let plan = (0..4).map(|nth| Planned { at: at(nth), action: crash(switch) }).collect();
+                let scenario = Scenario { link, ..tree(racks, places, plan) };
+                let report = expect(run(&scenario, seed));
+                let rounds = 200 * places.len() as u64;
+                assert_eq!(report.rounds, rounds, "switch {switch}, seed {seed}: nobody misses a round");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_found_once_is_not_found_again() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/regressions/synchronous");
+    let mut count = 0;
+    for entry in directory.read_dir().unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        let regression: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let scenario = serde_json::from_value(regression["scenario"].clone()).unwrap();
+        let seed = regression["seed"].as_u64().unwrap();
+        if let Err(failure) = run(&scenario, seed) {
+            panic!("{}\n{}\n{}", failure.transcript, regression["what"], failure.violation);
+        }
+        count += 1;
+    }
+    assert!(count > 0);
+}

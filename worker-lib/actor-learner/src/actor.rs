@@ -1,0 +1,300 @@
+//! One actor: acts with the newest policy and inserts what came of it.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use iswitch_replay::client::blocking::{ReplayClient, Ticket, Writer};
+use iswitch_replay::table::NewItem;
+use serde::Serialize;
+
+use super::items::ItemFormat;
+use super::retry::Complaint;
+use super::tables::{EPISODES, EXPERIENCE};
+use super::{ActorLearnerError, Job, Policy, PolicyFeed, episodes, refusal};
+use iswitch_learn::algorithms::TrainError;
+use iswitch_learn::algorithms::a2c::A2cConfig;
+use iswitch_learn::algorithms::ddpg::DdpgConfig;
+use iswitch_learn::algorithms::dqn::DqnConfig;
+use iswitch_learn::algorithms::environments::EnvFactory;
+use iswitch_learn::algorithms::halves::Tail;
+use iswitch_learn::algorithms::ppo::PpoConfig;
+use iswitch_learn::algorithms::remote::{Demand, RemoteActor, RolloutActor, StepActor};
+use iswitch_learn::algorithms::rollout::RolloutBuffer;
+use iswitch_learn::algorithms::trainer::Algorithm;
+
+/// Items that are handed over together, about.
+const ITEMS_PER_REQUEST: usize = 32;
+/// Requests under way before an actor waits.
+const REQUESTS_IN_FLIGHT: usize = 2;
+/// How often episodes are told.
+const EPISODES_EVERY: Duration = Duration::from_millis(200);
+
+/// Which actor, and which environments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ActorOptions {
+    /// Its number among all actors of the run.
+    pub actor: usize,
+    /// Environments of each actor.
+    pub environments: usize,
+}
+
+/// What actors have done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ActorCounts {
+    /// Environment steps.
+    pub steps: u64,
+    /// Episodes that ended.
+    pub episodes: u64,
+    /// Items that are stored.
+    pub items: u64,
+    /// Requests whose items are not all stored.
+    pub failures: u64,
+}
+
+impl ActorCounts {
+    /// Adds what another has done.
+    pub fn add(&mut self, other: &Self) {
+        self.steps += other.steps;
+        self.episodes += other.episodes;
+        self.items += other.items;
+        self.failures += other.failures;
+    }
+
+    fn count(&mut self, tail: &Tail) {
+        self.steps += tail.steps as u64;
+        self.episodes += tail.episodes as u64;
+    }
+}
+
+/// An actor of a run.
+pub struct Actor {
+    acting: RemoteActor,
+    demand: Demand,
+    format: ItemFormat,
+    environments: usize,
+    inserts: Inserts,
+    episodes: Writer,
+    counts: ActorCounts,
+}
+
+impl Actor {
+    /// With its environments at their starts.
+    ///
+    /// # Errors
+    /// If the run's algorithm or hyper-parameters are unknown here, or an environment cannot be made.
+    pub fn new(
+        job: &Job,
+        options: ActorOptions,
+        factory: &EnvFactory,
+        replay: &ReplayClient,
+    ) -> Result<Self, ActorLearnerError> {
+        let first = options.actor * options.environments;
+        let acting = acting(job, first..first + options.environments, factory)?;
+        let spec = match &acting {
+            RemoteActor::Steps(actor) => actor.spec(),
+            RemoteActor::Rollouts(actor) => actor.spec(),
+        };
+        let actor = options.actor as u64;
+        Ok(Self {
+            format: ItemFormat::new(spec),
+            acting,
+            demand: job.demand,
+            environments: options.environments,
+            inserts: Inserts::new(replay.writer(EXPERIENCE, actor)),
+            episodes: replay.writer(EPISODES, actor),
+            counts: ActorCounts::default(),
+        })
+    }
+
+    /// Acts until the run is over or `stop` is set. What has happened is told to `each` from time to time.
+    ///
+    /// # Errors
+    /// If an environment fails, or the credentials are not accepted and never were.
+    pub fn run(
+        &mut self,
+        policies: &PolicyFeed,
+        stop: &AtomicBool,
+        each: &mut dyn FnMut(&ActorCounts),
+    ) -> Result<ActorCounts, ActorLearnerError> {
+        let Self { acting, demand, format, environments, inserts, episodes, counts } = self;
+        let next = || policies.newest(stop).filter(|policy| !policy.finished && !stop.load(Relaxed));
+        match (acting, *demand) {
+            (RemoteActor::Steps(actor), _) => {
+                let mut teller =
+                    Teller { writer: episodes, told_at: Instant::now(), untold: Tail::default() };
+                let steps = ITEMS_PER_REQUEST.div_ceil(*environments);
+                while let Some(policy) = next() {
+                    let items = step(actor.as_mut(), &policy, steps, format)?;
+                    let tail = actor.take_tail();
+                    counts.count(&tail);
+                    inserts.submit(items, counts)?;
+                    teller.tell(&tail);
+                    each(counts);
+                }
+            }
+            (RemoteActor::Rollouts(actor), Demand::Rollouts { steps, statistics, .. }) => {
+                let mut rollouts = RolloutsOfActor::new(actor.as_ref(), *environments, steps, statistics);
+                while let Some(policy) = next() {
+                    let (items, tail) = rollouts.items(actor.as_mut(), &policy, format)?;
+                    counts.count(&tail);
+                    inserts.submit(items, counts)?;
+                    // The next one is to be of the policy that there is when this one has found a place.
+                    inserts.wait(counts)?;
+                    each(counts);
+                }
+            }
+            (RemoteActor::Rollouts(_), Demand::Transitions { .. }) => {
+                return Err(super::error::malformed("demand", "transitions", "rollouts"));
+            }
+        }
+        Ok(*counts)
+    }
+}
+
+/// The part of the run's algorithm that acts.
+fn acting(
+    job: &Job,
+    environments: Range<usize>,
+    factory: &EnvFactory,
+) -> Result<RemoteActor, ActorLearnerError> {
+    fn of<A: Algorithm>(
+        job: &Job,
+        environments: Range<usize>,
+        factory: &EnvFactory,
+    ) -> Result<RemoteActor, ActorLearnerError> {
+        let config: A = serde_json::from_str(&job.config)
+            .map_err(|error| TrainError::Config(format!("the run's hyper-parameters: {error}")))?;
+        Ok(config.remote_actor(environments, factory)?)
+    }
+    match job.algorithm.as_str() {
+        DqnConfig::NAME => of::<DqnConfig>(job, environments, factory),
+        DdpgConfig::NAME => of::<DdpgConfig>(job, environments, factory),
+        A2cConfig::NAME => of::<A2cConfig>(job, environments, factory),
+        PpoConfig::NAME => of::<PpoConfig>(job, environments, factory),
+        other => Err(super::error::malformed("algorithm", other, "dqn, ddpg, a2c or ppo")),
+    }
+}
+
+/// Items of so many steps of each environment.
+fn step(
+    actor: &mut dyn StepActor,
+    policy: &Policy,
+    steps: usize,
+    format: &ItemFormat,
+) -> Result<Vec<NewItem>, TrainError> {
+    let mut items = Vec::new();
+    let (priority, version) = (f64::from(policy.priority_max), policy.updates);
+    for _ in 0..steps {
+        actor.step(&policy.floats, policy.steps, &mut |_, transition| {
+            let payload = format.transition(transition).into();
+            items.push(NewItem { priority, version, payload });
+        })?;
+    }
+    Ok(items)
+}
+
+struct RolloutsOfActor {
+    buffer: RolloutBuffer,
+    statistics: Vec<f32>,
+    nothing: Vec<f32>,
+}
+
+impl RolloutsOfActor {
+    fn new(actor: &dyn RolloutActor, environments: usize, steps: usize, statistics: usize) -> Self {
+        let spec = actor.spec();
+        let buffer = RolloutBuffer::new(environments, steps, spec.observation_dim, spec.action.stored_dim());
+        Self { buffer, statistics: vec![0.0; statistics], nothing: vec![0.0; statistics] }
+    }
+
+    /// One for each environment; the first tells of all.
+    fn items(
+        &mut self,
+        actor: &mut dyn RolloutActor,
+        policy: &Policy,
+        format: &ItemFormat,
+    ) -> Result<(Vec<NewItem>, Tail), TrainError> {
+        let tail = actor.roll_out(&policy.floats, &mut self.buffer, &mut self.statistics)?;
+        let item = |env: usize| {
+            let silent = (Tail::default(), &self.nothing);
+            let (tail, statistics) = if env == 0 { (tail, &self.statistics) } else { silent };
+            let payload = format.rollout(&self.buffer, env, &tail, statistics).into();
+            NewItem { priority: 1.0, version: policy.updates, payload }
+        };
+        Ok(((0..self.buffer.last_values.len()).map(item).collect(), tail))
+    }
+}
+
+/// Requests that are under way.
+struct Inserts {
+    writer: Writer,
+    tickets: VecDeque<(Ticket, u64)>,
+    complaint: Complaint,
+    /// An item was stored, so the shards accepted the credentials at the start.
+    is_proven: bool,
+}
+
+impl Inserts {
+    fn new(writer: Writer) -> Self {
+        Self { writer, tickets: VecDeque::new(), complaint: Complaint::default(), is_proven: false }
+    }
+
+    /// Waits until there is room: this is what slows an actor down.
+    fn submit(&mut self, items: Vec<NewItem>, counts: &mut ActorCounts) -> Result<(), ActorLearnerError> {
+        while self.tickets.len() >= REQUESTS_IN_FLIGHT {
+            self.wait_for_oldest(counts)?;
+        }
+        let len = items.len() as u64;
+        self.tickets.push_back((self.writer.submit(items), len));
+        Ok(())
+    }
+
+    /// Until nothing is under way.
+    fn wait(&mut self, counts: &mut ActorCounts) -> Result<(), ActorLearnerError> {
+        while !self.tickets.is_empty() {
+            self.wait_for_oldest(counts)?;
+        }
+        Ok(())
+    }
+
+    fn wait_for_oldest(&mut self, counts: &mut ActorCounts) -> Result<(), ActorLearnerError> {
+        let Some((ticket, len)) = self.tickets.pop_front() else { return Ok(()) };
+        match ticket.stored() {
+            Ok(_) => {
+                counts.items += len;
+                self.is_proven = true;
+                self.complaint.over("items are stored again");
+            }
+            Err(error) => {
+                counts.failures += 1;
+                match refusal::of_replay(&error) {
+                    Some(refusal) if !self.is_proven => return Err(refusal),
+                    // A token may be replaced during a run: the shards and their clients then differ for a while.
+                    Some(refusal) => self.complaint.about("items are not stored", &refusal),
+                    None => self.complaint.about("items are not stored", &error),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tells of episodes from time to time.
+struct Teller<'a> {
+    writer: &'a Writer,
+    told_at: Instant,
+    untold: Tail,
+}
+
+impl Teller<'_> {
+    fn tell(&mut self, tail: &Tail) {
+        self.untold.add_experience(tail);
+        if self.told_at.elapsed() >= EPISODES_EVERY {
+            self.told_at = Instant::now();
+            let payload = episodes::to_bytes(&std::mem::take(&mut self.untold)).into();
+            // Nothing that is learned depends on it.
+            drop(self.writer.submit(vec![NewItem { priority: 1.0, version: 0, payload }]));
+        }
+    }
+}

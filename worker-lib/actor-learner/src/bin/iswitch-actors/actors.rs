@@ -1,0 +1,230 @@
+//! `iswitch actors`: acts in environments for learners elsewhere.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use clap::Args;
+use iswitch_actor_learner::{Actor, ActorCounts, ActorLearnerError, ActorOptions, Job, PolicyFeed};
+use iswitch_learn::env::{self, Paced};
+use iswitch_manual::print_line;
+use iswitch_models::Endpoint;
+use iswitch_replay::client::blocking::ReplayClient;
+use iswitch_replay::client::{ClientConfig, ClientStats};
+use serde::Serialize;
+
+use super::ChildArgs;
+use super::access::{ModelAccess, ReplayAccess};
+use iswitch_cli::launch;
+
+/// Arguments of `iswitch actors`.
+#[derive(Args)]
+pub(crate) struct ActorsArgs {
+    /// Addresses of cells, the nearest first, and of the first learner: HOST:PORT, https://HOST:PORT or unix:PATH.
+    /// Policies and the description of the run come from them; waits until that is published.
+    #[arg(long, value_name = "ADDRESS,...", value_delimiter = ',', required = true)]
+    models: Vec<Endpoint>,
+    /// Actors of this process, each in a thread.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    actors: u32,
+    /// Number of the first of them among all actors of the run [default: --actors times this process's rank, which
+    /// RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID or JOB_COMPLETION_INDEX tells; 0 without].
+    #[arg(long, value_name = "N")]
+    first: Option<u32>,
+    /// Environments of each actor, which it steps together.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    environments_per_actor: u32,
+    /// Let each environment take so many steps a second, as machines in the world do, and no more.
+    #[arg(long, value_name = "HZ", value_parser = rate)]
+    steps_per_second: Option<f64>,
+    /// Print what they did as one JSON object when the run is over.
+    #[arg(long)]
+    json: bool,
+    /// Show no progress.
+    #[arg(long, short)]
+    quiet: bool,
+    #[command(flatten)]
+    model_access: ModelAccess,
+    #[command(flatten)]
+    replay_access: ReplayAccess,
+    #[command(flatten)]
+    child: ChildArgs,
+}
+
+/// What actors did. The keys of the JSON object, in this order, are an interface.
+#[derive(Serialize)]
+struct ActorsOutcome {
+    actors: u32,
+    first: u32,
+    #[serde(flatten)]
+    counts: ActorCounts,
+    seconds: f64,
+    policies: u64,
+    policy_age_ms_max: u64,
+    policy_failures: u64,
+    retries: u64,
+    failovers: u64,
+    possible_duplicates: u64,
+}
+
+/// How often progress is shown.
+const SHOWN_EVERY: Duration = Duration::from_secs(10);
+/// How long an actor may still be in a request when the run is over.
+const GRACE: Duration = Duration::from_secs(1);
+const POLL: Duration = Duration::from_millis(50);
+
+/// What the actors of this process share.
+struct Shared {
+    job: Job,
+    policies: PolicyFeed,
+    replay: ReplayClient,
+    stop: Arc<AtomicBool>,
+    counts: Mutex<Vec<ActorCounts>>,
+}
+
+impl ActorsArgs {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let stop: Arc<AtomicBool> = Arc::default();
+        launch::stop_on_signal(&stop)?;
+        self.child.follow_parent(&stop);
+        let first = self.first()?;
+        let credentials = self.model_access.credentials(&self.models)?;
+        // Reports an unusable file before waiting for the description of the run.
+        self.replay_access.config(&[])?;
+        let Some(job) = Job::read(&self.models, &credentials, &stop)? else { return Ok(()) };
+        let shared = Arc::new(Shared {
+            policies: PolicyFeed::start(&self.models, &credentials, job.policy_len)?,
+            replay: ReplayClient::new(ClientConfig {
+                seed: u64::from(first),
+                ..self.replay_access.config(&job.shards)?
+            })?,
+            counts: Mutex::new(vec![ActorCounts::default(); self.actors as usize]),
+            stop,
+            job,
+        });
+        let begin = Instant::now();
+        let (sender, ended) = channel();
+        for place in 0..self.actors as usize {
+            let options = ActorOptions {
+                actor: first as usize + place,
+                environments: self.environments_per_actor as usize,
+            };
+            let (shared, sender) = (Arc::clone(&shared), Sender::clone(&sender));
+            let period = self.steps_per_second.map(|rate| Duration::from_secs_f64(rate.recip()));
+            std::thread::Builder::new().name(format!("actor-{}", options.actor)).spawn(move || {
+                // Nobody listens where the process is about to end.
+                let _ = sender.send(act(&shared, place, options, period));
+            })?;
+        }
+        drop(sender);
+        let mut shown = begin;
+        let mut left = self.actors;
+        let mut over_at = None;
+        while left > 0 && over_at.is_none_or(|at: Instant| at.elapsed() < GRACE) {
+            if let Ok(ended) = ended.recv_timeout(POLL) {
+                ended.context("an actor has failed")?;
+                left -= 1;
+            }
+            // Those that are in a request that nobody answers any more do not look.
+            if shared.is_over() {
+                over_at.get_or_insert_with(Instant::now);
+            }
+            if !self.quiet && shown.elapsed() >= SHOWN_EVERY {
+                shown = Instant::now();
+                shared.show(begin.elapsed());
+            }
+        }
+        self.print(&shared, first, begin.elapsed())
+    }
+
+    /// Number of the first actor of this process.
+    fn first(&self) -> anyhow::Result<u32> {
+        if let Some(first) = self.first {
+            return Ok(first);
+        }
+        let rank = launch::rank(|name| std::env::var(name).ok())?.unwrap_or(0);
+        u32::try_from(rank).ok().and_then(|rank| rank.checked_mul(self.actors)).context("too many actors")
+    }
+
+    fn print(&self, shared: &Shared, first: u32, elapsed: Duration) -> anyhow::Result<()> {
+        let ClientStats { retries, failovers, possible_duplicates } = shared.replay.stats();
+        let policies = shared.policies.stats();
+        let counts = shared.counts();
+        if !self.json {
+            if !self.quiet {
+                shared.show(elapsed);
+            }
+            return Ok(());
+        }
+        let result = ActorsOutcome {
+            actors: self.actors,
+            first,
+            counts,
+            seconds: (elapsed.as_secs_f64() * 1e3).round() / 1e3,
+            policies: policies.policies,
+            policy_age_ms_max: policies.age_ms_max,
+            policy_failures: policies.failures,
+            retries,
+            failovers,
+            possible_duplicates,
+        };
+        print_line!("{}", serde_json::to_string(&result)?)?;
+        Ok(())
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate| (1e-3..=1e6).contains(rate));
+    rate.ok_or_else(|| "expected 0.001 to 1000000".to_owned())
+}
+
+/// One actor, until the run is over.
+fn act(
+    shared: &Shared,
+    place: usize,
+    options: ActorOptions,
+    period: Option<Duration>,
+) -> Result<(), ActorLearnerError> {
+    let id = shared.job.env.clone();
+    let make = move |count: usize| {
+        let all = env::make_vector(&id, count)?;
+        Ok(match period {
+            Some(period) => all.into_iter().map(|env| Box::new(Paced::new(env, period)) as _).collect(),
+            None => all,
+        })
+    };
+    let mut actor = Actor::new(&shared.job, options, &make, &shared.replay)?;
+    actor.run(&shared.policies, &shared.stop, &mut |counts| shared.lock()[place] = *counts)?;
+    Ok(())
+}
+
+impl Shared {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<ActorCounts>> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn counts(&self) -> ActorCounts {
+        let mut sum = ActorCounts::default();
+        self.lock().iter().for_each(|counts| sum.add(counts));
+        sum
+    }
+
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.policies.is_finished()
+    }
+
+    fn show(&self, elapsed: Duration) {
+        let (counts, policies) = (self.counts(), self.policies.stats());
+        eprintln!(
+            "{} steps ({:.0} a second), {} episodes, {} items; {} policies, at most {} ms old",
+            counts.steps,
+            counts.steps as f64 / elapsed.as_secs_f64(),
+            counts.episodes,
+            counts.items,
+            policies.policies,
+            policies.age_ms_max
+        );
+    }
+}

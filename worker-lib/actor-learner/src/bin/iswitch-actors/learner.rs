@@ -1,0 +1,245 @@
+//! `iswitch learner`: learns from what actors elsewhere insert into the replay.
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use clap::Args;
+use iswitch_actor_learner::{Job as Described, Policy, Publisher, ReplaySource, SourceOptions, SourceStats};
+use iswitch_learn::algorithms::checkpoint;
+use iswitch_learn::algorithms::halves::Halves;
+use iswitch_learn::algorithms::remote::{Demand, RemoteHalves};
+use iswitch_learn::algorithms::synchronous::SynchronousTrainer;
+use iswitch_learn::algorithms::trainer::{Algorithm, Mode, Place, Trainer as _};
+use iswitch_learn::env::{self, EnvSpec};
+use iswitch_manual::print_line;
+use iswitch_models::{Access, Listen};
+use iswitch_replay::client::ClientConfig;
+use serde::Serialize;
+
+use super::ChildArgs;
+use super::access::{PublishAccess, ReplayAccess};
+use iswitch_cli::hyper::OwnParameters;
+use iswitch_cli::launch::{self, Failure};
+use iswitch_cli::outcome::Outcome;
+use iswitch_cli::run::Role;
+use iswitch_cli::session::Session;
+use iswitch_cli::train::{Job, TrainArgs};
+
+/// Learners, unless told otherwise.
+const DEFAULT_LEARNERS: u16 = 1;
+/// Hundreds of gradients between checkpoints: they are small, and what comes after the last is learned again.
+const CHECKPOINT_EVERY: u64 = 10;
+/// How often it is looked whether to stop.
+const POLL: Duration = Duration::from_millis(50);
+
+/// Arguments of `iswitch learner ALGORITHM`.
+#[derive(Args)]
+pub(crate) struct LearnerArgs<H: Args> {
+    #[command(flatten)]
+    pub(super) train: TrainArgs<H>,
+    #[command(flatten)]
+    pub(super) service: ServiceArgs,
+    #[command(flatten)]
+    child: ChildArgs,
+}
+
+/// What a learner gives and takes.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Actors and replay")]
+pub(crate) struct ServiceArgs {
+    /// Shards of the replay, as actors and learners reach them: http://HOST:PORT, https://HOST:PORT or unix:PATH.
+    #[arg(long = "replay", value_name = "ADDRESS,...", value_delimiter = ',', required = true)]
+    shards: Vec<String>,
+    /// Where the first learner serves policies and the description of the run: ADDRESS:PORT or unix:PATH; repeatable.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7720")]
+    publish: Vec<Listen>,
+    /// Policies are at least so many milliseconds apart [default: 100; of ppo and a2c 0, each update makes one].
+    #[arg(long, value_name = "MS")]
+    publish_every_ms: Option<u64>,
+    /// The first learner serves for so many seconds more when the run is over, so that all actors hear of it.
+    #[arg(long, value_name = "S", default_value_t = 3.0)]
+    linger_s: f64,
+    #[command(flatten)]
+    replay_access: ReplayAccess,
+    #[command(flatten)]
+    publish_access: PublishAccess,
+}
+
+impl ServiceArgs {
+    /// Options of the shards' client, and access control of the policy server.
+    fn access(&self) -> anyhow::Result<(ClientConfig, Access)> {
+        Ok((self.replay_access.config(&self.shards)?, self.publish_access.read(&self.publish)?))
+    }
+}
+
+/// Result of a run. The keys of the JSON object, in this order, are an interface.
+#[derive(Serialize)]
+struct LearnerOutcome<'a> {
+    #[serde(flatten)]
+    outcome: &'a Outcome,
+    /// Of the first learner.
+    replay: SourceStats,
+}
+
+/// Learns as one learner, or starts all of them and what sums their gradients.
+pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LearnerArgs<H>) -> anyhow::Result<ExitCode> {
+    let TrainArgs { run, group, .. } = &args.train;
+    let job = args.train.job::<A>()?;
+    if args.train.lists_parameters(&job)? {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if args.train.asynchronous.is_async {
+        bail!("--async: learners wait for each other; only actors do not");
+    }
+    // Reports an unusable file before any process starts.
+    let access = args.service.access()?;
+    if !run.supervised {
+        args.child.follow_parent(&Arc::default());
+    }
+    let role = run.role(group, DEFAULT_LEARNERS)?;
+    run.prepare(&job.out, role.place())?;
+    match role {
+        Role::Worker(place) => args.learn(&job, place, access)?,
+        Role::Parent(learners) => {
+            let len = vector_len(&job.config, &spec(&job)?)?;
+            // What one learner has and the others have not is little, and all are soon there again.
+            return run.lead(&job.out, learners, Failure::OfAny, |_| group.host(learners, len));
+        }
+        Role::Server(learners, address) => {
+            let stop = Arc::default();
+            launch::stop_on_signal(&stop)?;
+            group.serve_sums(address, learners, vector_len(&job.config, &spec(&job)?)?, &stop)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The environment's shapes and limits; a learner has none to act in.
+fn spec<A: Algorithm>(job: &Job<A>) -> anyhow::Result<EnvSpec> {
+    Ok(env::make(&job.env)?.spec().clone())
+}
+
+/// Learners have the vectors of workers that do not wait: those need nothing of all environments at once either.
+fn vector_len<A: Algorithm>(config: &A, spec: &EnvSpec) -> anyhow::Result<usize> {
+    Ok(config.vector_len(spec, Mode::Asynchronous)?)
+}
+
+impl<H: OwnParameters> LearnerArgs<H> {
+    fn learn<A: Algorithm>(
+        &self,
+        job: &Job<A>,
+        place: Place,
+        (replay, access): (ClientConfig, Access),
+    ) -> anyhow::Result<()> {
+        let Self { train, service, .. } = self;
+        let (spec, is_first) = (spec(job)?, place.rank == 0);
+        let len = vector_len(&job.config, &spec)?;
+        let stop: Arc<AtomicBool> = Arc::default();
+        train.run.stop_when_told(&stop)?;
+        let halves = job.config.clone().remote_learner(place, &spec)?;
+        let acting = halves.acting.clone();
+        let publisher = if is_first { Some(self.publisher(&job.env, &halves, access)?) } else { None };
+        let aggregator = train.group.join(place, len, train.run.supervised)?;
+        let (halves, stats) = self.with_source(halves, place, replay, publisher.clone(), &stop)?;
+        let mut trainer =
+            SynchronousTrainer::new(halves, place, aggregator)?.with_stop(Arc::clone(&stop)).all_or_none();
+        if train.run.resumes(&job.out) {
+            checkpoint::resume(&mut trainer, &job.out)?;
+        }
+        let options = train.session_options(&job.out, is_first, CHECKPOINT_EVERY);
+        let mut session = Session::new(options, &trainer.progress(), trainer.loss_names())?;
+        let outcome = session.run(&mut trainer)?;
+        let Some(publisher) = publisher else { return Ok(()) };
+        self.print(&outcome, stats())?;
+        let at = trainer.progress();
+        if !at.finished {
+            let out = job.out.display();
+            session.note(&format!(
+                "stopped after {} of {} steps; go on with --resume --out {out}",
+                at.steps, at.total_steps
+            ));
+            return Ok(());
+        }
+        let floats = trainer.model()[acting].to_vec();
+        let last =
+            Policy { updates: at.iterations, steps: at.steps, priority_max: 1.0, finished: true, floats };
+        publisher.lock().unwrap_or_else(PoisonError::into_inner).finish(&last)?;
+        linger(Duration::try_from_secs_f64(service.linger_s)?, &stop);
+        Ok(())
+    }
+
+    /// The server of policies.
+    fn publisher(
+        &self,
+        env: &str,
+        halves: &RemoteHalves,
+        access: Access,
+    ) -> anyhow::Result<Arc<Mutex<Publisher>>> {
+        let every = self.service.publish_every_ms.unwrap_or(match halves.demand {
+            Demand::Transitions { .. } => 100,
+            Demand::Rollouts { .. } => 0,
+        });
+        let described = Described::new(
+            (halves.algorithm(), env, halves.config()),
+            halves.acting.len(),
+            halves.demand,
+            self.service.shards.clone(),
+        );
+        let every = Duration::from_millis(every);
+        let publisher = Publisher::start(&self.service.publish, access, &described, every)?;
+        Ok(Arc::new(Mutex::new(publisher)))
+    }
+
+    /// The learner with its experience, and a view of that.
+    fn with_source(
+        &self,
+        halves: RemoteHalves,
+        place: Place,
+        replay: ClientConfig,
+        publisher: Option<Arc<Mutex<Publisher>>>,
+        stop: &Arc<AtomicBool>,
+    ) -> anyhow::Result<(Halves, impl Fn() -> SourceStats + use<H>)> {
+        let options = SourceOptions {
+            replay,
+            demand: halves.demand,
+            learners: place.workers,
+            rank: place.rank,
+            staleness: u64::from(self.train.asynchronous.staleness),
+            acting: halves.acting.clone(),
+        };
+        let mut stats = None;
+        let halves = halves.with_source(|learner, spec| {
+            let source = ReplaySource::new(learner, spec, options, publisher, Arc::clone(stop))?;
+            stats = Some(source.stats());
+            anyhow::Ok(Box::new(source) as _)
+        })?;
+        Ok((halves, stats.expect("the source has just been made")))
+    }
+
+    fn print(&self, outcome: &Outcome, replay: SourceStats) -> anyhow::Result<()> {
+        if self.train.run.json {
+            print_line!("{}", serde_json::to_string(&LearnerOutcome { outcome, replay })?)?;
+            return Ok(());
+        }
+        outcome.print(false)?;
+        print_line!(
+            "replay: {} items, mean age {:.1} updates, {} too old, {} malformed; {:.1} s of waiting",
+            replay.items,
+            replay.age_mean,
+            replay.stale,
+            replay.malformed,
+            replay.waited_s
+        )?;
+        Ok(())
+    }
+}
+
+fn linger(time: Duration, stop: &AtomicBool) {
+    let end = Instant::now() + time;
+    while Instant::now() < end && !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(POLL);
+    }
+}

@@ -1,0 +1,303 @@
+//! `iswitch actor-learner`: learners, actors, cells and shards of a run on this machine, looked after.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::bail;
+use clap::Args;
+use iswitch_learn::algorithms::remote::Demand;
+use iswitch_learn::algorithms::trainer::{Algorithm, Place};
+use iswitch_learn::env;
+
+use super::access::{model_token, replay_token};
+use super::supervise::{Kind, Supervised, end_all};
+use iswitch_cli::group::free_addresses;
+use iswitch_cli::hyper::OwnParameters;
+use iswitch_cli::launch;
+use iswitch_cli::train::{Job, TrainArgs};
+
+/// How often processes are looked after.
+const POLL: Duration = Duration::from_millis(20);
+/// A learner may be in a long update when it is asked to stop, and saves its state then.
+const LEARNER_GRACE: Duration = Duration::from_secs(60);
+
+/// Arguments of `iswitch actor-learner ALGORITHM`.
+#[derive(Args)]
+pub(crate) struct LocalArgs<H: Args> {
+    #[command(flatten)]
+    train: TrainArgs<H>,
+    #[command(flatten)]
+    site: SiteArgs,
+}
+
+/// What is started beside the learners.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Actors and replay (--workers are the learners, by default 1)")]
+struct SiteArgs {
+    /// Actors.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    actors: u32,
+    /// Actors of one process.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+    actors_per_process: u32,
+    /// Environments of each actor, which it steps together.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    environments_per_actor: u32,
+    /// Caches of policies between the learner and the actors' processes, which are divided over them; 0 for none.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(..=256))]
+    cells: u32,
+    /// Shards of the replay.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    shards: u32,
+    /// What acknowledged items survive: none, write (the end of a shard, in the run directory), sync (of the machine).
+    #[arg(long, value_name = "WHAT", default_value = "none", value_parser = ["none", "write", "sync"])]
+    replay_durability: String,
+    /// Most memory of one shard, such as 4GiB [default: 1GiB].
+    #[arg(long, value_name = "SIZE")]
+    replay_memory_max: Option<String>,
+    /// File with a token that every request to a shard must carry: one line.
+    #[arg(long, value_name = "FILE")]
+    replay_token_file: Option<PathBuf>,
+    /// File with a token that readers of policies must show, at the learner and at cells: one line.
+    #[arg(long, value_name = "FILE")]
+    model_token_file: Option<PathBuf>,
+}
+
+/// Options of this command that a learner does not know.
+const OWN_OPTIONS: [&str; 9] = [
+    "--actors",
+    "--actors-per-process",
+    "--environments-per-actor",
+    "--cells",
+    "--shards",
+    "--replay-durability",
+    "--replay-memory-max",
+    "--replay-token-file",
+    "--model-token-file",
+];
+
+/// Where the processes of a run meet.
+struct Addresses {
+    learner: String,
+    cells: Vec<String>,
+    shards: Vec<String>,
+}
+
+/// Starts everything, and waits for the end of the run.
+pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LocalArgs<H>) -> anyhow::Result<ExitCode> {
+    let job = args.train.job::<A>()?;
+    if args.train.lists_parameters(&job)? {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if args.train.group.is_told() {
+        bail!(
+            "--switch, --server, --members: give them to `iswitch learner`; here all learners are children"
+        );
+    }
+    args.site.check_tokens()?;
+    args.train.run.prepare(&job.out, Place::ALONE)?;
+    let stop: Arc<AtomicBool> = Arc::default();
+    launch::stop_on_signal(&stop)?;
+    let addresses = Addresses::choose(&args.site)?;
+    let environments = args.environments(&job)?;
+    let out = args.train.run.out.is_none().then_some(&job.out);
+    let mut arguments = learner_arguments(environments, &addresses, out);
+    arguments.extend(args.site.tokens("--replay-token-file", "--model-read-token-file"));
+    let mut learner = start_learner(arguments, args.train.run.goes_on())?;
+    let mut others = args.site.start(&addresses, &job.out)?;
+    let ended = look_after(&mut learner, &mut others, &stop);
+    learner.ask_to_end();
+    if !learner.wait(LEARNER_GRACE) {
+        eprintln!("iswitch: the learner did not end for {LEARNER_GRACE:?} and was killed");
+    }
+    end_all(&mut others);
+    ended.map(|()| ExitCode::SUCCESS)
+}
+
+/// Until the learner is done or `stop` is set.
+fn look_after(learner: &mut Supervised, others: &mut [Supervised], stop: &AtomicBool) -> anyhow::Result<()> {
+    while !stop.load(Ordering::Relaxed) {
+        if learner.look_after()? {
+            return Ok(());
+        }
+        for process in &mut *others {
+            process.look_after()?;
+        }
+        std::thread::sleep(POLL);
+    }
+    Ok(())
+}
+
+impl Addresses {
+    fn choose(site: &SiteArgs) -> anyhow::Result<Self> {
+        let (cells, shards) = (site.cells as usize, site.shards as usize);
+        let mut free = free_addresses(1 + cells + shards)?.into_iter().map(|address| address.to_string());
+        let learner = free.next().expect("there is one at least");
+        let cells = free.by_ref().take(cells).collect();
+        Ok(Self { learner, cells, shards: free.collect() })
+    }
+
+    fn shard_urls(&self) -> String {
+        self.shards.iter().map(|address| format!("http://{address}")).collect::<Vec<_>>().join(",")
+    }
+
+    /// Where a process of actors finds policies: its cell, then the others, then the learner.
+    fn models(&self, process: usize) -> String {
+        let mut order = self.cells.clone();
+        if !order.is_empty() {
+            order.rotate_left(process % self.cells.len());
+        }
+        order.push(self.learner.clone());
+        order.join(",")
+    }
+}
+
+impl<H: OwnParameters> LocalArgs<H> {
+    /// Rollouts of an update, where the algorithm has rollouts and nothing is said: at least one of each environment,
+    /// so that none grows old while it waits for the others.
+    fn environments<A: Algorithm>(&self, job: &Job<A>) -> anyhow::Result<Option<u32>> {
+        let learners = u32::from(self.train.run.workers_or(1));
+        let place = Place { rank: 0, workers: learners as usize };
+        // A wrong id or a missing library is best told before anything is started.
+        let demand = job.config.clone().remote_learner(place, env::make(&job.env)?.spec())?.demand;
+        let Demand::Rollouts { per_update, .. } = demand else { return Ok(None) };
+        let all = (self.site.actors * self.site.environments_per_actor).next_multiple_of(learners);
+        let may_choose = !self.train.run.resume && !self.train.hyper.environments_given();
+        Ok((may_choose && per_update < all as usize).then_some(all))
+    }
+}
+
+/// The command line of a learner: that of this process without what is its own.
+fn learner_arguments(
+    environments: Option<u32>,
+    addresses: &Addresses,
+    out: Option<&PathBuf>,
+) -> Vec<OsString> {
+    let mut arguments = vec!["learner".into()];
+    // The first one is the name of this command.
+    let mut given = std::env::args_os().skip(2);
+    while let Some(argument) = given.next() {
+        match argument.to_str().and_then(own_option) {
+            Some(OwnOption::WithValue) => {}
+            Some(OwnOption::Alone) => _ = given.next(),
+            None => arguments.push(argument),
+        }
+    }
+    let more = ["--replay", &addresses.shard_urls(), "--publish", &addresses.learner];
+    arguments.extend(more.map(OsString::from));
+    if let Some(environments) = environments {
+        arguments.extend(["--environments".into(), environments.to_string().into()]);
+    }
+    if let Some(out) = out {
+        arguments.extend(["--out".into(), out.into()]);
+    }
+    arguments
+}
+
+enum OwnOption {
+    /// `--cells=2`.
+    WithValue,
+    /// `--cells`, and then 2.
+    Alone,
+}
+
+fn own_option(argument: &str) -> Option<OwnOption> {
+    let (name, value) =
+        argument.split_once('=').map_or((argument, None), |(name, value)| (name, Some(value)));
+    let kind = if value.is_some() { OwnOption::WithValue } else { OwnOption::Alone };
+    OWN_OPTIONS.contains(&name).then_some(kind)
+}
+
+/// The learners: one process, or the parent of several.
+fn start_learner(arguments: Vec<OsString>, goes_on: bool) -> anyhow::Result<Supervised> {
+    Supervised::start("the learner".to_owned(), Kind::Main, move |starts| {
+        let again = (starts > 0 && !goes_on).then(|| OsString::from("--auto-resume"));
+        arguments.iter().cloned().chain(again).collect()
+    })
+}
+
+impl SiteArgs {
+    /// Shards, cells and actors.
+    fn start(&self, addresses: &Addresses, out: &Path) -> anyhow::Result<Vec<Supervised>> {
+        let mut processes = Vec::new();
+        for (number, address) in addresses.shards.iter().enumerate() {
+            let arguments =
+                self.shard_arguments(&addresses.learner, address, &out.join(format!("replay-{number}")));
+            processes.push(Supervised::start(format!("shard {number}"), Kind::Service, move |_| {
+                arguments.clone()
+            })?);
+        }
+        for (number, address) in addresses.cells.iter().enumerate() {
+            let arguments = self.cell_arguments(&addresses.learner, address);
+            processes.push(Supervised::start(format!("cell {number}"), Kind::Service, move |_| {
+                arguments.clone()
+            })?);
+        }
+        let count = self.actors.div_ceil(self.actors_per_process);
+        for process in 0..count {
+            let first = process * self.actors_per_process;
+            let actors = self.actors_per_process.min(self.actors - first);
+            let arguments = [
+                "actors",
+                "--quiet",
+                "--models",
+                &addresses.models(process as usize),
+                "--first",
+                &first.to_string(),
+                "--actors",
+                &actors.to_string(),
+                "--environments-per-actor",
+                &self.environments_per_actor.to_string(),
+            ]
+            .map(OsString::from);
+            let mut arguments = arguments.to_vec();
+            arguments.extend(self.tokens("--replay-token-file", "--model-token-file"));
+            let name = format!("the process of actors {first} to {}", first + actors - 1);
+            processes.push(Supervised::start(name, Kind::Helper, move |_| arguments.clone())?);
+        }
+        Ok(processes)
+    }
+
+    /// The tokens of shards and of policies under these options.
+    fn tokens(&self, replay: &str, model: &str) -> Vec<OsString> {
+        let given = [(replay, &self.replay_token_file), (model, &self.model_token_file)];
+        let given = given.into_iter().filter_map(|(option, file)| Some((option, file.as_ref()?)));
+        given.flat_map(|(option, file)| [OsString::from(option), file.into()]).collect()
+    }
+
+    /// Reports an unusable token file before any process starts.
+    fn check_tokens(&self) -> anyhow::Result<()> {
+        self.replay_token_file.as_deref().map(replay_token).transpose()?;
+        let model = self.model_token_file.as_deref();
+        model.map(|path| model_token("--model-token-file", path)).transpose()?;
+        Ok(())
+    }
+
+    fn cell_arguments(&self, learner: &str, address: &str) -> Vec<OsString> {
+        let mut arguments = ["cell", "--listen", address, "--upstream", learner].map(OsString::from).to_vec();
+        if let Some(file) = &self.model_token_file {
+            for option in ["--token-file", "--read-token-file"] {
+                arguments.extend([option.into(), file.into()]);
+            }
+        }
+        arguments
+    }
+
+    fn shard_arguments(&self, learner: &str, address: &str, data: &PathBuf) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> =
+            ["replay", "--models", learner, "--listen", address].map(OsString::from).to_vec();
+        if self.replay_durability != "none" {
+            arguments.extend(["--durability".into(), OsString::from(&self.replay_durability)]);
+            arguments.extend(["--data-dir".into(), data.into()]);
+        }
+        if let Some(size) = &self.replay_memory_max {
+            arguments.extend(["--memory-max".into(), size.into()]);
+        }
+        arguments.extend(self.tokens("--token-file", "--model-token-file"));
+        arguments
+    }
+}

@@ -1,0 +1,48 @@
+//! `iswitch replay`: a shard with the tables that the run needs.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::Args;
+use iswitch_actor_learner::{Job, tables};
+use iswitch_models::Endpoint;
+use iswitch_replay::cli::{ServeArgs, addresses, run};
+use iswitch_replay::server::ShardConfig;
+
+use super::ChildArgs;
+use super::access::ModelAccess;
+
+/// Arguments of `iswitch replay`.
+#[derive(Args)]
+pub(crate) struct ReplayArgs {
+    /// Addresses of the first learner or of cells: HOST:PORT, https://HOST:PORT or unix:PATH. Waits until the
+    /// description of the run is published there.
+    #[arg(long, value_name = "ADDRESS,...", value_delimiter = ',', required = true)]
+    models: Vec<Endpoint>,
+    #[command(flatten)]
+    serve: ServeArgs,
+    #[command(flatten)]
+    model_access: ModelAccess,
+    #[command(flatten)]
+    child: ChildArgs,
+}
+
+impl ReplayArgs {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        // Signals end the process at once until there is something to save; then the shard handles them.
+        let never = Arc::new(AtomicBool::new(false));
+        self.child.follow_parent(&never);
+        let credentials = self.model_access.credentials(&self.models)?;
+        let Some(job) = Job::read(&self.models, &credentials, &never)? else { return Ok(()) };
+        let json = self.serve.json;
+        let mut options = self.serve.options();
+        if options.listen.is_empty() {
+            options.listen.push("127.0.0.1:7800".to_owned());
+        }
+        let listen = addresses(&options.listen)?;
+        let tables = tables(&job.demand, job.shards.len())?;
+        let config = ShardConfig { tables, ..options.config()? };
+        // Not confined: this process has had threads before it listens.
+        run(config.resolve()?, &listen, json, false)
+    }
+}

@@ -1,0 +1,35 @@
+//! What actors of off-policy algorithms tell of their episodes: 16 bytes, of which each comes to one learner.
+
+use super::ActorLearnerError;
+use super::error::malformed;
+use iswitch_learn::algorithms::halves::Tail;
+
+const FLOATS: usize = 4;
+const BYTES: usize = FLOATS * size_of::<f32>();
+
+/// Steps, episodes, their returns and their lengths, as little-endian floats.
+pub(super) fn to_bytes(tail: &Tail) -> Vec<u8> {
+    let floats: [f32; FLOATS] = [tail.steps, tail.episodes, tail.returns, tail.lengths];
+    bytemuck::cast_slice(&floats).to_vec()
+}
+
+/// What [`to_bytes`] gave.
+pub(super) fn from_bytes(bytes: &[u8]) -> Result<Tail, ActorLearnerError> {
+    let Ok(bytes) = <[u8; BYTES]>::try_from(bytes) else {
+        return Err(malformed("episodes", format!("{} bytes", bytes.len()), BYTES.to_string()));
+    };
+    let [steps, episodes, returns, lengths]: [f32; FLOATS] = bytemuck::pod_read_unaligned(&bytes);
+    Ok(Tail { steps, episodes, returns, lengths, ..Tail::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn they_come_back() {
+        let tail = Tail { steps: 64.0, episodes: 2.0, returns: -3.5, lengths: 60.0, ..Tail::default() };
+        assert_eq!(from_bytes(&to_bytes(&tail)).unwrap(), tail);
+        assert_eq!(from_bytes(&[0; 15]).unwrap_err().to_string(), "episodes is 15 bytes, expected 16");
+    }
+}

@@ -1,0 +1,302 @@
+//! What actors insert, as bytes: little-endian, observations of images as bytes.
+//!
+//! | transition | bytes |
+//! |---|---|
+//! | tag, 1 | 4 |
+//! | reward, 1 where something follows or 0 | 8 |
+//! | action | 4 each |
+//! | observation, next observation | 4 each, of images 1 |
+//!
+//! | rollout of `n` steps of one environment | bytes |
+//! |---|---|
+//! | tag, 2 | 4 |
+//! | steps, episodes, their returns, their lengths since the last rollout | 16 |
+//! | statistics of the algorithm | 4 each |
+//! | value of what follows | 4 |
+//! | log-probabilities, rewards, values, 1 where an episode ended or 0 | 16 n |
+//! | actions | 4 n each |
+//! | observations | 4 n each, of images n |
+
+use super::ActorLearnerError;
+use super::error::malformed;
+use iswitch_learn::algorithms::halves::Tail;
+use iswitch_learn::algorithms::replay::{Batch, Transition};
+use iswitch_learn::algorithms::rollout::RolloutBuffer;
+use iswitch_learn::env::{ActionSpec, EnvSpec};
+
+const TRANSITION: u32 = 1;
+const ROLLOUT: u32 = 2;
+const FLOAT: usize = size_of::<f32>();
+
+/// How items of an environment are written.
+#[derive(Clone, Debug)]
+pub(super) struct ItemFormat {
+    observation_dim: usize,
+    is_image: bool,
+    action: ActionSpec,
+}
+
+impl ItemFormat {
+    pub(super) fn new(spec: &EnvSpec) -> Self {
+        let (observation_dim, action) = (spec.observation_dim, spec.action);
+        Self { observation_dim, is_image: spec.image.is_some(), action }
+    }
+
+    fn observation_bytes(&self) -> usize {
+        if self.is_image { self.observation_dim } else { self.observation_dim * FLOAT }
+    }
+
+    fn transition_bytes(&self) -> usize {
+        3 * FLOAT + self.action.stored_dim() * FLOAT + 2 * self.observation_bytes()
+    }
+
+    fn rollout_bytes(&self, steps: usize, statistics: usize) -> usize {
+        let of_step = 4 * FLOAT + self.action.stored_dim() * FLOAT + self.observation_bytes();
+        (1 + 4 + statistics + 1) * FLOAT + steps * of_step
+    }
+
+    pub(super) fn transition(&self, transition: &Transition<'_>) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.transition_bytes());
+        bytes.extend(TRANSITION.to_le_bytes());
+        let goes_on = if transition.terminated { 0.0 } else { 1.0 };
+        put(&mut bytes, &[transition.reward, goes_on]);
+        put(&mut bytes, transition.action);
+        self.put_observations(&mut bytes, transition.observation);
+        self.put_observations(&mut bytes, transition.next_observation);
+        bytes
+    }
+
+    /// Adds a row to `batch`, but for its index and weight.
+    pub(super) fn read_transition(&self, bytes: &[u8], batch: &mut Batch) -> Result<(), ActorLearnerError> {
+        let mut from = open("transition", bytes, TRANSITION, self.transition_bytes())?;
+        let (mut head, mut action) = ([0.0; 2], vec![0.0; self.action.stored_dim()]);
+        take(&mut from, &mut head);
+        take(&mut from, &mut action);
+        self.check_actions("transition", &action)?;
+        batch.rewards.push(head[0]);
+        batch.goes_on.push(head[1]);
+        batch.actions.extend(action);
+        for column in [&mut batch.observations, &mut batch.next_observations] {
+            let start = column.len();
+            column.resize(start + self.observation_dim, 0.0);
+            self.take_observations(&mut from, &mut column[start..]);
+        }
+        Ok(())
+    }
+
+    /// The rollout of environment `env` of `buffer`.
+    pub(super) fn rollout(
+        &self,
+        buffer: &RolloutBuffer,
+        env: usize,
+        tail: &Tail,
+        statistics: &[f32],
+    ) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.rollout_bytes(buffer.steps, statistics.len()));
+        bytes.extend(ROLLOUT.to_le_bytes());
+        put(&mut bytes, &[tail.steps, tail.episodes, tail.returns, tail.lengths]);
+        put(&mut bytes, statistics);
+        put(&mut bytes, &[buffer.last_values[env]]);
+        let rows = env * buffer.steps..(env + 1) * buffer.steps;
+        for column in [&buffer.log_probs, &buffer.rewards, &buffer.values] {
+            put(&mut bytes, &column[rows.clone()]);
+        }
+        let dones = buffer.dones[rows.clone()].iter();
+        put(&mut bytes, &dones.map(|done| f32::from(u8::from(*done))).collect::<Vec<_>>());
+        let wide = |dim: usize| rows.start * dim..rows.end * dim;
+        put(&mut bytes, &buffer.actions[wide(self.action.stored_dim())]);
+        self.put_observations(&mut bytes, &buffer.observations[wide(self.observation_dim)]);
+        bytes
+    }
+
+    /// Overwrites the rollout of environment `env` of `buffer`, and adds to `statistics`; gives the tail.
+    pub(super) fn read_rollout(
+        &self,
+        bytes: &[u8],
+        buffer: &mut RolloutBuffer,
+        env: usize,
+        statistics: &mut [f32],
+    ) -> Result<Tail, ActorLearnerError> {
+        let steps = buffer.steps;
+        let mut from = open("rollout", bytes, ROLLOUT, self.rollout_bytes(steps, statistics.len()))?;
+        let mut head = [0.0; 4];
+        take(&mut from, &mut head);
+        let mut own = vec![0.0; statistics.len()];
+        take(&mut from, &mut own);
+        take(&mut from, &mut buffer.last_values[env..=env]);
+        let rows = env * steps..(env + 1) * steps;
+        for column in [&mut buffer.log_probs, &mut buffer.rewards, &mut buffer.values] {
+            take(&mut from, &mut column[rows.clone()]);
+        }
+        let mut dones = vec![0.0; steps];
+        take(&mut from, &mut dones);
+        buffer.dones[rows.clone()].iter_mut().zip(dones).for_each(|(done, float)| *done = float > 0.0);
+        let dim = self.action.stored_dim();
+        let actions = &mut buffer.actions[rows.start * dim..rows.end * dim];
+        take(&mut from, actions);
+        self.check_actions("rollout", actions)?;
+        let dim = self.observation_dim;
+        self.take_observations(&mut from, &mut buffer.observations[rows.start * dim..rows.end * dim]);
+        statistics.iter_mut().zip(own).for_each(|(sum, x)| *sum += x);
+        let [steps, episodes, returns, lengths] = head;
+        Ok(Tail { steps, episodes, returns, lengths, ..Tail::default() })
+    }
+
+    /// Actions are looked up in tables of values.
+    fn check_actions(&self, what: &'static str, actions: &[f32]) -> Result<(), ActorLearnerError> {
+        let ActionSpec::Discrete { n } = self.action else { return Ok(()) };
+        match actions.iter().find(|action| !(0.0..n as f32).contains(*action)) {
+            None => Ok(()),
+            Some(action) => Err(malformed(what, format!("of action {action}"), format!("one of {n}"))),
+        }
+    }
+
+    fn put_observations(&self, bytes: &mut Vec<u8>, observations: &[f32]) {
+        if self.is_image {
+            bytes.extend(observations.iter().map(|x| (x * 255.0).round() as u8));
+        } else {
+            put(bytes, observations);
+        }
+    }
+
+    fn take_observations(&self, from: &mut &[u8], observations: &mut [f32]) {
+        if !self.is_image {
+            return take(from, observations);
+        }
+        let (own, rest) = from.split_at(observations.len());
+        observations.iter_mut().zip(own).for_each(|(x, byte)| *x = f32::from(*byte) / 255.0);
+        *from = rest;
+    }
+}
+
+/// What follows the tag, if it is the right one and nothing is missing or too much.
+fn open<'a>(
+    what: &'static str,
+    bytes: &'a [u8],
+    tag: u32,
+    len: usize,
+) -> Result<&'a [u8], ActorLearnerError> {
+    if bytes.len() != len {
+        return Err(malformed(what, format!("{} bytes", bytes.len()), format!("{len}")));
+    }
+    let (found, rest) = bytes.split_at(FLOAT);
+    if found != tag.to_le_bytes() {
+        return Err(malformed(what, format!("of tag {found:?}"), format!("{tag}")));
+    }
+    Ok(rest)
+}
+
+fn put(bytes: &mut Vec<u8>, floats: &[f32]) {
+    bytes.extend_from_slice(bytemuck::cast_slice(floats));
+}
+
+/// As many as there is room for; there are enough.
+fn take(from: &mut &[u8], floats: &mut [f32]) {
+    let (own, rest) = from.split_at(size_of_val(floats));
+    bytemuck::cast_slice_mut::<f32, u8>(floats).copy_from_slice(own);
+    *from = rest;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iswitch_learn::nn::Image;
+
+    fn format(image: bool, action: ActionSpec) -> (ItemFormat, usize) {
+        let image = image.then_some(Image { channels: 1, height: 2, width: 3 });
+        let id = "test".into();
+        let spec =
+            EnvSpec { id, observation_dim: 6, image, action, episode_steps_max: 1, solved_return: 0.0 };
+        (ItemFormat::new(&spec), spec.observation_dim)
+    }
+
+    #[test]
+    fn transitions_come_back() {
+        for (image, action) in
+            [(false, ActionSpec::Continuous { dim: 2 }), (true, ActionSpec::Discrete { n: 3 })]
+        {
+            let (format, dim) = format(image, action);
+            let observation: Vec<f32> = (0..dim).map(|i| i as f32 * 40.0 / 255.0).collect();
+            let next: Vec<f32> = observation.iter().rev().copied().collect();
+            let taken = vec![1.0; action.stored_dim()];
+            let transition = Transition {
+                observation: &observation,
+                action: &taken,
+                reward: -0.25,
+                next_observation: &next,
+                terminated: true,
+                episode_ends: true,
+            };
+            let bytes = format.transition(&transition);
+            let mut batch = Batch::default();
+            format.read_transition(&bytes, &mut batch).unwrap();
+            format.read_transition(&bytes, &mut batch).unwrap();
+            assert_eq!((batch.rewards, batch.goes_on), (vec![-0.25; 2], vec![0.0; 2]));
+            assert_eq!(batch.actions, taken.repeat(2));
+            assert_eq!(batch.observations, observation.repeat(2));
+            assert_eq!(batch.next_observations, next.repeat(2));
+        }
+    }
+
+    #[test]
+    fn rollouts_come_back_and_statistics_add_up() {
+        let (format, dim) = format(false, ActionSpec::Discrete { n: 2 });
+        let (environments, steps) = (2, 3);
+        let mut buffer = RolloutBuffer::new(environments, steps, dim, 1);
+        let samples = environments * steps;
+        let numbers = |start: f32, len: usize| (0..len).map(|i| start + i as f32).collect::<Vec<_>>();
+        buffer.observations = numbers(0.5, samples * dim);
+        buffer.actions = vec![0.0, 1.0, 0.0, 1.0, 1.0, 0.0];
+        buffer.log_probs = numbers(-9.0, samples);
+        buffer.rewards = numbers(1.0, samples);
+        buffer.values = numbers(20.0, samples);
+        buffer.dones = vec![false, true, false, false, false, true];
+        buffer.last_values = vec![3.0, 4.0];
+        let tail = Tail { steps: 6.0, episodes: 2.0, returns: 7.0, lengths: 5.0, ..Tail::default() };
+        let mut copy = RolloutBuffer::new(environments, steps, dim, 1);
+        let mut statistics = vec![1.0, 1.0];
+        for env in 0..environments {
+            let bytes = format.rollout(&buffer, env, &tail, &[2.0, 3.0]);
+            // They may change places.
+            let told = format.read_rollout(&bytes, &mut copy, 1 - env, &mut statistics).unwrap();
+            assert_eq!(told, tail);
+        }
+        assert_eq!(statistics, [5.0, 7.0]);
+        let swap = |column: &[f32]| {
+            let (first, second) = column.split_at(column.len() / 2);
+            [second, first].concat()
+        };
+        assert_eq!(copy.observations, swap(&buffer.observations));
+        assert_eq!(copy.actions, swap(&buffer.actions));
+        assert_eq!(copy.log_probs, swap(&buffer.log_probs));
+        assert_eq!(copy.rewards, swap(&buffer.rewards));
+        assert_eq!(copy.values, swap(&buffer.values));
+        assert_eq!(copy.last_values, [4.0, 3.0]);
+        assert_eq!(copy.dones, [false, false, true, false, true, false]);
+    }
+
+    #[test]
+    fn what_is_no_item_is_named_and_changes_nothing() {
+        let (format, dim) = format(false, ActionSpec::Discrete { n: 2 });
+        let observation = vec![0.0; dim];
+        let transition = |action: &[f32]| {
+            format.transition(&Transition {
+                observation: &observation,
+                action,
+                reward: 0.0,
+                next_observation: &observation,
+                terminated: false,
+                episode_ends: false,
+            })
+        };
+        let mut batch = Batch::default();
+        let mut error = |bytes: &[u8]| format.read_transition(bytes, &mut batch).unwrap_err().to_string();
+        assert_eq!(error(&[]), "transition is 0 bytes, expected 64");
+        assert_eq!(error(&transition(&[2.0])), "transition is of action 2, expected one of 2");
+        assert_eq!(error(&transition(&[f32::NAN])), "transition is of action NaN, expected one of 2");
+        let mut bytes = transition(&[1.0]);
+        bytes[0] = 9;
+        assert_eq!(error(&bytes), "transition is of tag [9, 0, 0, 0], expected 1");
+        assert_eq!(batch, Batch::default());
+    }
+}

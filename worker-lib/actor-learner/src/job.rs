@@ -1,0 +1,123 @@
+//! What a run is: all that actors and shards are told.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use iswitch_models::{Credentials, Endpoint};
+use serde::{Deserialize, Serialize};
+
+use super::ActorLearnerError;
+use super::error::malformed;
+use super::policy::{PAUSE, reader};
+use super::refusal;
+use super::retry::Complaint;
+use iswitch_learn::algorithms::remote::Demand;
+
+/// Version of the items and policies below; programs of different versions do not work together.
+const FORMAT: u32 = 1;
+
+/// A run, as its first learner publishes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    format: u32,
+    /// Such as `dqn`.
+    pub algorithm: String,
+    /// Id of the environment.
+    pub env: String,
+    /// Hyper-parameters, as JSON.
+    pub config: String,
+    /// Floats of a policy.
+    pub policy_len: usize,
+    /// What the replay is to hold, over all shards.
+    pub demand: Demand,
+    /// `http://HOST:PORT` or `unix:PATH` of each shard.
+    pub shards: Vec<String>,
+}
+
+impl Job {
+    /// Name of the object that it is published as.
+    pub const NAME: &'static str = "job";
+
+    /// A run with these shards.
+    pub fn new(
+        (algorithm, env, config): (&str, &str, &str),
+        policy_len: usize,
+        demand: Demand,
+        shards: Vec<String>,
+    ) -> Self {
+        let [algorithm, env, config] = [algorithm, env, config].map(str::to_owned);
+        Self { format: FORMAT, algorithm, env, config, policy_len, demand, shards }
+    }
+
+    /// As it is published.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("texts and numbers can be written")
+    }
+
+    /// What [`Self::to_bytes`] gave.
+    ///
+    /// # Errors
+    /// If it is something else, or of another version of this program.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ActorLearnerError> {
+        #[derive(Deserialize)]
+        struct Head {
+            format: u32,
+        }
+        let expected = || format!("the description of a run in format {FORMAT}");
+        let head: Head =
+            serde_json::from_slice(bytes).map_err(|error| malformed("job", error.to_string(), expected()))?;
+        if head.format != FORMAT {
+            return Err(malformed("job", format!("in format {}", head.format), expected()));
+        }
+        serde_json::from_slice(bytes).map_err(|error| malformed("job", error.to_string(), expected()))
+    }
+
+    /// Reads it from a cell or a learner, as soon as one is there; gives nothing if `stop` is set before.
+    ///
+    /// # Errors
+    /// Without endpoints, if the credentials are not accepted, or if what is published is no run of this version.
+    pub fn read(
+        endpoints: &[Endpoint],
+        credentials: &Credentials,
+        stop: &AtomicBool,
+    ) -> Result<Option<Self>, ActorLearnerError> {
+        let io = |source| ActorLearnerError::Io { what: "reading the run", source };
+        let mut client = reader(Self::NAME, endpoints, credentials).map_err(io)?;
+        let mut complaint = Complaint::default();
+        while !stop.load(Ordering::Relaxed) {
+            match client.poll() {
+                Ok(Some(model)) => return Self::from_bytes(&model.bytes).map(Some),
+                Ok(None) => {}
+                Err(error) => match refusal::of_models(&error) {
+                    Some(refusal) => return Err(refusal),
+                    None => complaint.about("waiting for a learner", &error),
+                },
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_comes_back() {
+        let demand = Demand::Rollouts { per_update: 4, steps: 16, statistics: 3 };
+        let job = Job::new(("ppo", "CartPole-v1", "{\"gamma\":0.5}"), 12, demand, vec!["unix:/a".to_owned()]);
+        assert_eq!(Job::from_bytes(&job.to_bytes()).unwrap(), job);
+    }
+
+    #[test]
+    fn other_things_are_named() {
+        let error = |bytes: &[u8]| Job::from_bytes(bytes).unwrap_err().to_string();
+        assert!(error(b"{").starts_with("job is EOF"), "{}", error(b"{"));
+        assert_eq!(
+            error(b"{\"format\":7}"),
+            "job is in format 7, expected the description of a run in format 1"
+        );
+        assert!(error(b"{\"format\":1}").starts_with("job is missing field"));
+    }
+}

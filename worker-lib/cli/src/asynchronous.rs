@@ -1,0 +1,224 @@
+//! `iswitch train --async`: workers that do not wait for each other, by a switch or by a parameter server.
+
+use std::net::SocketAddrV4;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use clap::Args;
+use iswitch::pipeline::PipelineConfig;
+use iswitch::{AsyncWorker, JoinOptions};
+use iswitch_learn::algorithms::TrainError;
+use iswitch_learn::algorithms::async_server::{AsyncClientOptions, AsyncServer, work};
+use iswitch_learn::algorithms::asynchronous::train;
+use iswitch_learn::algorithms::checkpoint::{self, ModelFile, RunKind, Writer};
+use iswitch_learn::algorithms::halves::{Halves, Tail};
+use iswitch_learn::algorithms::replica::Replica;
+use iswitch_learn::algorithms::trainer::{Place, Progress, Report};
+use iswitch_learn::env::EnvSpec;
+use iswitch_manual::output;
+use serde::Serialize;
+
+use crate::session::{Session, SessionOptions};
+
+/// Whether workers wait for each other.
+#[derive(Args, Clone, Debug)]
+pub struct AsyncArgs {
+    /// Workers do not wait for each other: an update takes whatever gradients are there (--aggregator switch: as many
+    /// as there are workers; ps: one).
+    #[arg(long = "async")]
+    pub is_async: bool,
+    /// With --async: updates by which the model may be ahead of a gradient's, or the gradient is skipped.
+    #[arg(long, value_name = "S", default_value_t = 3, value_parser = clap::value_parser!(u32).range(..=1000))]
+    pub staleness: u32,
+}
+
+/// Result of an asynchronous run. The keys of the JSON object, in this order, are an interface.
+#[derive(Debug, Serialize)]
+struct AsyncOutcome {
+    algorithm: &'static str,
+    env: String,
+    workers: usize,
+    aggregator: &'static str,
+    mode: &'static str,
+    /// Environment steps over all workers.
+    steps: u64,
+    /// Updates of the model.
+    iterations: u64,
+    /// Mean return of the last 100 episodes; null if none ended.
+    final_return: Option<f64>,
+    solved: bool,
+    seconds: f64,
+    staleness_bound: u32,
+    /// Gradients by the updates that the model was ahead when they were committed, 0 to S: of this worker, or all at
+    /// the server.
+    staleness: Vec<u64>,
+    /// Gradients that were too stale.
+    skipped: u64,
+}
+
+/// A run that is about to begin.
+pub struct Run {
+    halves: Halves,
+    place: Place,
+    staleness: u32,
+    options: SessionOptions,
+    json: bool,
+}
+
+impl Run {
+    /// Both halves, at the state of the checkpoint if the run is to go on.
+    pub fn new(
+        mut halves: Halves,
+        place: Place,
+        staleness: u32,
+        options: SessionOptions,
+        json: bool,
+    ) -> anyhow::Result<Self> {
+        if options.resume {
+            let file = ModelFile::read(&options.out)?;
+            let reader = file.reader()?;
+            checkpoint::check_kind(&reader, halves.algorithm, halves.local.spec())?;
+            halves.replica.read(&mut halves.model, &reader)?;
+        }
+        Ok(Self { halves, place, staleness, options, json })
+    }
+
+    /// Floats in a vector.
+    pub fn vector_len(&self) -> usize {
+        self.halves.gradient_len + Tail::LEN
+    }
+
+    /// S.
+    pub fn staleness(&self) -> u32 {
+        self.staleness
+    }
+
+    fn observing(&self) -> anyhow::Result<Observing> {
+        let replica = &self.halves.replica;
+        Ok(Observing {
+            session: Session::new(self.options.clone(), &replica.progress(), replica.loss_names())?,
+            out: self.options.out.clone(),
+            is_first: self.options.is_first,
+            algorithm: self.halves.algorithm,
+            config: self.halves.config.clone(),
+            spec: self.halves.local.spec().clone(),
+            last: replica.progress(),
+        })
+    }
+
+    /// Works as one worker with a switch.
+    pub fn with_switch(self, join: JoinOptions, stop: Arc<AtomicBool>) -> anyhow::Result<()> {
+        let mut observing = self.observing()?;
+        let worker = AsyncWorker::join(join)?;
+        let config = PipelineConfig { staleness_bound: self.staleness, ..PipelineConfig::default() };
+        let report = train(self.halves, worker, config, stop, &mut |replica, model, report| {
+            observing.observe(replica, model, report)
+        })?;
+        if self.place.rank > 0 {
+            return Ok(());
+        }
+        let staleness = report.staleness.at_commit().counts().to_vec();
+        observing.print(self.place, "switch", (staleness, report.staleness.skipped()), self.json)
+    }
+
+    /// Works as one worker of a parameter server, which shows the job.
+    pub fn with_server(self, server: SocketAddrV4, stop: Arc<AtomicBool>) -> anyhow::Result<()> {
+        const TIMEOUT: Duration = Duration::from_secs(60);
+        let (vector_len, model_len) = (self.vector_len(), self.halves.model.len());
+        let options = AsyncClientOptions { server, vector_len, model_len, timeout: TIMEOUT };
+        work(self.halves.local, &options, stop)?;
+        Ok(())
+    }
+
+    /// Is the parameter server, at the address that it is told to listen at.
+    pub fn serve(self, server: AsyncServer, stop: &AtomicBool) -> anyhow::Result<()> {
+        let mut observing = self.observing()?;
+        let Halves { model, replica, .. } = self.halves;
+        let report = server.run(model, replica, stop, &mut |replica, model, report| {
+            observing.observe(replica, model, report)
+        })?;
+        observing.print(self.place, "parameter server", (report.staleness, report.skipped), self.json)
+    }
+}
+
+/// Who shows the job and saves its model.
+struct Observing {
+    session: Session,
+    out: PathBuf,
+    is_first: bool,
+    algorithm: &'static str,
+    config: String,
+    spec: EnvSpec,
+    last: Progress,
+}
+
+impl Observing {
+    fn observe(&mut self, replica: &Replica, model: &[f32], report: &Report) -> Result<(), TrainError> {
+        self.last = replica.progress();
+        if !self.is_first {
+            return Ok(());
+        }
+        self.session
+            .show(&self.last, report, &[])
+            .map_err(|error| TrainError::Config(format!("{error:#}")))?;
+        if self.session.is_checkpoint_due(&self.last, report.stopped || self.last.finished) {
+            let run = RunKind { algorithm: self.algorithm, env: &self.spec.id, config: &self.config };
+            let write = |writer: &mut Writer| replica.write(model, writer);
+            checkpoint::save_model(&self.out, &run, self.last.advances, &write)?;
+        }
+        Ok(())
+    }
+
+    fn print(
+        &self,
+        place: Place,
+        aggregator: &'static str,
+        (staleness, skipped): (Vec<u64>, u64),
+        json: bool,
+    ) -> anyhow::Result<()> {
+        let final_return = self.last.mean_return;
+        let outcome = AsyncOutcome {
+            algorithm: self.algorithm,
+            env: self.spec.id.to_string(),
+            workers: place.workers,
+            aggregator,
+            mode: "asynchronous",
+            steps: self.last.steps,
+            iterations: self.last.iterations,
+            final_return,
+            solved: final_return.is_some_and(|mean| mean >= self.spec.solved_return),
+            seconds: (self.session.elapsed().as_secs_f64() * 1e3).round() / 1e3,
+            staleness_bound: staleness.len() as u32 - 1,
+            staleness,
+            skipped,
+        };
+        let text = if json { serde_json::to_string(&outcome)? + "\n" } else { outcome.text() };
+        output::print(format_args!("{text}"))?;
+        Ok(())
+    }
+}
+
+impl AsyncOutcome {
+    fn text(&self) -> String {
+        let mean = self.final_return.map_or("none".to_owned(), |mean| format!("{mean:.1}"));
+        format!(
+            "{} on {}, {} worker(s), asynchronous: mean return of the last 100 episodes {mean} ({}) after {} steps, \
+             {:.1} s\n\
+             updates by {}: {}, {:.0} a second; staleness of gradients 0 to {}: {:?}, {} skipped\n",
+            self.algorithm.to_uppercase(),
+            self.env,
+            self.workers,
+            if self.solved { "solved" } else { "not solved" },
+            self.steps,
+            self.seconds,
+            self.aggregator,
+            self.iterations,
+            self.iterations as f64 / self.seconds.max(1e-3),
+            self.staleness_bound,
+            self.staleness,
+            self.skipped,
+        )
+    }
+}

@@ -1,0 +1,318 @@
+//! What sums the gradients of a job, and where its workers meet.
+
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, ToSocketAddrs as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use clap::{Args, ValueEnum};
+use iswitch::aggregate::{
+    ParameterServer, ParameterServerClient, ParameterServerOptions, Ring, RingOptions, ServeError, Style,
+};
+use iswitch::{GradientAggregator, JoinOptions, Loopback, Worker};
+use iswitch_daemon::embedded::EmbeddedSwitch;
+use iswitch_learn::algorithms::async_server::AsyncServer;
+use iswitch_learn::algorithms::trainer::Place;
+
+use crate::asynchronous::Run;
+use crate::switch::{self, KeyArgs, SIBLINGS_TIMEOUT};
+
+/// What sums gradients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Aggregator {
+    /// A switch between the workers.
+    Switch,
+    /// A parameter server that all workers send to.
+    Ps,
+    /// All-reduce around a ring of the workers.
+    Ring,
+    /// Nothing: a single worker.
+    Local,
+}
+
+/// Where workers meet.
+#[derive(Args, Clone, Debug)]
+pub struct GroupArgs {
+    /// What sums the gradients [default: switch; local for a single worker].
+    #[arg(long, value_enum)]
+    aggregator: Option<Aggregator>,
+    /// Switch to join. This process is then one worker, whose place --rank or the launcher tells.
+    #[arg(long, value_name = "HOST:PORT", env = "ISWITCH_SWITCH", value_parser = resolve)]
+    pub switch: Option<SocketAddrV4>,
+    /// Parameter server to join, with --aggregator ps. This process is then one worker.
+    #[arg(long, value_name = "HOST:PORT", value_parser = resolve)]
+    pub server: Option<SocketAddrV4>,
+    /// Be the parameter server of --workers workers at this address, with --aggregator ps.
+    #[arg(long, value_name = "ADDR:PORT", conflicts_with = "server")]
+    pub serve: Option<SocketAddrV4>,
+    /// Where the workers of a ring listen, by rank, with --aggregator ring. This process is then one of them.
+    #[arg(long, value_name = "ADDR:PORT,...", value_delimiter = ',')]
+    members: Option<Vec<SocketAddrV4>>,
+    /// Parameter server and ring as in the paper, each step complete before the next; by default they are pipelined.
+    #[arg(long)]
+    paper_style: bool,
+    /// Number of the job at the switch; jobs of different numbers do not meet.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub job: u32,
+    /// Key of the job.
+    #[command(flatten)]
+    pub key: KeyArgs,
+}
+
+/// A free port of the loop-back interface.
+pub const ANY_PORT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+
+/// Bytes of the others are waited for this long: the slowest may act for a while.
+const PEER_TIMEOUT: Duration = Duration::from_secs(300);
+
+impl GroupArgs {
+    /// The aggregator that was chosen, or else the one that a job of that many workers uses.
+    pub fn aggregator(&self, workers: usize) -> Aggregator {
+        self.aggregator.unwrap_or(if workers > 1 || self.switch.is_some() {
+            Aggregator::Switch
+        } else {
+            Aggregator::Local
+        })
+    }
+
+    /// Whether this process is told where its group meets.
+    pub fn is_told(&self) -> bool {
+        self.switch.is_some() || self.server.is_some() || self.members.is_some()
+    }
+
+    /// Refuses settings that contradict each other.
+    pub fn check(&self, workers: usize) -> anyhow::Result<()> {
+        let aggregator = self.aggregator(workers);
+        let given = [
+            ("--switch", self.switch.is_some(), Aggregator::Switch),
+            ("--server", self.server.is_some(), Aggregator::Ps),
+            ("--serve", self.serve.is_some(), Aggregator::Ps),
+            ("--members", self.members.is_some(), Aggregator::Ring),
+        ];
+        for (name, is_given, expected) in given {
+            // The switch may come from the environment.
+            if is_given && aggregator != expected && name != "--switch" {
+                bail!("{name} is for --aggregator {expected:?}, this job has {aggregator:?}");
+            }
+        }
+        if aggregator == Aggregator::Local && workers > 1 {
+            bail!(
+                "--aggregator local is one process: give --workers 1; sizes are over all workers, so it learns the same"
+            );
+        }
+        Ok(())
+    }
+
+    fn style(&self) -> Style {
+        if self.paper_style { Style::Paper } else { Style::Pipelined }
+    }
+
+    /// What a worker's option is missing, by name, if it is one of several and not told where they meet.
+    pub fn missing(&self, workers: usize) -> Option<&'static str> {
+        match self.aggregator(workers) {
+            Aggregator::Switch if self.switch.is_none() => Some("--switch ADDR:PORT"),
+            Aggregator::Ps if self.server.is_none() => Some("--server ADDR:PORT"),
+            Aggregator::Ring if self.members.is_none() => Some("--members ADDR:PORT,..."),
+            _ => None,
+        }
+    }
+
+    /// How a worker joins the switch. Vectors have `len` floats; `supervised` workers start together.
+    pub fn switch_options(&self, place: Place, len: usize, supervised: bool) -> anyhow::Result<JoinOptions> {
+        let switch = self.switch.context("--switch is needed")?;
+        let gradient_len = u32::try_from(len).context("the network has more than 2^32 parameters")?;
+        let rank = u16::try_from(place.rank).context("--rank does not fit in 16 bits")?;
+        let workers = u16::try_from(place.workers).context("--workers does not fit in 16 bits")?;
+        let siblings = supervised.then_some(SIBLINGS_TIMEOUT);
+        switch::options(switch, self.job, (rank, workers), gradient_len, siblings, &self.key)
+    }
+
+    /// How the parameter server of so many workers, whose vectors have `len` floats, is set up.
+    pub fn server_options(
+        &self,
+        server: SocketAddrV4,
+        workers: usize,
+        len: usize,
+    ) -> anyhow::Result<ParameterServerOptions> {
+        Ok(ParameterServerOptions {
+            server,
+            workers: u16::try_from(workers).context("--workers does not fit in 16 bits")?,
+            gradient_len: u32::try_from(len).context("the network has more than 2^32 parameters")?,
+            style: self.style(),
+            timeout: PEER_TIMEOUT,
+        })
+    }
+
+    /// Is the parameter server of so many workers at an address until they are done or `stop` is set.
+    pub fn serve_sums(
+        &self,
+        address: SocketAddrV4,
+        workers: usize,
+        len: usize,
+        stop: &AtomicBool,
+    ) -> anyhow::Result<()> {
+        let rounds = ParameterServer::bind(self.server_options(address, workers, len)?)?.run(stop)?;
+        eprintln!("iswitch: {rounds} sums");
+        Ok(())
+    }
+
+    /// Joins as one worker. Vectors have `len` floats; `supervised` workers start together.
+    pub fn join(
+        &self,
+        place: Place,
+        len: usize,
+        supervised: bool,
+    ) -> anyhow::Result<Box<dyn GradientAggregator>> {
+        let gradient_len = u32::try_from(len).context("the network has more than 2^32 parameters")?;
+        let rank = u16::try_from(place.rank).context("--rank does not fit in 16 bits")?;
+        match self.aggregator(place.workers) {
+            Aggregator::Local => Ok(Box::new(Loopback::alone(len))),
+            Aggregator::Switch => Ok(Box::new(Worker::join(self.switch_options(place, len, supervised)?)?)),
+            Aggregator::Ps => {
+                let server = self.server.context("--server is needed")?;
+                let options = self.server_options(server, place.workers, len)?;
+                Ok(Box::new(ParameterServerClient::join(&options, rank)?))
+            }
+            Aggregator::Ring => {
+                let members = self.members.clone().context("--members is needed")?;
+                if members.len() != place.workers {
+                    bail!("--members names {} workers, the job has {}", members.len(), place.workers);
+                }
+                let style = self.style();
+                let options = RingOptions { members, rank, gradient_len, style, timeout: PEER_TIMEOUT };
+                Ok(Box::new(Ring::join(&options)?))
+            }
+        }
+    }
+
+    /// Starts what the workers of this process's children meet at.
+    pub fn host(&self, workers: usize, len: usize) -> anyhow::Result<Host> {
+        match self.aggregator(workers) {
+            Aggregator::Switch => Ok(Host::Switch(
+                switch::start_embedded_switch(&self.key).context("starting the embedded switch")?,
+            )),
+            Aggregator::Ps => {
+                let server = self.server_options(ANY_PORT, workers, len)?;
+                Ok(Host::Server(Server::start(server)?))
+            }
+            Aggregator::Ring => Ok(Host::Ring(free_addresses(workers)?)),
+            Aggregator::Local => Ok(Host::Ring(Vec::new())),
+        }
+    }
+}
+
+/// An IPv4 address, or a name that has one.
+fn resolve(text: &str) -> Result<SocketAddrV4, String> {
+    let found = text.to_socket_addrs().map_err(|error| format!("{error}, expected HOST:PORT"))?;
+    let mut found = found.filter_map(|address| match address {
+        SocketAddr::V4(address) => Some(address),
+        SocketAddr::V6(_) => None,
+    });
+    found.next().ok_or_else(|| "it has no IPv4 address".to_owned())
+}
+
+/// Addresses of the loop-back interface that nobody listens at.
+pub fn free_addresses(count: usize) -> anyhow::Result<Vec<SocketAddrV4>> {
+    // All at once, so that they differ.
+    let listeners: Vec<_> = (0..count)
+        .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
+        .collect::<Result<_, _>>()
+        .context("finding free ports")?;
+    let port = |listener: &TcpListener| Ok(listener.local_addr()?.port());
+    let ports: Vec<u16> = listeners.iter().map(port).collect::<std::io::Result<_>>()?;
+    Ok(ports.into_iter().map(|port| SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)).collect())
+}
+
+/// What children of this process meet at, for as long as it lives.
+pub enum Host {
+    /// A switch in this process.
+    Switch(EmbeddedSwitch),
+    /// A parameter server in this process.
+    Server(Server),
+    /// Addresses of the members of a ring.
+    Ring(Vec<SocketAddrV4>),
+    /// An asynchronous parameter server in this process.
+    AsyncServer(AsyncHost),
+}
+
+/// An asynchronous parameter server in a thread, which shows the job.
+pub struct AsyncHost {
+    address: SocketAddrV4,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<anyhow::Result<()>>>,
+}
+
+impl AsyncHost {
+    /// Serves a run.
+    pub fn start(run: Run) -> anyhow::Result<Self> {
+        let server = AsyncServer::bind(ANY_PORT, run.vector_len(), run.staleness())?;
+        let address = ipv4(server.local_addr()?)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let serve = move || run.serve(server, &stopped);
+        let thread = std::thread::Builder::new().name("server".to_owned()).spawn(serve)?;
+        Ok(Self { address, stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for AsyncHost {
+    fn drop(&mut self) {
+        // It ends by itself when the run is over; after a failure of all workers it is told.
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(Ok(Err(error))) = self.thread.take().map(JoinHandle::join) {
+            eprintln!("iswitch: parameter server: {error:#}");
+        }
+    }
+}
+
+fn ipv4(address: SocketAddr) -> anyhow::Result<SocketAddrV4> {
+    match address {
+        SocketAddr::V4(address) => Ok(address),
+        other @ SocketAddr::V6(_) => bail!("the parameter server listens at {other}, expected IPv4"),
+    }
+}
+
+impl Host {
+    /// What a child is told of it.
+    pub fn arguments(&self) -> [String; 2] {
+        match self {
+            Self::Switch(switch) => ["--switch".to_owned(), switch.address().to_string()],
+            Self::Server(server) => ["--server".to_owned(), server.address.to_string()],
+            Self::AsyncServer(server) => ["--server".to_owned(), server.address.to_string()],
+            Self::Ring(members) => {
+                let members: Vec<_> = members.iter().map(SocketAddrV4::to_string).collect();
+                ["--members".to_owned(), members.join(",")]
+            }
+        }
+    }
+}
+
+/// A parameter server in a thread.
+pub struct Server {
+    address: SocketAddrV4,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<u64, ServeError>>>,
+}
+
+impl Server {
+    fn start(options: ParameterServerOptions) -> anyhow::Result<Self> {
+        let server = ParameterServer::bind(options).context("starting the parameter server")?;
+        let address = ipv4(server.local_addr()?)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let run = move || server.run(&stopped);
+        let thread = std::thread::Builder::new().name("server".to_owned()).spawn(run)?;
+        Ok(Self { address, stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(Ok(Err(error))) = self.thread.take().map(JoinHandle::join) {
+            eprintln!("iswitch: parameter server: {error}");
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Parts of a command line that `iswitch` and the programs of its subcommands share: the options of a run and of its
+//! aggregation, starting the workers, progress, results.
+
+pub mod asynchronous;
+pub mod files;
+pub mod group;
+pub mod hyper;
+pub mod launch;
+pub mod learner;
+pub mod line_server;
+pub mod mean;
+pub mod outcome;
+pub mod program;
+pub mod progress;
+pub mod run;
+pub mod session;
+pub mod switch;
+pub mod train;

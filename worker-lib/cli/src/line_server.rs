@@ -1,0 +1,104 @@
+//! Lines at a Unix socket, each answered with a line.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+
+use crate::launch;
+
+/// How often the flag to stop is looked at.
+const POLL: Duration = Duration::from_millis(50);
+
+/// Answers the lines of one connection, without their ends.
+pub type Answer = Box<dyn FnMut(&str) -> String>;
+
+/// Who answers, for how long lines.
+pub trait Service: Send + Sync + 'static {
+    /// For a new connection.
+    fn connect(&self) -> anyhow::Result<Answer>;
+
+    /// Bytes of a line, at most.
+    fn line_len_max_bytes(&self) -> usize;
+
+    /// What that length is for, in words.
+    fn describe(&self) -> String;
+}
+
+/// Serves at a socket until a signal says to stop.
+pub fn serve(socket: &Path, name: &str, service: impl Service) -> anyhow::Result<()> {
+    let stop = Arc::new(AtomicBool::new(false));
+    launch::stop_on_signal(&stop)?;
+    let listener = listen(socket)?;
+    eprintln!("iswitch: {name} for {} at {}", service.describe(), socket.display());
+    let outcome = accept(&listener, &Arc::new(service), &stop);
+    let _ = std::fs::remove_file(socket);
+    outcome
+}
+
+/// Takes the place of a socket that nobody listens at.
+fn listen(path: &Path) -> anyhow::Result<UnixListener> {
+    if UnixStream::connect(path).is_ok() {
+        bail!("--socket {}: another process listens there", path.display());
+    }
+    let is_socket = std::fs::symlink_metadata(path)
+        .is_ok_and(|found| std::os::unix::fs::FileTypeExt::is_socket(&found.file_type()));
+    if is_socket {
+        std::fs::remove_file(path).with_context(|| format!("removing {}", path.display()))?;
+    }
+    let listener = UnixListener::bind(path).with_context(|| format!("--socket {}", path.display()))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+fn accept(listener: &UnixListener, service: &Arc<impl Service>, stop: &AtomicBool) -> anyhow::Result<()> {
+    while !stop.load(Ordering::Relaxed) {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(false)?;
+                let service = Arc::clone(service);
+                let answer = move || {
+                    if let Err(error) = answer_all(service.as_ref(), &stream) {
+                        eprintln!("iswitch: a connection ended: {error:#}");
+                    }
+                };
+                std::thread::Builder::new().name("connection".to_owned()).spawn(answer)?;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => std::thread::sleep(POLL),
+            Err(error) => return Err(error).context("accepting a connection"),
+        }
+    }
+    Ok(())
+}
+
+/// Answers the lines of one connection until it ends.
+fn answer_all(service: &impl Service, stream: &UnixStream) -> anyhow::Result<()> {
+    let limit = service.line_len_max_bytes();
+    let mut answer = service.connect()?;
+    let mut reader = BufReader::new(stream);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let len = (&mut reader).take(limit as u64 + 1).read_until(b'\n', &mut line)?;
+        if len == 0 {
+            return Ok(());
+        }
+        let is_whole = line.ends_with(b"\n") || len <= limit;
+        let mut text = if is_whole {
+            answer(String::from_utf8_lossy(&line).trim_end())
+        } else {
+            // To its end: who still writes would find the connection broken instead of an answer.
+            reader.skip_until(b'\n')?;
+            let of = service.describe();
+            let error = format!("the request is longer than {limit} bytes, the most for {of}");
+            serde_json::json!({ "error": error }).to_string()
+        };
+        text.push('\n');
+        let mut writer: &UnixStream = stream;
+        writer.write_all(text.as_bytes())?;
+    }
+}

@@ -1,0 +1,40 @@
+//! Subcommands that are programs of their own, such as `iswitch-coflow` for `iswitch coflow`.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+
+/// Arguments that the program of the subcommand parses.
+#[derive(Args)]
+pub(crate) struct Forwarded {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    arguments: Vec<OsString>,
+}
+
+impl Forwarded {
+    /// Replaces this process by `program`, with `first` before the user's arguments.
+    ///
+    /// # Errors
+    /// If the program is neither beside this one nor in a directory of `PATH`, or cannot be started.
+    pub(crate) fn run(&self, program: &str, first: &[&str]) -> anyhow::Result<ExitCode> {
+        let own = env::current_exe().context("finding the directory of this program")?;
+        let beside = own.with_file_name(program);
+        let path = if beside.is_file() { beside } else { PathBuf::from(program) };
+        // Returns only if it fails.
+        let error = Command::new(&path).args(first).args(&self.arguments).exec();
+        if error.kind() == ErrorKind::NotFound {
+            let directory = own.parent().unwrap_or(Path::new("/")).display();
+            bail!(
+                "the program {program} is neither in {directory} nor in PATH; `cargo build --release` in the sources of \
+                 iswitch builds it"
+            );
+        }
+        Err(error).with_context(|| format!("starting {}", path.display()))
+    }
+}

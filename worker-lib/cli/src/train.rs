@@ -1,0 +1,267 @@
+//! `iswitch train`: one worker's run, or the parent of all.
+
+use std::net::SocketAddrV4;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use iswitch_learn::algorithms::async_server::AsyncServer;
+use iswitch_learn::algorithms::checkpoint::{self, ModelFile};
+use iswitch_learn::algorithms::trainer::{Algorithm, Mode, Place, Trainer};
+use iswitch_learn::env;
+use iswitch_manual::print_line;
+
+use crate::asynchronous::{AsyncArgs, Run};
+use crate::group::{Aggregator, AsyncHost, GroupArgs, Host};
+use crate::hyper::{HyperParameters, OwnParameters};
+use crate::launch::{self, Failure};
+use crate::run::{Role, RunArgs, holds_checkpoint, is_ring};
+use crate::session::{Session, SessionOptions};
+
+/// Arguments of `iswitch train ALGORITHM`.
+#[derive(Args)]
+pub struct TrainArgs<H: Args> {
+    #[command(flatten)]
+    task: TaskArgs,
+    /// Directory, workers and output.
+    #[command(flatten)]
+    pub run: RunArgs,
+    /// Aggregation.
+    #[command(flatten)]
+    pub group: GroupArgs,
+    /// Asynchronous training.
+    #[command(flatten)]
+    pub asynchronous: AsyncArgs,
+    /// Hyper-parameters.
+    #[command(flatten)]
+    pub hyper: HyperParameters,
+    #[command(flatten)]
+    own: H,
+}
+
+#[derive(Args)]
+struct TaskArgs {
+    /// Environment: PlanarHopper-v0 (the default of ppo), CartPole-v1 (of dqn, a2c), Pendulum-v1 (of ddpg), Hopper-v5
+    /// and HalfCheetah-v5, which need libmujoco (`pip install mujoco`, or MUJOCO_LIBRARY=FILE), or any id of Gymnasium,
+    /// such as ALE/Pong-v5, which needs a Python that has it (`pip install gymnasium`, or ISWITCH_PYTHON=FILE).
+    #[arg(long, value_name = "ID")]
+    env: Option<String>,
+    /// Environment steps over all workers [default: the environment's preset; with --resume: those of the run].
+    #[arg(long, value_name = "N")]
+    steps: Option<u64>,
+    /// Seed of everything random [default: 1].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Checkpoint after so many rollouts (ppo) or hundreds of gradients (others); 0 only at the end [default: 50 for
+    /// ppo and a2c, 500 for dqn and ddpg, whose checkpoints hold their replay buffers].
+    #[arg(long, value_name = "N")]
+    checkpoint_every: Option<u64>,
+}
+
+const DEFAULT_WORKERS: u16 = 4;
+const DEFAULT_SEED: u64 = 1;
+
+/// What a run is, after defaults and checkpoint.
+#[derive(Clone)]
+pub struct Job<A> {
+    /// Id of the environment.
+    pub env: String,
+    /// Hyper-parameters.
+    pub config: A,
+    /// Run directory.
+    pub out: PathBuf,
+}
+
+/// Trains as one worker, or starts all workers and what sums their gradients.
+pub fn run<A: Algorithm, H: OwnParameters>(args: &TrainArgs<H>) -> anyhow::Result<ExitCode> {
+    let job = args.job::<A>()?;
+    if args.lists_parameters(&job)? {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let role = args.run.role(&args.group, DEFAULT_WORKERS)?;
+    if args.asynchronous.is_async && is_ring(&args.group, &role) {
+        bail!("--async: a ring waits for all its members; give --aggregator switch or ps");
+    }
+    // A wrong id or a missing library is best told before anything is started.
+    if !args.run.supervised && role.place().rank == 0 {
+        job.vector_len(args.mode())?;
+    }
+    args.run.prepare(&job.out, role.place())?;
+    match role {
+        Role::Worker(place) => args.work(job, place)?,
+        Role::Parent(workers) => {
+            let host = |restarted| args.host(job.clone(), workers, restarted);
+            return args.run.lead(&job.out, workers, Failure::OfFirst, host);
+        }
+        Role::Server(workers, address) => args.serve(job, workers, address)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl<A: Algorithm> Job<A> {
+    fn vector_len(&self, mode: Mode) -> anyhow::Result<usize> {
+        Ok(self.config.vector_len(env::make(&self.env)?.spec(), mode)?)
+    }
+}
+
+impl<H: OwnParameters> TrainArgs<H> {
+    /// Prints the hyper-parameters, if that is all that is asked for.
+    pub fn lists_parameters<A: Algorithm>(&self, job: &Job<A>) -> anyhow::Result<bool> {
+        if self.hyper.list_parameters {
+            print_line!("{}", serde_json::to_string_pretty(&job.config)?)?;
+        }
+        Ok(self.hyper.list_parameters)
+    }
+
+    /// What is to be trained, and where that is kept.
+    pub fn job<A: Algorithm>(&self) -> anyhow::Result<Job<A>> {
+        let TaskArgs { env, seed, steps, .. } = &self.task;
+        let wanted_env = env.clone().unwrap_or_else(|| A::DEFAULT_ENV.to_owned());
+        let wanted_seed = seed.unwrap_or(DEFAULT_SEED);
+        let default_out = || {
+            let env = wanted_env.replace(['/', ':'], "-");
+            PathBuf::from(format!("runs/{}-{env}-{wanted_seed}", A::NAME))
+        };
+        let out = self.run.directory(default_out(), &self.group);
+        if !self.run.resume {
+            let mut preset = A::preset(&wanted_env);
+            *preset.common().seed = wanted_seed;
+            if let Some(steps) = steps {
+                *preset.common().total_steps = *steps;
+            }
+            let config = self.hyper.apply(preset, &self.own)?;
+            return Ok(Job { env: wanted_env, config, out });
+        }
+        let file = ModelFile::read(&out).context("nothing to resume")?;
+        let (saved_env, mut config) = checkpoint::job::<A>(&file.reader()?).context("nothing to resume")?;
+        if env.is_some() && saved_env != wanted_env {
+            bail!(
+                "{} holds a run of {saved_env}, not {wanted_env}; leave out --env, or name another run by --out",
+                out.display()
+            );
+        }
+        let common = config.common();
+        if seed.is_some() && *common.seed != wanted_seed {
+            bail!("{} holds a run with seed {}, not {wanted_seed}", out.display(), common.seed);
+        }
+        *common.total_steps = steps.unwrap_or(*common.total_steps);
+        Ok(Job { env: saved_env, config, out })
+    }
+
+    fn mode(&self) -> Mode {
+        if self.asynchronous.is_async { Mode::Asynchronous } else { Mode::Synchronous }
+    }
+
+    /// How the run is shown and kept; `checkpoint_every` if nothing is said.
+    pub fn session_options(&self, out: &Path, is_first: bool, checkpoint_every: u64) -> SessionOptions {
+        SessionOptions {
+            out: out.to_owned(),
+            checkpoint_every: self.task.checkpoint_every.unwrap_or(checkpoint_every),
+            quiet: self.run.quiet,
+            resume: self.run.resumes(out),
+            is_first,
+        }
+    }
+
+    /// An asynchronous run of a worker or of a server.
+    fn asynchronous_run<A: Algorithm>(
+        &self,
+        job: Job<A>,
+        place: Place,
+        options: SessionOptions,
+    ) -> anyhow::Result<Run> {
+        let id = job.env;
+        let make = move |count: usize| env::make_vector(&id, count);
+        let halves = job.config.halves(place, &make, Mode::Asynchronous)?;
+        Run::new(halves, place, self.asynchronous.staleness, options, self.run.json)
+    }
+
+    /// What the children of this process meet at.
+    fn host<A: Algorithm>(&self, job: Job<A>, workers: usize, restarted: bool) -> anyhow::Result<Host> {
+        if self.asynchronous.is_async && self.group.aggregator(workers) == Aggregator::Ps {
+            let mut options = self.session_options(&job.out, true, A::CHECKPOINT_EVERY);
+            options.resume |= restarted && holds_checkpoint(&job.out);
+            let run = self.asynchronous_run(job, Place { rank: 0, workers }, options)?;
+            return Ok(Host::AsyncServer(AsyncHost::start(run)?));
+        }
+        self.group.host(workers, job.vector_len(self.mode())?)
+    }
+
+    /// Is the parameter server of a job until its workers are done.
+    fn serve<A: Algorithm>(&self, job: Job<A>, workers: usize, address: SocketAddrV4) -> anyhow::Result<()> {
+        let stop = Arc::new(AtomicBool::new(false));
+        launch::stop_on_signal(&stop)?;
+        if self.asynchronous.is_async {
+            let options = self.session_options(&job.out, true, A::CHECKPOINT_EVERY);
+            let run = self.asynchronous_run(job, Place { rank: 0, workers }, options)?;
+            let server = AsyncServer::bind(address, run.vector_len(), run.staleness())?;
+            return run.serve(server, &stop);
+        }
+        self.group.serve_sums(address, workers, job.vector_len(Mode::Synchronous)?, &stop)
+    }
+
+    /// One worker's run.
+    fn work<A: Algorithm>(&self, job: Job<A>, place: Place) -> anyhow::Result<()> {
+        if self.asynchronous.is_async {
+            return self.work_asynchronously(job, place);
+        }
+        let aggregator = self.group.join(place, job.vector_len(Mode::Synchronous)?, self.run.supervised)?;
+        let Job { env: id, config, out } = job;
+        let make = move |count: usize| env::make_vector(&id, count);
+        let mut trainer = config.trainer(place, &make, aggregator)?;
+        if self.run.resumes(&out) {
+            let missing = checkpoint::resume(trainer.as_mut(), &out)?;
+            if !missing.is_empty() {
+                eprintln!(
+                    "iswitch: the checkpoint lacks environments {missing:?} of a lost worker; they start anew"
+                );
+            }
+        }
+        self.run.stop_when_told(&trainer.stop_handle())?;
+        let options = self.session_options(&out, place.rank == 0, A::CHECKPOINT_EVERY);
+        let mut session = Session::new(options, &trainer.progress(), trainer.loss_names())?;
+        let outcome = session.run(trainer.as_mut())?;
+        if place.rank == 0 {
+            outcome.print(self.run.json)?;
+            note_stop(&session, trainer.as_ref(), &out);
+        }
+        Ok(())
+    }
+
+    /// One worker's run, without waiting for the others.
+    fn work_asynchronously<A: Algorithm>(&self, job: Job<A>, place: Place) -> anyhow::Result<()> {
+        let stop = Arc::new(AtomicBool::new(false));
+        self.run.stop_when_told(&stop)?;
+        let by_server = self.group.server.filter(|_| self.group.aggregator(place.workers) == Aggregator::Ps);
+        let options =
+            self.session_options(&job.out, place.rank == 0 && by_server.is_none(), A::CHECKPOINT_EVERY);
+        let run = self.asynchronous_run(job, place, options)?;
+        if let Some(server) = by_server {
+            return run.with_server(server, stop);
+        }
+        if self.group.switch.is_none() {
+            bail!("--async with a single worker: give --switch ADDR:PORT, or more --workers");
+        }
+        let join = self.group.switch_options(place, run.vector_len(), self.run.supervised)?;
+        run.with_switch(join, stop)
+    }
+}
+
+/// Tells how to go on with a run that was stopped.
+fn note_stop(session: &Session, trainer: &dyn Trainer, out: &Path) {
+    let at = trainer.progress();
+    if at.finished {
+        return;
+    }
+    session.note(&format!(
+        "stopped after {} of {} steps; go on with: iswitch train {} --resume --out {} --workers {}",
+        at.steps,
+        at.total_steps,
+        trainer.algorithm(),
+        out.display(),
+        trainer.place().workers
+    ));
+}

@@ -1,0 +1,109 @@
+//! Asynchronous training through the switch: both halves of a learner in the three-stage pipeline (section 4 of the
+//! paper, Algorithm 1).
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use super::TrainError;
+use super::halves::{Halves, LocalHalf, Tail};
+use super::replica::Replica;
+use super::trainer::Report;
+use iswitch::pipeline::{
+    self, LearnerError, LocalGradient, LocalUpdate, PipelineConfig, PipelineError, PipelineReport,
+};
+use iswitch::worker::asynchronous::AsyncWorker;
+
+/// Updates between two reports.
+pub const REPORT_EVERY: u64 = 100;
+
+/// Called after every [`REPORT_EVERY`] updates and after the last one, with what came since.
+pub type Observer<'a> = dyn FnMut(&Replica, &[f32], &Report) -> Result<(), TrainError> + Send + 'a;
+
+/// Trains until the run is complete or a worker has asked to stop. `worker` sums vectors of the gradient and its tail.
+/// The model is the same on all workers at each update, also the last one.
+///
+/// # Errors
+/// If an environment, the network or the observer fails.
+pub fn train(
+    halves: Halves,
+    worker: AsyncWorker,
+    config: PipelineConfig,
+    stop: Arc<AtomicBool>,
+    observe: &mut Observer<'_>,
+) -> Result<PipelineReport, TrainError> {
+    let local = LocalSide::new(halves.local, stop);
+    let shared = SharedSide { replica: halves.replica, observe, since: Instant::now() };
+    pipeline::run(worker, config, halves.model, local, shared).map_err(|error| match error {
+        PipelineError::Learner(error) => match error.downcast::<TrainError>() {
+            Ok(error) => *error,
+            Err(error) => PipelineError::Learner(error).into(),
+        },
+        other => other.into(),
+    })
+}
+
+/// A worker's own half, with what a gradient told that nobody saw.
+pub(super) struct LocalSide {
+    local: Box<dyn LocalHalf>,
+    untold: Tail,
+    stop: Arc<AtomicBool>,
+}
+
+impl LocalSide {
+    pub(super) fn new(local: Box<dyn LocalHalf>, stop: Arc<AtomicBool>) -> Self {
+        Self { local, untold: Tail::default(), stop }
+    }
+
+    /// Overwrites `vector` with a gradient and its tail.
+    pub(super) fn fill(&mut self, model: &[f32], vector: &mut [f32]) -> Result<(), TrainError> {
+        let untold = std::mem::take(&mut self.untold);
+        let gradient_len = vector.len() - Tail::LEN;
+        let mut tail = self.local.gradient(model, &mut vector[..gradient_len])?;
+        tail.add_experience(&untold);
+        tail.stop = if self.stop.load(Ordering::Relaxed) { 1.0 } else { 0.0 };
+        tail.write(vector);
+        Ok(())
+    }
+
+    /// Nobody saw what the last vector told.
+    pub(super) fn is_untold(&mut self, vector: &[f32]) {
+        self.untold = Tail::read(vector);
+        self.local.skipped();
+    }
+}
+
+impl LocalGradient for LocalSide {
+    fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> Result<(), LearnerError> {
+        Ok(self.fill(model, gradient)?)
+    }
+
+    fn skipped(&mut self, gradient: &[f32]) {
+        self.is_untold(gradient);
+    }
+}
+
+struct SharedSide<'a, 'b> {
+    replica: Replica,
+    observe: &'a mut Observer<'b>,
+    since: Instant,
+}
+
+impl LocalUpdate for SharedSide<'_, '_> {
+    fn update(
+        &mut self,
+        model: &mut [f32],
+        sum: &[f32],
+        contributions: u16,
+    ) -> Result<ControlFlow<()>, LearnerError> {
+        self.replica.apply(model, sum, contributions);
+        let is_over = self.replica.is_over();
+        if is_over || self.replica.counters().iterations.is_multiple_of(REPORT_EVERY) {
+            let report = self.replica.report(self.since.elapsed());
+            self.since = Instant::now();
+            (self.observe)(&self.replica, model, &report)?;
+        }
+        Ok(if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+}

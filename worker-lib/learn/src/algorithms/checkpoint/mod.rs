@@ -1,0 +1,254 @@
+//! Checkpoints of a run, from which it goes on bit for bit.
+//!
+//! A run directory holds `model.safetensors`, what all workers have alike: weights by name as PyTorch would
+//! have them (`actor.0.weight` is `[outputs, inputs]`), the optimiser's moments, statistics, the returns of the
+//! last 100 episodes, and as metadata the algorithm, the environment, the hyper-parameters and counters. Beside
+//! it lies one file for each worker, `worker-RANK.ADVANCES.safetensors`: the states of its environments, the
+//! positions of their random streams and what they have in replay buffers, by the environments' numbers, so that
+//! a run can go on with another number of workers.
+//!
+//! Every file appears whole under its name or not at all, and is flushed to the disk with its name before the next one
+//! is written. The model file is written last and names the advance whose worker files belong to it; a worker keeps the
+//! files of that advance until the next model file is written. A crash or a failure of the disk at any moment thus
+//! leaves a checkpoint that fits together. Every file has a checksum of all of its bytes: one that was torn or damaged
+//! is refused.
+
+mod file;
+mod slots;
+
+use std::path::{Path, PathBuf};
+
+use iswitch_storage::{Disk, RealDisk, remove_unfinished};
+
+use super::TrainError;
+use super::trainer::{Algorithm, Trainer, all_gather};
+use crate::env::EnvSpec;
+
+pub use file::{Reader, Writer};
+pub use slots::{read_slots, write_slots};
+
+use file::{read_file, write_file};
+
+/// Name of the file that all workers share.
+pub const MODEL_FILE: &str = "model.safetensors";
+/// Worker files that each worker keeps at least: over a network file system it may see an older model file.
+const KEPT: usize = 2;
+/// Saves a checkpoint to `directory`. All workers must call it after the same advance: it ends in an
+/// aggregation, so that the model file is written only when all worker files are.
+///
+/// # Errors
+/// If a file cannot be written here or by another worker, or the aggregation fails.
+pub fn save(trainer: &mut dyn Trainer, directory: &Path) -> Result<(), TrainError> {
+    save_on(&RealDisk, trainer, directory)
+}
+
+/// As [`save`], on any disk.
+///
+/// # Errors
+/// As there.
+pub fn save_on(disk: &dyn Disk, trainer: &mut dyn Trainer, directory: &Path) -> Result<(), TrainError> {
+    const WRITTEN: u64 = 1;
+    const FAILED: u64 = 2;
+    let rank = trainer.place().rank;
+    let advances = trainer.progress().advances;
+    // Before the exchange, since the first worker replaces the model file after it.
+    let resumable = saved_advances(disk, directory);
+    let mut own = Writer::default();
+    trainer.write_worker(&mut own);
+    let own = create_directory(disk, directory)
+        .and_then(|()| write_file(disk, &worker_file(directory, rank, advances), &own.finish()));
+    // All must learn of a failure here, or they would wait for this worker in the next round.
+    let outcomes = all_gather(trainer, &[if own.is_ok() { WRITTEN } else { FAILED }])?;
+    own?;
+    if let Some(failed) = outcomes.iter().position(|outcome| outcome[0] == FAILED) {
+        let reason = format!("worker {failed} could not write its part");
+        return Err(TrainError::Checkpoint { path: directory.to_owned(), reason });
+    }
+    if rank == 0 {
+        let (spec, config) = (trainer.spec(), trainer.config_json());
+        let run = RunKind { algorithm: trainer.algorithm(), env: &spec.id, config: &config };
+        save_model_on(disk, directory, &run, advances, &|writer| trainer.write_model(writer))?;
+    }
+    // The first worker may still fail to write the model file: what the old one names is kept.
+    remove_others(disk, directory, rank, &[Some(advances), resumable]);
+    Ok(())
+}
+
+/// What a model file is of.
+#[derive(Clone, Copy, Debug)]
+pub struct RunKind<'a> {
+    /// Such as `ppo`.
+    pub algorithm: &'a str,
+    /// Id of the environment.
+    pub env: &'a str,
+    /// Hyper-parameters, as JSON.
+    pub config: &'a str,
+}
+
+/// Saves only what all workers have alike; `write` writes the model.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn save_model(
+    directory: &Path,
+    run: &RunKind<'_>,
+    advances: u64,
+    write: &dyn Fn(&mut Writer),
+) -> Result<(), TrainError> {
+    save_model_on(&RealDisk, directory, run, advances, write)
+}
+
+fn save_model_on(
+    disk: &dyn Disk,
+    directory: &Path,
+    run: &RunKind<'_>,
+    advances: u64,
+    write: &dyn Fn(&mut Writer),
+) -> Result<(), TrainError> {
+    let mut writer = Writer::default();
+    writer.text("algorithm", run.algorithm.to_owned());
+    writer.text("env", run.env.to_owned());
+    writer.text("config", run.config.to_owned());
+    writer.text("advances", advances.to_string());
+    write(&mut writer);
+    create_directory(disk, directory)?;
+    write_file(disk, &directory.join(MODEL_FILE), &writer.finish())
+}
+
+/// Brings a fresh `trainer` to the state saved in `directory`; gives the environments, of this worker, whose
+/// state is missing because the worker that had them was lost before the checkpoint: they start anew.
+///
+/// # Errors
+/// If there is no checkpoint, or it is of another algorithm, environment or network.
+pub fn resume(trainer: &mut dyn Trainer, directory: &Path) -> Result<Vec<usize>, TrainError> {
+    resume_from(&RealDisk, trainer, directory)
+}
+
+/// As [`resume`], from any disk.
+///
+/// # Errors
+/// As there.
+pub fn resume_from(
+    disk: &dyn Disk,
+    trainer: &mut dyn Trainer,
+    directory: &Path,
+) -> Result<Vec<usize>, TrainError> {
+    let path = directory.join(MODEL_FILE);
+    let bytes = read_file(disk, &path)?;
+    let model = Reader::new(&path, &bytes)?;
+    check_kind(&model, trainer.algorithm(), trainer.spec())?;
+    let advances: u64 = model.number("advances")?;
+    let files: Vec<_> =
+        worker_files(disk, directory).into_iter().filter(|(_, of, _)| *of == advances).collect();
+    let buffers = files.iter().map(|(_, _, path)| read_file(disk, path)).collect::<Result<Vec<_>, _>>()?;
+    let parsed = files
+        .iter()
+        .zip(&buffers)
+        .map(|((_, _, path), bytes)| Reader::new(path, bytes))
+        .collect::<Result<Vec<_>, _>>()?;
+    trainer.read_model(&model)?;
+    trainer.read_worker(&parsed)
+}
+
+/// A model file in memory.
+#[derive(Debug)]
+pub struct ModelFile {
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl ModelFile {
+    /// The one of the run in `directory`.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn read(directory: &Path) -> Result<Self, TrainError> {
+        let path = directory.join(MODEL_FILE);
+        Ok(Self { bytes: read_file(&RealDisk, &path)?, path })
+    }
+
+    /// What is in it.
+    ///
+    /// # Errors
+    /// If it is no checkpoint.
+    pub fn reader(&self) -> Result<Reader<'_>, TrainError> {
+        Reader::new(&self.path, &self.bytes)
+    }
+}
+
+/// Environment and hyper-parameters of the run whose model file this is.
+///
+/// # Errors
+/// If it is of another algorithm, or they cannot be read.
+pub fn job<A: Algorithm>(reader: &Reader<'_>) -> Result<(String, A), TrainError> {
+    check_algorithm(reader, A::NAME)?;
+    let refuse = |error: &dyn std::fmt::Display| reader.refuse(format!("its hyper-parameters: {error}"));
+    let config: A = serde_json::from_str(reader.text("config")?).map_err(|error| refuse(&error))?;
+    config.check().map_err(|error| refuse(&error))?;
+    reader.check_widths(config.hidden())?;
+    Ok((reader.text("env")?.to_owned(), config))
+}
+
+/// Refuses a file of another algorithm.
+pub fn check_algorithm(reader: &Reader<'_>, expected: &str) -> Result<(), TrainError> {
+    let actual = reader.text("algorithm")?;
+    if actual == expected {
+        return Ok(());
+    }
+    Err(reader.refuse(format!(
+        "it is of algorithm {actual}, not {expected}; go on with {actual}, or name another run"
+    )))
+}
+
+/// Refuses a model file of another algorithm or environment.
+///
+/// # Errors
+/// If it is of another.
+pub fn check_kind(reader: &Reader<'_>, algorithm: &str, spec: &EnvSpec) -> Result<(), TrainError> {
+    check_algorithm(reader, algorithm)?;
+    let env = reader.text("env")?;
+    if *env == *spec.id {
+        return Ok(());
+    }
+    Err(reader.refuse(format!("it is of environment {env}, not {}", spec.id)))
+}
+
+fn worker_file(directory: &Path, rank: usize, advances: u64) -> PathBuf {
+    directory.join(format!("worker-{rank}.{advances}.safetensors"))
+}
+
+/// Rank, advances and path of every worker file.
+fn worker_files(disk: &dyn Disk, directory: &Path) -> Vec<(usize, u64, PathBuf)> {
+    let parse = |path: PathBuf| {
+        let name = path.file_name()?.to_str()?.strip_prefix("worker-")?.strip_suffix(".safetensors")?;
+        let (rank, advances) = name.split_once('.')?;
+        Some((rank.parse().ok()?, advances.parse().ok()?, path.clone()))
+    };
+    disk.list(directory).unwrap_or_default().into_iter().filter_map(parse).collect()
+}
+
+/// The advance whose worker files belong to the model file; none without one that can be read.
+fn saved_advances(disk: &dyn Disk, directory: &Path) -> Option<u64> {
+    let path = directory.join(MODEL_FILE);
+    let bytes = disk.read(&path).ok()?;
+    Reader::new(&path, &bytes).ok()?.number("advances").ok()
+}
+
+/// Removes a worker's files of all advances but these and the last two, and what failed attempts have left.
+fn remove_others(disk: &dyn Disk, directory: &Path, rank: usize, kept: &[Option<u64>]) {
+    let mut own: Vec<_> =
+        worker_files(disk, directory).into_iter().filter(|(of, _, _)| *of == rank).collect();
+    own.sort_by_key(|(_, advances, _)| std::cmp::Reverse(*advances));
+    let old = own.into_iter().skip(KEPT).filter(|(_, advances, _)| !kept.contains(&Some(*advances)));
+    for (_, _, path) in old {
+        if let Err(error) = disk.remove(&path) {
+            tracing::warn!(path = %path.display(), %error, "an old checkpoint file stays");
+        }
+    }
+    remove_unfinished(disk, directory, &format!("worker-{rank}."));
+}
+
+fn create_directory(disk: &dyn Disk, directory: &Path) -> Result<(), TrainError> {
+    let made = disk.create_directory(directory);
+    made.map_err(|error| TrainError::File { path: directory.to_owned(), error })
+}

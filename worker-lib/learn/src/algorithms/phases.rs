@@ -1,0 +1,72 @@
+//! Where the time of an iteration goes: spans of `tracing` around its parts, at level TRACE. Where one lies inside
+//! another its time is not the outer one's. Without a subscriber that wants them one costs a load.
+
+use tracing::Level;
+use tracing::span::EnteredSpan;
+
+/// Target of the spans; their names are those of [`Phase::name`].
+pub const TARGET: &str = "iswitch::phase";
+
+/// A part of an iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// Choosing actions, and keeping what came of them.
+    Act,
+    /// The environment itself.
+    Environment,
+    /// Drawing a batch, or putting one together.
+    Sample,
+    /// The networks forward, and the loss.
+    Forward,
+    /// The networks backward.
+    Backward,
+    /// The sum over workers.
+    Aggregation,
+    /// Applying a gradient.
+    Update,
+}
+
+impl Phase {
+    /// In the order in which an iteration goes through them.
+    pub const ALL: [Self; 7] = [
+        Self::Act,
+        Self::Environment,
+        Self::Sample,
+        Self::Forward,
+        Self::Backward,
+        Self::Aggregation,
+        Self::Update,
+    ];
+
+    /// In lower case.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Act => "act",
+            Self::Environment => "environment",
+            Self::Sample => "sample",
+            Self::Forward => "forward",
+            Self::Backward => "backward",
+            Self::Aggregation => "aggregation",
+            Self::Update => "update",
+        }
+    }
+
+    /// The phase lasts as long as what this gives.
+    pub fn enter(self) -> EnteredSpan {
+        macro_rules! span {
+            ($name:literal) => {
+                tracing::span!(target: TARGET, Level::TRACE, $name)
+            };
+        }
+        let span = match self {
+            Self::Act => span!("act"),
+            Self::Environment => span!("environment"),
+            Self::Sample => span!("sample"),
+            Self::Forward => span!("forward"),
+            Self::Backward => span!("backward"),
+            Self::Aggregation => span!("aggregation"),
+            Self::Update => span!("update"),
+        };
+        span.entered()
+    }
+}

@@ -1,0 +1,184 @@
+//! Synchronous training: each worker's gradient, their sum, the same update on all.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use sha2::{Digest, Sha256};
+
+use super::TrainError;
+use super::checkpoint::{Reader, Writer};
+use super::halves::{Halves, LocalHalf, Tail};
+use super::phases::Phase;
+use super::replica::Replica;
+use super::trainer::{Place, Progress, Report, Trainer, agree, first_bytes};
+use crate::env::EnvSpec;
+use iswitch::{AggregateError, GradientAggregator};
+
+/// Gradients in one advance.
+const ITERATIONS: u64 = 100;
+
+/// A run of both halves around an aggregator.
+pub struct SynchronousTrainer {
+    algorithm: &'static str,
+    config: String,
+    place: Place,
+    model: Vec<f32>,
+    local: Box<dyn LocalHalf>,
+    replica: Replica,
+    aggregator: Box<dyn GradientAggregator>,
+    vector: Vec<f32>,
+    aggregation_times: Vec<Duration>,
+    stop: Arc<AtomicBool>,
+    agreed: bool,
+    all_or_none: bool,
+}
+
+impl SynchronousTrainer {
+    /// From the start of a run. `aggregator` sums vectors of the gradient and its tail.
+    ///
+    /// # Errors
+    /// If its vectors have another length.
+    pub fn new(
+        halves: Halves,
+        place: Place,
+        aggregator: Box<dyn GradientAggregator>,
+    ) -> Result<Self, TrainError> {
+        let Halves { algorithm, config, model, gradient_len, local, replica } = halves;
+        let (actual, expected) = (gradient_len + Tail::LEN, aggregator.gradient_len());
+        if actual != expected {
+            return Err(AggregateError::WrongLength { actual, expected }.into());
+        }
+        Ok(Self {
+            algorithm,
+            config,
+            place,
+            model,
+            local,
+            replica,
+            aggregator,
+            vector: vec![0.0; actual],
+            aggregation_times: Vec::with_capacity(ITERATIONS as usize),
+            stop: Arc::default(),
+            agreed: false,
+            all_or_none: false,
+        })
+    }
+
+    /// Stops when this flag is set, instead of one of its own.
+    #[must_use]
+    pub fn with_stop(self, stop: Arc<AtomicBool>) -> Self {
+        Self { stop, ..self }
+    }
+
+    /// Fails when a worker is lost, instead of going on with the others: whoever looks after the workers then starts
+    /// all again, from the last checkpoint.
+    #[must_use]
+    pub fn all_or_none(self) -> Self {
+        Self { all_or_none: true, ..self }
+    }
+
+    /// The parameters and whatever else gradients depend on.
+    pub fn model(&self) -> &[f32] {
+        &self.model
+    }
+
+    fn iterate(&mut self) -> Result<(), TrainError> {
+        let gradient_len = self.vector.len() - Tail::LEN;
+        let mut tail = self.local.gradient(&self.model, &mut self.vector[..gradient_len])?;
+        tail.stop = if self.stop.load(Ordering::Relaxed) { 1.0 } else { 0.0 };
+        tail.write(&mut self.vector);
+        let aggregating = Phase::Aggregation.enter();
+        let begin = Instant::now();
+        let round = self.aggregator.all_reduce(&mut self.vector)?;
+        self.aggregation_times.push(begin.elapsed());
+        drop(aggregating);
+        let (contributors, workers) = (usize::from(round.contributors), self.place.workers);
+        if self.all_or_none && contributors < workers {
+            return Err(TrainError::Lost { contributors, workers });
+        }
+        self.replica.apply(&mut self.model, &self.vector, round.contributors);
+        self.local.observe(self.replica.counters());
+        Ok(())
+    }
+}
+
+impl Trainer for SynchronousTrainer {
+    fn algorithm(&self) -> &'static str {
+        self.algorithm
+    }
+
+    fn config_json(&self) -> String {
+        self.config.clone()
+    }
+
+    fn spec(&self) -> &EnvSpec {
+        self.local.spec()
+    }
+
+    fn place(&self) -> Place {
+        self.place
+    }
+
+    fn aggregator(&mut self) -> &mut dyn GradientAggregator {
+        self.aggregator.as_mut()
+    }
+
+    fn aggregation_times(&self) -> &[Duration] {
+        &self.aggregation_times
+    }
+
+    fn stop_handle(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
+    }
+
+    fn loss_names(&self) -> &'static [&'static str] {
+        self.replica.loss_names()
+    }
+
+    fn advance(&mut self) -> Result<Report, TrainError> {
+        if !self.agreed {
+            agree(self)?;
+            self.agreed = true;
+        }
+        let begin = Instant::now();
+        self.aggregation_times.clear();
+        for _ in 0..ITERATIONS {
+            self.iterate()?;
+            if self.replica.is_over() {
+                break;
+            }
+        }
+        Ok(self.replica.report(begin.elapsed()))
+    }
+
+    fn progress(&self) -> Progress {
+        self.replica.progress()
+    }
+
+    fn digest(&self) -> u64 {
+        let counters = self.replica.counters();
+        let mut hash = Sha256::new();
+        hash.update(bytemuck::cast_slice::<f32, u8>(&self.model));
+        hash.update(bytemuck::cast_slice::<u64, u8>(&[counters.steps, counters.iterations]));
+        first_bytes(hash)
+    }
+
+    fn write_model(&self, writer: &mut Writer) {
+        self.replica.write(&self.model, writer);
+    }
+
+    fn read_model(&mut self, reader: &Reader<'_>) -> Result<(), TrainError> {
+        self.replica.read(&mut self.model, reader)?;
+        self.local.observe(self.replica.counters());
+        Ok(())
+    }
+
+    fn write_worker(&self, writer: &mut Writer) {
+        self.local.write(writer);
+    }
+
+    fn read_worker(&mut self, files: &[Reader<'_>]) -> Result<Vec<usize>, TrainError> {
+        self.local.read(files)
+    }
+}

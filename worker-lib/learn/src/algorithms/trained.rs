@@ -1,0 +1,63 @@
+//! Trained agents in run directories, whatever the algorithm.
+
+use std::path::Path;
+
+use super::TrainError;
+use super::a2c::A2cConfig;
+use super::checkpoint::{ModelFile, job};
+use super::ddpg::DdpgConfig;
+use super::dqn::DqnConfig;
+use super::ppo::PpoConfig;
+use super::trainer::{Algorithm, Policy};
+use crate::env::EnvSpec;
+
+/// Algorithms whose policies schedule or route, each named as the subcommand that runs it.
+const STUDIES: [&str; 3] = ["route", "coflow", "place"];
+
+/// What a run directory holds.
+#[derive(Debug)]
+pub struct Trained {
+    /// Such as `ppo`.
+    pub algorithm: String,
+    /// Id of the environment.
+    pub env: String,
+    /// Environment steps that it was trained for.
+    pub steps: u64,
+    file: ModelFile,
+}
+
+impl Trained {
+    /// The agent of the run in `directory`.
+    ///
+    /// # Errors
+    /// If there is none, or a policy of something else than an environment.
+    pub fn read(directory: &Path) -> Result<Self, TrainError> {
+        let file = ModelFile::read(directory)?;
+        let reader = file.reader()?;
+        let text = |key: &str| reader.text(key).map(str::to_owned);
+        let algorithm = reader.text("algorithm")?;
+        if STUDIES.contains(&algorithm) {
+            return Err(reader.refuse(format!("it is a policy that `iswitch {algorithm} evaluate` runs")));
+        }
+        let (algorithm, env, steps) = (text("algorithm")?, text("env")?, reader.number("steps")?);
+        Ok(Self { algorithm, env, steps, file })
+    }
+
+    /// The agent, for that environment.
+    ///
+    /// # Errors
+    /// If it was trained in another one, or its algorithm is unknown.
+    pub fn policy(&self, env: &EnvSpec) -> Result<Box<dyn Policy>, TrainError> {
+        let reader = self.file.reader()?;
+        if *self.env != *env.id {
+            return Err(reader.refuse(format!("it is of environment {}, not {}", self.env, env.id)));
+        }
+        match self.algorithm.as_str() {
+            DqnConfig::NAME => job::<DqnConfig>(&reader)?.1.policy(&reader, env),
+            A2cConfig::NAME => job::<A2cConfig>(&reader)?.1.policy(&reader, env),
+            PpoConfig::NAME => job::<PpoConfig>(&reader)?.1.policy(&reader, env),
+            DdpgConfig::NAME => job::<DdpgConfig>(&reader)?.1.policy(&reader, env),
+            other => Err(reader.refuse(format!("it is of algorithm {other}, which this version lacks"))),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! CartPole-v1: balance a pole on a cart by pushing left or right (Barto, Sutton and Anderson, 1983), with the
+//! constants and the Euler step of Gymnasium, against whose recorded trajectories it is checked.
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use super::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, check_state};
+
+pub(super) const ID: &str = "CartPole-v1";
+
+/// m/s^2.
+const GRAVITY: f64 = 9.8;
+/// kg.
+const CART_MASS: f64 = 1.0;
+/// kg.
+const POLE_MASS: f64 = 0.1;
+/// Half the pole, m.
+const POLE_HALF_LENGTH: f64 = 0.5;
+/// N, to the left (action 0) or right (action 1).
+const FORCE: f64 = 10.0;
+/// s.
+const TIME_STEP: f64 = 0.02;
+/// m from the middle.
+const POSITION_MAX: f64 = 2.4;
+/// rad from upright: 12 degrees.
+const ANGLE_MAX: f64 = 12.0 * 2.0 * std::f64::consts::PI / 360.0;
+/// Each state variable starts uniform within this of zero.
+const START_SPREAD: f64 = 0.05;
+
+/// The environment. Observation: position (m), velocity (m/s), angle (rad, clockwise), angular velocity
+/// (rad/s). Action: 0 left, 1 right. Reward 1 a step.
+#[derive(Debug)]
+pub struct CartPole {
+    spec: EnvSpec,
+    state: [f64; 4],
+}
+
+impl CartPole {
+    /// At rest, upright, in the middle.
+    pub fn new() -> Self {
+        let spec = EnvSpec {
+            id: ID.into(),
+            observation_dim: 4,
+            image: None,
+            action: ActionSpec::Discrete { n: 2 },
+            episode_steps_max: 500,
+            solved_return: 475.0,
+        };
+        Self { spec, state: [0.0; 4] }
+    }
+
+    fn observe(&self, observation: &mut [f32]) {
+        observation.iter_mut().zip(self.state).for_each(|(o, s)| *o = s as f32);
+    }
+}
+
+impl Default for CartPole {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Environment for CartPole {
+    fn spec(&self) -> &EnvSpec {
+        &self.spec
+    }
+
+    fn reset(&mut self, rng: &mut ChaCha8Rng, observation: &mut [f32]) -> Result<(), EnvError> {
+        self.state = std::array::from_fn(|_| rng.random_range(-START_SPREAD..START_SPREAD));
+        self.observe(observation);
+        Ok(())
+    }
+
+    fn step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
+        let force = match action {
+            Action::Discrete(0) => -FORCE,
+            Action::Discrete(1) => FORCE,
+            other => {
+                return Err(EnvError::WrongAction {
+                    expected: self.spec.action,
+                    actual: format!("{other:?}"),
+                });
+            }
+        };
+        let [x, x_dot, theta, theta_dot] = self.state;
+        let total_mass = CART_MASS + POLE_MASS;
+        let moment = POLE_MASS * POLE_HALF_LENGTH;
+        let (sin, cos) = theta.sin_cos();
+        let push = (force + moment * theta_dot.powi(2) * sin) / total_mass;
+        let theta_acc = (GRAVITY * sin - cos * push)
+            / (POLE_HALF_LENGTH * (4.0 / 3.0 - POLE_MASS * cos.powi(2) / total_mass));
+        let x_acc = push - moment * theta_acc * cos / total_mass;
+        self.state = [
+            x + TIME_STEP * x_dot,
+            x_dot + TIME_STEP * x_acc,
+            theta + TIME_STEP * theta_dot,
+            theta_dot + TIME_STEP * theta_acc,
+        ];
+        self.observe(observation);
+        let terminated = self.state[0].abs() > POSITION_MAX || self.state[2].abs() > ANGLE_MAX;
+        Ok(Step { reward: 1.0, terminated, truncated: false, life_lost: false })
+    }
+
+    fn save_state(&self) -> Vec<f64> {
+        self.state.to_vec()
+    }
+
+    fn restore_state(&mut self, state: &[f64]) -> Result<(), EnvError> {
+        check_state(state, 4)?;
+        self.state.copy_from_slice(state);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+
+    /// `fixtures/env/cartpole.csv`: `episode,action,x,x_dot,theta,theta_dot,terminated`, recorded once from
+    /// Gymnasium 1.4.0's CartPole-v1 (its float64 state); the first line of an episode has action -1: the start.
+    #[test]
+    fn follows_the_recorded_trajectories_of_gymnasium() {
+        let fixture = include_str!("../../../../fixtures/env/cartpole.csv");
+        let mut env = CartPole::new();
+        let mut observation = [0.0; 4];
+        let (mut steps, mut ends) = (0, 0);
+        for line in fixture.lines().filter(|line| !line.starts_with('#')) {
+            let fields: Vec<f64> = line.split(',').map(|field| field.parse().unwrap()).collect();
+            if fields[1] < 0.0 {
+                env.restore_state(&fields[2..6]).unwrap();
+                continue;
+            }
+            let step = env.step(Action::Discrete(fields[1] as usize), &mut observation).unwrap();
+            for (got, want) in env.state.iter().zip(&fields[2..6]) {
+                assert!((got - want).abs() <= 1e-12 * want.abs().max(1.0), "{line}: {:?}", env.state);
+            }
+            assert_eq!(step.terminated, fields[6] > 0.0, "{line}");
+            steps += 1;
+            ends += usize::from(step.terminated);
+        }
+        assert!(steps > 200 && ends >= 5, "{steps} steps, {ends} ends");
+    }
+
+    #[test]
+    fn starts_near_upright() {
+        let mut env = CartPole::default();
+        let mut observation = [1.0; 4];
+        env.reset(&mut ChaCha8Rng::seed_from_u64(3), &mut observation).unwrap();
+        assert!(observation.iter().all(|x| x.abs() <= 0.05 && *x != 0.0));
+    }
+}

@@ -1,0 +1,141 @@
+//! Pendulum-v1: swing a pendulum up and hold it there, with the constants and the Euler step of Gymnasium, against
+//! whose recorded trajectories it is checked.
+
+use std::f64::consts::PI;
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use super::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, check_state, clipped};
+
+pub(super) const ID: &str = "Pendulum-v1";
+
+/// m/s^2.
+const GRAVITY: f64 = 10.0;
+/// kg, at the end of a rod of 1 m.
+const MASS: f64 = 1.0;
+/// m.
+const LENGTH: f64 = 1.0;
+/// N m, of an action of 1.
+const TORQUE_MAX: f64 = 2.0;
+/// rad/s.
+const SPEED_MAX: f64 = 8.0;
+/// s.
+const TIME_STEP: f64 = 0.05;
+
+/// The environment. Observation: cosine and sine of the angle from upright, angular velocity (rad/s). Action: the
+/// torque in [-1, 1], of 2 N m. Reward: minus angle^2 + 0.1 velocity^2 + 0.001 torque^2. It never terminates.
+#[derive(Debug)]
+pub struct Pendulum {
+    spec: EnvSpec,
+    /// rad from upright, not reduced.
+    angle: f64,
+    /// rad/s.
+    velocity: f64,
+}
+
+impl Pendulum {
+    /// Upright, at rest.
+    pub fn new() -> Self {
+        let spec = EnvSpec {
+            id: ID.into(),
+            observation_dim: 3,
+            image: None,
+            action: ActionSpec::Continuous { dim: 1 },
+            episode_steps_max: 200,
+            solved_return: -200.0,
+        };
+        Self { spec, angle: 0.0, velocity: 0.0 }
+    }
+
+    fn observe(&self, observation: &mut [f32]) {
+        let (sin, cos) = self.angle.sin_cos();
+        observation.copy_from_slice(&[cos as f32, sin as f32, self.velocity as f32]);
+    }
+}
+
+impl Default for Pendulum {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Environment for Pendulum {
+    fn spec(&self) -> &EnvSpec {
+        &self.spec
+    }
+
+    fn reset(&mut self, rng: &mut ChaCha8Rng, observation: &mut [f32]) -> Result<(), EnvError> {
+        self.angle = rng.random_range(-PI..PI);
+        self.velocity = rng.random_range(-1.0..1.0);
+        self.observe(observation);
+        Ok(())
+    }
+
+    fn step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
+        let [share] = clipped(action)?;
+        let torque = share * TORQUE_MAX;
+        let from_upright = (self.angle + PI).rem_euclid(2.0 * PI) - PI;
+        let cost = from_upright.powi(2) + 0.1 * self.velocity.powi(2) + 0.001 * torque.powi(2);
+        let acceleration =
+            3.0 * GRAVITY / (2.0 * LENGTH) * self.angle.sin() + 3.0 / (MASS * LENGTH.powi(2)) * torque;
+        self.velocity = (self.velocity + acceleration * TIME_STEP).clamp(-SPEED_MAX, SPEED_MAX);
+        self.angle += self.velocity * TIME_STEP;
+        self.observe(observation);
+        Ok(Step { reward: -cost, terminated: false, truncated: false, life_lost: false })
+    }
+
+    fn save_state(&self) -> Vec<f64> {
+        vec![self.angle, self.velocity]
+    }
+
+    fn restore_state(&mut self, state: &[f64]) -> Result<(), EnvError> {
+        check_state(state, 2)?;
+        (self.angle, self.velocity) = (state[0], state[1]);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+
+    /// `fixtures/env/pendulum.csv`: `episode,action,theta,theta_dot,reward`, recorded once from Gymnasium 1.4.0's
+    /// Pendulum-v1 (its float64 state); the first line of an episode has action -9: its start.
+    #[test]
+    fn follows_the_recorded_trajectories_of_gymnasium() {
+        let fixture = include_str!("../../../../fixtures/env/pendulum.csv");
+        let mut env = Pendulum::new();
+        let mut observation = [0.0; 3];
+        let mut steps = 0;
+        for line in fixture.lines().filter(|line| !line.starts_with('#')) {
+            let fields: Vec<f64> = line.split(',').map(|field| field.parse().unwrap()).collect();
+            if fields[1] < -8.0 {
+                env.restore_state(&fields[2..4]).unwrap();
+                continue;
+            }
+            let step = env.step(Action::Continuous(&[fields[1] as f32]), &mut observation).unwrap();
+            for (got, want) in [(env.angle, fields[2]), (env.velocity, fields[3]), (step.reward, fields[4])] {
+                assert!((got - want).abs() <= 1e-9 * want.abs().max(1.0), "{line}: {env:?} {step:?}");
+            }
+            assert!(!step.terminated);
+            steps += 1;
+        }
+        assert_eq!(steps, 300);
+    }
+
+    #[test]
+    fn starts_anywhere() {
+        let mut env = Pendulum::default();
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let mut below = 0;
+        for _ in 0..100 {
+            let mut observation = [0.0; 3];
+            env.reset(&mut rng, &mut observation).unwrap();
+            assert!((observation[0].hypot(observation[1]) - 1.0).abs() < 1e-6 && observation[2].abs() <= 1.0);
+            below += usize::from(observation[0] < 0.0);
+        }
+        assert!((25..=75).contains(&below), "{below}");
+    }
+}

@@ -1,0 +1,110 @@
+//! What the workers of a training sum.
+
+use std::ops::Range;
+
+use crate::algorithms::TrainError;
+use crate::algorithms::exact::{
+    LIMBS, WORKERS_MAX, all_gather_u64, all_reduce_uniform, from_fixed, read_limbs, write_limbs,
+};
+use crate::algorithms::trainer::Place;
+use iswitch::GradientAggregator;
+
+/// A worker among its group.
+pub struct Group {
+    place: Place,
+    aggregator: Box<dyn GradientAggregator>,
+    vector: Vec<f32>,
+}
+
+impl Group {
+    /// `aggregator` must sum vectors of `vector_len` floats.
+    pub fn new(
+        place: Place,
+        environments: usize,
+        vector_len: usize,
+        aggregator: Box<dyn GradientAggregator>,
+    ) -> Result<Self, TrainError> {
+        let refuse = |reason| Err(TrainError::Config(reason));
+        let Place { workers, .. } = place;
+        if !environments.is_multiple_of(workers) {
+            return refuse(format!(
+                "environments is {environments}, expected a multiple of the {workers} workers"
+            ));
+        }
+        if workers > WORKERS_MAX {
+            return refuse(format!("workers is {workers}, expected at most {WORKERS_MAX}"));
+        }
+        let actual = aggregator.gradient_len();
+        if actual != vector_len {
+            return refuse(format!("the aggregator's vectors have {actual} floats, expected {vector_len}"));
+        }
+        Ok(Self { place, aggregator, vector: vec![0.0; vector_len] })
+    }
+
+    /// Rank and number of workers.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// The aggregator that sums for the group.
+    pub fn aggregator(&self) -> &dyn GradientAggregator {
+        self.aggregator.as_ref()
+    }
+
+    /// This worker's share of so many environments.
+    pub fn own(&self, environments: usize) -> Range<usize> {
+        let each = environments / self.place.workers;
+        self.place.rank * each..(self.place.rank + 1) * each
+    }
+
+    /// Replaces numbers by their sums over all workers, exactly.
+    pub fn sum(&mut self, numbers: &mut [i128]) -> Result<(), TrainError> {
+        for part in numbers.chunks_mut(self.vector.len() / LIMBS) {
+            all_reduce_uniform(self.aggregator.as_mut(), &mut self.vector, |vector| {
+                let limbs = vector.chunks_exact_mut(LIMBS);
+                limbs.zip(part.iter()).for_each(|(limbs, number)| write_limbs(*number, limbs));
+            })?;
+            let limbs = self.vector.chunks_exact(LIMBS);
+            part.iter_mut().zip(limbs).for_each(|(number, limbs)| *number = read_limbs(limbs));
+        }
+        Ok(())
+    }
+
+    /// The sums of numbers over all workers as floats: a gradient that is the same to the last bit however many workers
+    /// there are. Leaves the sums in `numbers`.
+    pub fn sum_exactly(&mut self, numbers: &mut [i128]) -> Result<Vec<f32>, TrainError> {
+        self.sum(numbers)?;
+        Ok(numbers.iter().map(|sum| from_fixed(*sum) as f32).collect())
+    }
+
+    /// Replaces a gradient by its sum over all workers, as if none of them were missing.
+    pub fn sum_gradient(&mut self, gradient: &mut [f32]) -> Result<(), TrainError> {
+        self.vector.fill(0.0);
+        self.vector[..gradient.len()].copy_from_slice(gradient);
+        let round = self.aggregator.all_reduce(&mut self.vector)?;
+        let scale = self.place.workers as f32 / f32::from(round.contributors.max(1));
+        gradient.iter_mut().zip(&self.vector).for_each(|(own, sum)| *own = sum * scale);
+        Ok(())
+    }
+
+    /// The numbers of every worker, by rank.
+    fn gather(&mut self, numbers: &[u64]) -> Result<Vec<Vec<u64>>, TrainError> {
+        all_gather_u64(self.aggregator.as_mut(), self.place.rank, self.place.workers, numbers)
+    }
+
+    /// Compares the digests of what was asked for and of the state with which the workers start.
+    pub fn agree(&mut self, own: [u64; 2]) -> Result<(), TrainError> {
+        let all = self.gather(&own)?;
+        // A worker that was lost has written nothing.
+        let differs = |other: &Vec<u64>| other[0] != 0 && *other != own;
+        let Some(other) = all.iter().position(differs) else { return Ok(()) };
+        let what = if all[other][0] == own[0] { "starts from another state" } else { "has other settings" };
+        let rank = self.place.rank;
+        Err(TrainError::Disagreement(format!("worker {other} {what} than worker {rank}")))
+    }
+
+    /// Whether all workers have the same digest of their state.
+    pub fn is_identical(&mut self, digest: u64) -> Result<bool, TrainError> {
+        Ok(self.gather(&[digest])?.iter().all(|other| other[0] == digest || other[0] == 0))
+    }
+}

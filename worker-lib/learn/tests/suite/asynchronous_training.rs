@@ -1,0 +1,208 @@
+//! Learners that do not wait for each other: over the embedded switch, and by an asynchronous parameter server.
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use iswitch::pipeline::{PipelineConfig, PipelineReport};
+use iswitch::{AsyncWorker, JoinOptions};
+use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
+use iswitch_learn::algorithms::a2c::A2cConfig;
+use iswitch_learn::algorithms::async_server::{AsyncClientOptions, AsyncServer, ServerReport, work};
+use iswitch_learn::algorithms::asynchronous::train;
+use iswitch_learn::algorithms::checkpoint::{ModelFile, RunKind, save_model};
+use iswitch_learn::algorithms::ddpg::DdpgConfig;
+use iswitch_learn::algorithms::halves::{Halves, Tail};
+use iswitch_learn::algorithms::ppo::PpoConfig;
+use iswitch_learn::algorithms::trainer::{Algorithm, Mode, Place, Progress};
+use iswitch_learn::env;
+
+const LOCALHOST: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+const CART_POLE: &str = "CartPole-v1";
+const PENDULUM: &str = "Pendulum-v1";
+const BOUND: u32 = 2;
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+fn a2c(total_steps: u64) -> A2cConfig {
+    A2cConfig { total_steps, environments: Some(12), ..A2cConfig::preset(CART_POLE) }
+}
+
+fn halves<A: Algorithm>(config: &A, id: &'static str, rank: usize, workers: usize) -> Halves {
+    let place = Place { rank, workers };
+    config.clone().halves(place, &|count| env::make_vector(id, count), Mode::Asynchronous).unwrap()
+}
+
+/// What a worker has at the end of its job.
+struct End {
+    report: PipelineReport,
+    progress: Progress,
+    /// The highest mean return of any update.
+    best_return: f64,
+}
+
+/// A job over an embedded switch, and every worker's end.
+fn by_switch<A: Algorithm + Sync>(config: &A, id: &'static str, workers: u16) -> Vec<End> {
+    let switch = EmbeddedSwitch::start(LOCALHOST, &EmbeddedOptions::default()).unwrap();
+    let len = config.vector_len(env::make(id).unwrap().spec(), Mode::Asynchronous).unwrap();
+    let run = |rank: u16| {
+        let options = JoinOptions {
+            rank,
+            workers_timeout: Some(TIMEOUT),
+            ..JoinOptions::new(switch.address(), workers, len as u32)
+        };
+        let halves = halves(config, id, rank.into(), workers.into());
+        assert_eq!(halves.gradient_len + Tail::LEN, len);
+        let worker = AsyncWorker::join(options).unwrap();
+        let pipeline = PipelineConfig { staleness_bound: BOUND, digest_interval: 10 };
+        let mut progress = halves.replica.progress();
+        let mut best_return = f64::NEG_INFINITY;
+        let report = train(halves, worker, pipeline, Arc::default(), &mut |replica, _, _| {
+            progress = replica.progress();
+            best_return = best_return.max(progress.mean_return.unwrap_or(f64::NEG_INFINITY));
+            Ok(())
+        });
+        End { report: report.unwrap(), progress, best_return }
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..workers).map(|rank| scope.spawn(move || run(rank))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+fn models_are_alike(all: &[End]) {
+    let bits = |report: &PipelineReport| report.model.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+    for End { report, progress, .. } in all {
+        assert!(bits(report) == bits(&all[0].report), "the models differ");
+        assert_eq!(*progress, all[0].progress);
+        assert!(progress.finished);
+        assert!(report.staleness.at_commit().max().unwrap() <= BOUND as usize);
+        assert_eq!(report.staleness.updates(), progress.iterations);
+    }
+}
+
+#[test]
+fn workers_of_a_switch_end_with_the_same_model() {
+    models_are_alike(&by_switch(&a2c(20_000), CART_POLE, 3));
+    let ddpg = DdpgConfig {
+        total_steps: 1_500,
+        learning_starts: 200,
+        batch_size: 16,
+        hidden: vec![16, 16],
+        policy_delay: 2,
+        ..DdpgConfig::preset(PENDULUM)
+    };
+    models_are_alike(&by_switch(&ddpg, PENDULUM, 2));
+    let ppo = PpoConfig {
+        total_steps: 4_096,
+        rollout_steps: 256,
+        normalise_observations: true,
+        normalise_rewards: true,
+        ..PpoConfig::preset(CART_POLE)
+    };
+    models_are_alike(&by_switch(&ppo, CART_POLE, 2));
+}
+
+#[test]
+fn a2c_learns_by_a_switch_without_waiting() {
+    let all = by_switch(&a2c(250_000), CART_POLE, 2);
+    // What the last update has depends on the machine's other work: a policy that holds the pole may lose it again.
+    let best = all[0].best_return;
+    assert!(best > 150.0, "a random policy has 20, this one {best}");
+}
+
+/// A server, its workers, and whoever else comes.
+fn by_server(
+    config: &A2cConfig,
+    workers: usize,
+    bound: u32,
+    stop: &Arc<AtomicBool>,
+    others: impl FnOnce(SocketAddr) + Send,
+) -> (ServerReport, Progress) {
+    let spec = env::make(CART_POLE).unwrap().spec().clone();
+    let len = config.vector_len(&spec, Mode::Asynchronous).unwrap();
+    let server = AsyncServer::bind(LOCALHOST, len, bound).unwrap();
+    let address = server.local_addr().unwrap();
+    let SocketAddr::V4(v4) = address else { panic!("{address}") };
+    std::thread::scope(|scope| {
+        scope.spawn(move || others(address));
+        for rank in 0..workers {
+            scope.spawn(move || {
+                let halves = halves(config, CART_POLE, rank, workers);
+                let model_len = halves.model.len();
+                let options = AsyncClientOptions { server: v4, vector_len: len, model_len, timeout: TIMEOUT };
+                work(halves.local, &options, Arc::clone(stop)).unwrap();
+            });
+        }
+        let Halves { model, replica, .. } = halves(config, CART_POLE, 0, workers);
+        let mut last = replica.progress();
+        let report = server
+            .run(model, replica, &AtomicBool::new(false), &mut |replica, _, _| {
+                last = replica.progress();
+                Ok(())
+            })
+            .unwrap();
+        (report, last)
+    })
+}
+
+#[test]
+fn a_server_applies_what_is_fresh_and_outlives_bad_peers() {
+    // A silent one is open until all is over, and does not keep the server from ending.
+    let silent = Mutex::new(Vec::new());
+    for bound in [0, 3] {
+        let (report, progress) = by_server(&a2c(20_000), 3, bound, &Arc::default(), |address| {
+            silent.lock().unwrap().push(TcpStream::connect(address).unwrap());
+            // Noise, a worker of another job, and one that leaves in the midst of a vector.
+            TcpStream::connect(address).unwrap().write_all(&[7; 100]).unwrap();
+            let mut other = TcpStream::connect(address).unwrap();
+            other.write_all(&[0x69, 0x53, 0x57, 0x32, 5, 0, 0, 0, 5, 0, 0, 0]).unwrap();
+            let mut answer = Vec::new();
+            other.read_to_end(&mut answer).unwrap();
+            assert_eq!(answer.len(), 12);
+            let mut leaver = TcpStream::connect(address).unwrap();
+            leaver.write_all(&answer).unwrap();
+            leaver.write_all(&[0; 500]).unwrap();
+        });
+        assert!(progress.finished && progress.steps >= 20_000);
+        assert_eq!(report.applied, progress.iterations);
+        assert_eq!(report.staleness.len(), bound as usize + 1);
+        assert_eq!(report.staleness.iter().sum::<u64>(), report.applied);
+        // What a skipped vector told is told again: each of the last ones may be lost.
+        let each = 5 * 4;
+        assert!(progress.steps < 20_000 + 3 * (report.skipped + 3) * each, "{report:?} {progress:?}");
+    }
+}
+
+#[test]
+fn a_request_to_stop_ends_the_server_and_its_workers() {
+    let stop = Arc::new(AtomicBool::new(false));
+    let (_, progress) = by_server(&a2c(u64::MAX), 2, 3, &stop, |_| {
+        std::thread::sleep(Duration::from_millis(300));
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert!(!progress.finished && progress.iterations > 0);
+}
+
+#[test]
+fn a_run_goes_on_from_its_model() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = a2c(4_000);
+    let spec = env::make(CART_POLE).unwrap().spec().clone();
+    let kind = RunKind { algorithm: A2cConfig::NAME, env: CART_POLE, config: "{}" };
+    let first = by_switch(&config, CART_POLE, 1).remove(0);
+    let mut other = halves(&config, CART_POLE, 0, 1);
+    let mut model = first.report.model.clone();
+    // A file of the state at the end: the counts are those of a replica that has seen one sum.
+    let mut sum = vec![0.0; config.vector_len(&spec, Mode::Asynchronous).unwrap()];
+    Tail { steps: 60.0, episodes: 1.0, returns: 25.0, ..Tail::default() }.write(&mut sum);
+    other.replica.apply(&mut model, &sum, 1);
+    save_model(directory.path(), &kind, 7, &|writer| other.replica.write(&model, writer)).unwrap();
+    let mut resumed = halves(&config, CART_POLE, 0, 1);
+    let file = ModelFile::read(directory.path()).unwrap();
+    resumed.replica.read(&mut resumed.model, &file.reader().unwrap()).unwrap();
+    assert!(resumed.model == model);
+    let progress = resumed.replica.progress();
+    assert_eq!((progress.advances, progress.steps, progress.iterations), (7, 60, 1));
+    assert_eq!(progress.mean_return, Some(25.0));
+}

@@ -1,0 +1,101 @@
+//! `iswitch coflow compare`: several policies on the same jobs.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use iswitch_coflow::policy::PolicySpec;
+use iswitch_manual::{output, print_line};
+
+use super::output::OutputArgs;
+use super::results::Summary;
+use super::runs::Runs;
+use super::source::{POLICIES, PolicySource};
+use super::workload::{Workload, WorkloadArgs};
+use iswitch_cli::learner::{baseline, check_names};
+use iswitch_cli::mean::Mean;
+
+/// What others are compared with, unless something else is asked for.
+const BASELINE: &str = "sebf";
+
+/// Arguments of `iswitch coflow compare`.
+#[derive(Args)]
+pub(crate) struct CompareArgs {
+    #[arg(
+        value_name = "POLICY",
+        default_values_t = PolicySpec::ALL.map(|policy| policy.to_string()),
+        help = format!("Policies: {POLICIES}")
+    )]
+    policies: Vec<String>,
+    #[command(flatten)]
+    workload: WorkloadArgs,
+    /// The policy whose mean JCT those of the others are divided by, draw by draw [default: sebf if it is compared,
+    /// else the first].
+    #[arg(long, value_name = "POLICY")]
+    baseline: Option<String>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Compares policies.
+pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
+    let sources: Vec<_> =
+        args.policies.iter().map(|text| PolicySource::parse(text)).collect::<anyhow::Result<_>>()?;
+    let names: Vec<_> = sources.iter().map(PolicySource::name).collect();
+    check_names(&names)?;
+    let name_of = |text: &str| Ok(PolicySource::parse(text)?.name());
+    let baseline = baseline(args.baseline.as_deref(), BASELINE, &names, name_of)?;
+    let workload = args.workload.load()?;
+    let runs = Runs::of(&sources, &workload, args.output.recorded_ports(), args.output.quiet)?;
+    let summary = |policy| Summary::new(policy, Some(&runs.policies[baseline]));
+    let summaries: Vec<_> = runs.policies.iter().map(summary).collect();
+    args.output.write(runs, &summaries)?;
+    if args.output.json {
+        print_line!("{}", serde_json::json!({ "baseline": names[baseline], "results": summaries }))?;
+    } else {
+        output::print(format_args!("{}", table(&workload, &names[baseline], &summaries)))?;
+    }
+    Ok(())
+}
+
+fn table(workload: &Workload, baseline: &str, summaries: &[Summary]) -> String {
+    let width = summaries.iter().map(|summary| summary.policy.len()).max().unwrap_or(0).max(6);
+    let mut text = format!("{}\n", workload.describe());
+    if let Some(first) = summaries.first() {
+        let _ = writeln!(text, "mean JCT at least {} s under any policy", first.bound().text(1));
+    }
+    let _ = writeln!(
+        text,
+        "{:width$}  {:>8} {:>7} {:>8} {:>8}  {:>18} {:>8} {:>8} {:>8}  {:>9}  {:>5}  {:>16}",
+        "policy",
+        "CCT (s)",
+        "p50",
+        "p95",
+        "p99",
+        "JCT (s)",
+        "p50",
+        "p95",
+        "p99",
+        "makespan",
+        "met",
+        format!("JCT / {baseline}")
+    );
+    for it in summaries {
+        let met = it.deadlines_met.map_or("-".to_owned(), |met| format!("{:.3}", met.mean));
+        let _ = writeln!(
+            text,
+            "{:width$}  {:8.2} {:7.2} {:8.1} {:8.1}  {:>18} {:8.2} {:8.1} {:8.1}  {:9.1}  {met:>5}  {:>16}",
+            it.policy,
+            it.cct.mean.mean,
+            it.cct.p50.mean,
+            it.cct.p95.mean,
+            it.cct.p99.mean,
+            it.jct.mean.text(2),
+            it.jct.p50.mean,
+            it.jct.p95.mean,
+            it.jct.p99.mean,
+            it.makespan.mean,
+            it.jct_ratio.map_or("-".to_owned(), |ratio: Mean| ratio.text(3)),
+        );
+    }
+    text
+}

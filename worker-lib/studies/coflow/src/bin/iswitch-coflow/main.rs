@@ -1,0 +1,61 @@
+//! `iswitch coflow`: coflow scheduling for jobs that are graphs of coflows.
+
+mod compare;
+mod evaluate;
+mod gantt;
+mod output;
+mod plots;
+mod results;
+mod runs;
+mod source;
+mod train;
+mod workload;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use iswitch_cli::program;
+
+/// Trains and compares policies that schedule coflows of jobs in a data centre's fabric.
+#[derive(Parser)]
+#[command(name = "iswitch-coflow", bin_name = "iswitch coflow", version, about)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Trains a network that gives coflows priorities, with one or more workers.
+    Train(Box<train::TrainArgs>),
+    /// Runs one policy and reports completion times.
+    Evaluate(evaluate::EvaluateArgs),
+    /// Runs several policies on the same jobs: table, CSV, figures.
+    Compare(compare::CompareArgs),
+}
+
+impl Command {
+    fn run(&self) -> anyhow::Result<ExitCode> {
+        match self {
+            Self::Train(args) => train::run(args),
+            Self::Evaluate(args) => evaluate::run(args).map(|()| ExitCode::SUCCESS),
+            Self::Compare(args) => compare::run(args).map(|()| ExitCode::SUCCESS),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    program::main(|cli: Cli| cli.command.run())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::Cli;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,121 @@
+//! Files of results.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::gantt::SPANS_MAX;
+use super::plots;
+use super::results::{Summary, TimesSummary};
+use super::runs::Runs;
+use iswitch_cli::files::{make_directory, write};
+use iswitch_cli::mean::Mean;
+
+/// Ports of a side in a picture of ports.
+const GANTT_PORTS: u64 = 12;
+
+/// What is written besides what is printed.
+#[derive(Args)]
+pub(super) struct OutputArgs {
+    /// Write the results as CSV, a line for each policy.
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Write each job's arrival, time alone, completion time and deadline as CSV, for each draw and policy.
+    #[arg(long, value_name = "FILE")]
+    per_job: Option<PathBuf>,
+    /// Write each coflow's size and completion time as CSV, for each draw and policy.
+    #[arg(long, value_name = "FILE")]
+    per_coflow: Option<PathBuf>,
+    /// Write figures into this directory: cdf-cct.svg and cdf-jct.svg, the shares of coflows and jobs of all draws over
+    /// their completion times, and gantt-POLICY.svg, what the busiest ports send over time in the first draw.
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
+    /// Ports of each side in gantt-POLICY.svg.
+    #[arg(
+        long, value_name = "N", requires = "plots", default_value_t = GANTT_PORTS,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    gantt_ports: u64,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Show no progress.
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+}
+
+impl OutputArgs {
+    /// Ports of each side that are to be recorded.
+    pub(super) fn recorded_ports(&self) -> Option<usize> {
+        self.plots.as_ref().map(|_| usize::try_from(self.gantt_ports).unwrap_or(usize::MAX))
+    }
+
+    /// Writes what was asked for.
+    pub(super) fn write(&self, runs: Runs, summaries: &[Summary]) -> anyhow::Result<()> {
+        let files =
+            [(&self.csv, csv(summaries)), (&self.per_job, runs.per_job), (&self.per_coflow, runs.per_coflow)];
+        for (path, text) in files {
+            if let Some(path) = path {
+                write(path, &text)?;
+            }
+        }
+        let Some(directory) = &self.plots else { return Ok(()) };
+        make_directory(directory)?;
+        for (name, title, of) in plots::CDFS {
+            write(&directory.join(name), &plots::cdf(title, &runs.policies, of))?;
+        }
+        let mut too_many = Vec::new();
+        for policy in runs.policies {
+            let Some(recorder) = policy.gantt else { continue };
+            // A colon is not for file names everywhere.
+            let path = directory.join(format!("gantt-{}.svg", policy.name.replace(':', "-")));
+            match recorder.draw(&policy.name, policy.jobs) {
+                Some(svg) => write(&path, &svg)?,
+                None => too_many.push(policy.name),
+            }
+        }
+        if !too_many.is_empty() {
+            eprintln!(
+                "no picture of ports under {}: more than {SPANS_MAX} bars; take fewer jobs or --gantt-ports",
+                too_many.join(", ")
+            );
+        }
+        Ok(())
+    }
+}
+
+fn csv(summaries: &[Summary]) -> String {
+    let times =
+        |name: &str| format!("{name}_s,{name}_ci95_s,{name}_p50_s,{name}_p95_s,{name}_p99_s,{name}_max_s");
+    let mut text = format!(
+        "policy,draws,jobs,{},{},makespan_s,deadlines_met,bound_isolated_s,bound_port_s,jct_ratio,\
+         jct_ratio_ci95\n",
+        times("cct"),
+        times("jct")
+    );
+    let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+    let mean = |mean: Option<Mean>| number(mean.map(|mean| mean.mean));
+    let times = |times: &TimesSummary| {
+        let TimesSummary { mean, p50, p95, p99, max } = times;
+        format!("{},{},{},{},{},{}", mean.mean, number(mean.ci95), p50.mean, p95.mean, p99.mean, max.mean)
+    };
+    for it in summaries {
+        let _ = writeln!(
+            text,
+            "{},{},{},{},{},{},{},{},{},{},{}",
+            it.policy,
+            it.draws,
+            it.jobs,
+            times(&it.cct),
+            times(&it.jct),
+            it.makespan.mean,
+            mean(it.deadlines_met),
+            it.bound_isolated.mean,
+            it.bound_port.mean,
+            mean(it.jct_ratio),
+            number(it.jct_ratio.and_then(|ratio| ratio.ci95)),
+        );
+    }
+    text
+}

@@ -1,0 +1,77 @@
+//! Figures, as SVG.
+
+use iswitch_coflow::deepweave::training::Iteration;
+use iswitch_figure::{Axis, Line, LineChart, Paint, Reference};
+
+use super::runs::PolicyRuns;
+
+/// Colours of lines, in their order; then the same with gaps.
+const PAINTS: [Paint; 7] =
+    [Paint::BLUE, Paint::RED, Paint::GREEN, Paint::YELLOW, Paint::PURPLE, Paint::INK, Paint::GREY];
+/// Points of a line, about: more would not be seen.
+const POINTS: usize = 400;
+
+/// Completion times of a policy.
+type TimesOf = fn(&PolicyRuns) -> &[f64];
+
+/// Files, titles and times of the distributions.
+pub(super) const CDFS: [(&str, &str, TimesOf); 2] = [
+    ("cdf-cct.svg", "Share of coflows over their completion time in seconds", |runs| &runs.cct),
+    ("cdf-jct.svg", "Share of jobs over their completion time in seconds", |runs| &runs.jct),
+];
+
+/// The share of all values up to each, a line for each policy, over a logarithmic axis.
+pub(super) fn cdf(title: &str, policies: &[PolicyRuns], of: TimesOf) -> String {
+    let line = |(at, runs): (usize, &PolicyRuns)| {
+        let line = Line::new(&runs.name, PAINTS[at % PAINTS.len()], distribution(of(runs)));
+        Line { is_dashed: at / PAINTS.len() % 2 == 1, ..line }
+    };
+    LineChart {
+        title: title.to_owned(),
+        x: Axis::logarithmic(),
+        y: Axis { includes: vec![0.0, 1.0], ..Axis::linear() },
+        lines: policies.iter().enumerate().map(line).collect(),
+        references: Vec::new(),
+    }
+    .draw()
+}
+
+/// How a training went.
+pub(super) fn learning(history: &[Iteration]) -> String {
+    let tested = history.iter().filter_map(|record| Some((record.iteration as f64, record.gain?)));
+    LineChart {
+        title: "Mean completion time of job-sebf over the network's, in tests".to_owned(),
+        x: Axis { includes: vec![0.0], ..Axis::linear() },
+        y: Axis::linear(),
+        lines: vec![Line::new("network", PAINTS[0], tested.collect())],
+        references: vec![Reference { name: "job-sebf".to_owned(), paint: Paint::GREY, value: 1.0 }],
+    }
+    .draw()
+}
+
+fn distribution(values: &[f64]) -> Vec<(f64, f64)> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let count = sorted.len();
+    // The last one is always among them.
+    let step = count.div_ceil(POINTS).max(1);
+    let points = sorted.iter().enumerate().rev().step_by(step);
+    let mut points: Vec<_> = points.map(|(at, value)| (*value, (at + 1) as f64 / count as f64)).collect();
+    points.reverse();
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_distribution_ends_at_one() {
+        assert_eq!(distribution(&[3.0, 1.0]), [(1.0, 0.5), (3.0, 1.0)]);
+        let many: Vec<f64> = (1..=1000).map(f64::from).collect();
+        let points = distribution(&many);
+        assert!(points.len() <= POINTS && points.last() == Some(&(1000.0, 1.0)), "{points:?}");
+        assert!(points.iter().all(|(value, share)| (value / 1000.0 - share).abs() < 1e-12));
+        assert!(distribution(&[]).is_empty());
+    }
+}

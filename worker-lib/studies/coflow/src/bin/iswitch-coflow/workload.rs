@@ -1,0 +1,234 @@
+//! Which jobs, on which fabric.
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::Args;
+use iswitch_coflow::deepweave::episodes::Task;
+use iswitch_coflow::generate::{JobSource, set_deadlines, synthetic_shape, synthetic_trace};
+use iswitch_coflow::simulation::Fabric;
+use iswitch_coflow::trace::{Arrival, CoflowTrace, Shape, read_shapes};
+use iswitch_coflow::workload::Job;
+use iswitch_learn::algorithms::streams::{Purpose, stream};
+
+const PORTS: u64 = 20;
+const JOBS: u64 = 200;
+/// What memory holds: a draw's jobs are there at once, and a wide coflow has a flow for each pair of ports.
+const JOBS_MAX: u64 = 100_000;
+const SYNTHETIC_PORTS_MAX: u64 = 512;
+const INTERARRIVAL_S: f64 = 20.0;
+const DRAWS: u64 = 20;
+/// Bytes a second of 1 Gbit/s.
+const GBIT: f64 = 125e6;
+/// Of synthetic traces and shapes: as many coflows as the benchmark has, as many shapes and nodes as TPC-H.
+const SYNTHETIC_COFLOWS: usize = 526;
+const SYNTHETIC_SHAPES: usize = 22;
+const SYNTHETIC_NODES: (usize, usize) = (2, 18);
+/// Streams of a draw, and that of what all draws have in common.
+const JOBS_STREAM: usize = 0;
+const DEADLINES_STREAM: usize = 1;
+const SYNTHETIC_STREAM: usize = 2;
+
+/// What jobs are made of, and the fabric.
+#[derive(Args, Clone, Debug)]
+pub(super) struct SourceArgs {
+    /// Coflows, in the format of the coflow benchmark (FB2010) [default: a synthetic trace].
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Shapes of jobs: a line `NODES EDGES A B A B ...` for each, or a CSV file of tasks of Alibaba's
+    /// cluster-trace-v2018; jobs have a random shape with a random coflow at each node [default: with --trace single
+    /// coflows, without it synthetic shapes].
+    #[arg(long, value_name = "FILE")]
+    dags: Option<PathBuf>,
+    /// Ingress ports, and as many egress ports [default: 20; with --trace those of the file].
+    #[arg(
+        long, value_name = "M", conflicts_with = "trace",
+        value_parser = clap::value_parser!(u64).range(1..=SYNTHETIC_PORTS_MAX)
+    )]
+    ports: Option<u64>,
+    /// Capacity of each port in Gbit/s.
+    #[arg(long, value_name = "GBIT", default_value_t = 1.0, allow_negative_numbers = true)]
+    capacity: f64,
+}
+
+/// Which jobs arrive when at which fabric.
+#[derive(Args, Clone, Debug)]
+pub(super) struct WorkloadArgs {
+    #[command(flatten)]
+    source: SourceArgs,
+    /// Jobs that are drawn [default: 200; with --trace, and without --dags and --jobs, each coflow of the file is a job
+    /// by itself that arrives when the file says].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=JOBS_MAX))]
+    jobs: Option<u64>,
+    /// Mean seconds between arrivals, a Poisson process; 0: a batch, all arrive at once [default: 20, but with --trace
+    /// alone its times, or 0].
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    interarrival: Option<f64>,
+    /// Independent draws of jobs, with a run of each policy for each [default: 20, but with --trace alone 1].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    draws: Option<u64>,
+    /// Number of the first draw, its seed.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    draw: u64,
+    /// Give each job a deadline: its time alone in the fabric, times 1 plus a number drawn from 0 to SLACK. No policy
+    /// looks at it; the share that is met is reported.
+    #[arg(long, value_name = "SLACK", allow_negative_numbers = true)]
+    deadlines: Option<f64>,
+}
+
+impl SourceArgs {
+    /// Where jobs are drawn from, and where they run.
+    pub(super) fn task(&self) -> anyhow::Result<Task> {
+        let (trace, fabric) = self.coflows()?;
+        Ok(Task { source: self.jobs(trace)?, fabric })
+    }
+
+    fn coflows(&self) -> anyhow::Result<(CoflowTrace, Fabric)> {
+        if !(1e-3..=1e6).contains(&self.capacity) {
+            bail!("capacity is {}, expected 0.001 to 1000000 Gbit/s", self.capacity);
+        }
+        let trace = if let Some(path) = &self.trace { CoflowTrace::read(path)? } else { self.synthetic()? };
+        let fabric = Fabric { ports: trace.ports, capacity: self.capacity * GBIT };
+        Ok((trace, fabric))
+    }
+
+    fn synthetic(&self) -> anyhow::Result<CoflowTrace> {
+        let ports = usize::try_from(self.ports.unwrap_or(PORTS))?;
+        let mut rng = stream(0, Purpose::Arrivals, SYNTHETIC_STREAM);
+        Ok(synthetic_trace(ports, SYNTHETIC_COFLOWS, 1.0, &mut rng)?)
+    }
+
+    fn jobs(&self, trace: CoflowTrace) -> anyhow::Result<JobSource> {
+        let shapes = match &self.dags {
+            Some(path) => read_shapes(path)?,
+            None if self.trace.is_some() => vec![Shape { nodes: 1, edges: Vec::new() }],
+            None => synthetic_shapes(),
+        };
+        let coflows = trace.arrivals.into_iter().map(|arrival| arrival.coflow).collect();
+        Ok(JobSource::new(shapes, coflows)?)
+    }
+}
+
+/// Where jobs come from.
+#[derive(Clone, Debug)]
+enum Source {
+    /// Those of a trace, the same in each draw.
+    Trace(Vec<Job>),
+    /// Drawn.
+    Drawn { source: JobSource, count: usize, interarrival: f64 },
+}
+
+/// Jobs of any draw.
+#[derive(Clone, Debug)]
+pub(super) struct Workload {
+    fabric: Fabric,
+    source: Source,
+    deadlines: Option<f64>,
+    draws: std::ops::Range<u64>,
+}
+
+impl WorkloadArgs {
+    /// Reads or makes what jobs are drawn from.
+    pub(super) fn load(&self) -> anyhow::Result<Workload> {
+        if let Some(slack) = self.deadlines.filter(|slack| !(slack.is_finite() && *slack >= 0.0)) {
+            bail!("deadlines is {slack}, expected a number of at least 0");
+        }
+        if let Some(seconds) = self.interarrival.filter(|it| !(it.is_finite() && *it >= 0.0)) {
+            bail!("interarrival is {seconds}, expected a number of seconds of at least 0");
+        }
+        let (trace, fabric) = self.source.coflows()?;
+        let source = if self.is_trace_alone() { self.jobs_of(trace)? } else { self.drawn(trace)? };
+        let draws = match source {
+            Source::Trace(_) => self.draws.unwrap_or(1),
+            Source::Drawn { .. } => self.draws.unwrap_or(DRAWS),
+        };
+        if draws > 1 && matches!(source, Source::Trace(_)) && self.deadlines.is_none() {
+            bail!(
+                "draws is {draws}, expected 1: the jobs of a trace are the same in each; --jobs draws them"
+            );
+        }
+        let Some(end) = self.draw.checked_add(draws) else {
+            bail!("draw is {}, expected at most {}", self.draw, u64::MAX - draws)
+        };
+        Ok(Workload { fabric, source, deadlines: self.deadlines, draws: self.draw..end })
+    }
+
+    fn is_trace_alone(&self) -> bool {
+        self.source.trace.is_some() && self.source.dags.is_none() && self.jobs.is_none()
+    }
+
+    /// Each coflow is a job.
+    fn jobs_of(&self, trace: CoflowTrace) -> anyhow::Result<Source> {
+        let is_batch = match self.interarrival {
+            None => false,
+            Some(0.0) => true,
+            Some(seconds) => bail!(
+                "interarrival is {seconds}, expected 0, as the trace says when coflows arrive: --jobs draws them"
+            ),
+        };
+        let job = |Arrival { time, coflow }| Job::single(if is_batch { 0.0 } else { time }, coflow);
+        let jobs = trace.arrivals.into_iter().map(job).collect::<Result<Vec<_>, _>>()?;
+        if jobs.is_empty() {
+            bail!("the trace has no coflows, expected at least 1");
+        }
+        Ok(Source::Trace(jobs))
+    }
+
+    fn drawn(&self, trace: CoflowTrace) -> anyhow::Result<Source> {
+        Ok(Source::Drawn {
+            source: self.source.jobs(trace)?,
+            count: usize::try_from(self.jobs.unwrap_or(JOBS))?,
+            interarrival: self.interarrival.unwrap_or(INTERARRIVAL_S),
+        })
+    }
+}
+
+fn synthetic_shapes() -> Vec<Shape> {
+    let mut rng = stream(1, Purpose::Arrivals, SYNTHETIC_STREAM);
+    let (least, most) = SYNTHETIC_NODES;
+    (0..SYNTHETIC_SHAPES).map(|at| synthetic_shape(least + at % (most - least + 1), 2, &mut rng)).collect()
+}
+
+impl Workload {
+    /// The fabric.
+    pub(super) fn fabric(&self) -> Fabric {
+        self.fabric
+    }
+
+    /// The numbers of all draws.
+    pub(super) fn draws(&self) -> std::ops::Range<u64> {
+        self.draws.clone()
+    }
+
+    /// The jobs of a draw, by arrival.
+    pub(super) fn jobs(&self, draw: u64) -> anyhow::Result<Vec<Job>> {
+        let mut jobs = match &self.source {
+            Source::Trace(jobs) => jobs.clone(),
+            Source::Drawn { source, count, interarrival } => {
+                source.draw(*count, *interarrival, &mut stream(draw, Purpose::Arrivals, JOBS_STREAM))
+            }
+        };
+        if let Some(slack) = self.deadlines {
+            let mut rng = stream(draw, Purpose::Arrivals, DEADLINES_STREAM);
+            set_deadlines(&mut jobs, self.fabric, slack, &mut rng)?;
+        }
+        Ok(jobs)
+    }
+
+    /// What a draw is, in words.
+    pub(super) fn describe(&self) -> String {
+        let Fabric { ports, capacity } = self.fabric;
+        let jobs = match &self.source {
+            Source::Trace(jobs) => format!("{} coflows of a trace", jobs.len()),
+            Source::Drawn { source, count, interarrival } => {
+                let when = if *interarrival > 0.0 {
+                    format!("every {interarrival} s")
+                } else {
+                    "at once".to_owned()
+                };
+                format!("{count} jobs of {} shape(s), {when}", source.shapes().len())
+            }
+        };
+        format!("{jobs}; {ports} ports of {} Gbit/s; {} draw(s)", capacity / GBIT, self.draws.clone().count())
+    }
+}

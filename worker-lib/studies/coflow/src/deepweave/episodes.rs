@@ -1,0 +1,111 @@
+//! Workloads of a training, and what policies come to on them.
+
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution as _, Exp1};
+
+use super::config::DeepWeaveConfig;
+use crate::CoflowError;
+use crate::generate::JobSource;
+use crate::policy::Policy;
+use crate::simulation::{Fabric, simulate};
+use crate::workload::Job;
+use iswitch_learn::algorithms::streams::{Purpose, stream};
+
+/// What is trained for.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// Where jobs come from.
+    pub source: JobSource,
+    /// Where they run.
+    pub fabric: Fabric,
+}
+
+impl Task {
+    /// Completion times of jobs, in seconds.
+    pub(super) fn job_times(&self, jobs: &[Job], policy: &mut dyn Policy) -> Result<Vec<f64>, CoflowError> {
+        Ok(simulate(jobs, self.fabric, policy, &mut |_, _| {})?.job_times)
+    }
+}
+
+/// The mean distance of arrivals in an iteration.
+fn interarrival(config: &DeepWeaveConfig, number: usize) -> f64 {
+    config.interarrivals[number % config.interarrivals.len()]
+}
+
+fn draw(
+    config: &DeepWeaveConfig,
+    source: &JobSource,
+    (jobs, interarrival): (usize, f64),
+    rng: &mut ChaCha8Rng,
+) -> Vec<Job> {
+    let jobs = if interarrival == 0.0 { jobs.min(config.batch_jobs) } else { jobs };
+    source.draw(jobs, interarrival, rng)
+}
+
+/// The jobs of an agent that has its own.
+pub(super) fn own_jobs(
+    config: &DeepWeaveConfig,
+    source: &JobSource,
+    iteration: u64,
+    agent: usize,
+) -> Vec<Job> {
+    let number = iteration as usize * config.agents + agent;
+    let mut rng = stream(config.seed, Purpose::SimulatedArrivals, number);
+    draw(config, source, (config.own_jobs, interarrival(config, number)), &mut rng)
+}
+
+/// The jobs of all agents in an iteration: the mean number grows (line 15 of algorithm 1).
+pub(super) fn episode_jobs(config: &DeepWeaveConfig, source: &JobSource, iteration: u64) -> Vec<Job> {
+    let mut rng = stream(config.seed, Purpose::Arrivals, iteration as usize);
+    let done = iteration.saturating_sub(config.imitation_iterations) as f64;
+    let mean = config.episode_jobs + config.episode_growth * done;
+    let length: f64 = Exp1.sample(&mut rng);
+    // With one or two jobs there is nothing to be learnt.
+    let jobs = ((mean * length) as usize).max(3).min(config.episode_jobs_max);
+    draw(config, source, (jobs, interarrival(config, iteration as usize)), &mut rng)
+}
+
+/// The same jobs in each test.
+pub(super) fn test_jobs(config: &DeepWeaveConfig, source: &JobSource, workload: usize) -> Vec<Job> {
+    let mut rng = stream(config.seed, Purpose::Evaluation, workload);
+    draw(config, source, (config.test_jobs, interarrival(config, workload)), &mut rng)
+}
+
+/// Seconds that all jobs together spend from each decision, of which there is one at each arrival, to their end: what
+/// the rewards from there on sum to, less the sign.
+pub(super) fn costs_to_go(jobs: &[Job], job_times: &[f64]) -> Vec<f64> {
+    let mut times: Vec<f64> = jobs.iter().map(|job| job.arrival).collect();
+    times.dedup();
+    let spent_from = |time: f64| -> f64 {
+        let each = jobs.iter().zip(job_times);
+        each.map(|(job, took)| (job.arrival + took - time.max(job.arrival)).max(0.0)).sum()
+    };
+    times.into_iter().map(spent_from).collect()
+}
+
+/// A policy's mean completion time.
+pub(super) fn mean_time(task: &Task, jobs: &[Job], policy: &mut dyn Policy) -> Result<f64, CoflowError> {
+    let times = task.job_times(jobs, policy)?;
+    Ok(times.iter().sum::<f64>() / times.len().max(1) as f64)
+}
+
+/// An agent's own random numbers in an iteration.
+pub(super) fn agent_rng(config: &DeepWeaveConfig, iteration: u64, agent: usize) -> ChaCha8Rng {
+    stream(config.seed, Purpose::Actions, iteration as usize * config.agents + agent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::deepweave::scene::tests::jobs;
+
+    #[test]
+    fn costs_to_go_are_times_in_the_system_from_then_on() {
+        let mut jobs = jobs(1, 3, 10.0);
+        for (job, arrival) in jobs.iter_mut().zip([0.0, 4.0, 4.0]) {
+            job.arrival = arrival;
+        }
+        // They end at 10, 6 and 9.
+        assert_eq!(costs_to_go(&jobs, &[10.0, 2.0, 5.0]), [17.0, 6.0 + 2.0 + 5.0]);
+    }
+}

@@ -1,0 +1,108 @@
+//! Messages along the edges of jobs: a node's attribute is made of its own feature and of those of what waits for it.
+//!
+//! `attr_i = x_i + g(sum of f(attr_u))` over the coflows u that wait for i (section 4.3 of the paper; Decima, section
+//! 5.1): two functions, with a non-linear one after the sum, as with one alone the longest way cannot be computed.
+
+use super::scene::Scene;
+use iswitch_learn::part::Part;
+
+/// Width of the first and of the second hidden layer of f and g.
+const HIDDEN: [usize; 2] = [16, 8];
+
+/// The two functions.
+#[derive(Clone, Debug)]
+pub(super) struct Graph {
+    message: Part,
+    update: Part,
+    /// `[nodes, width]` each, of the last pass.
+    messages: Vec<f32>,
+    sums: Vec<f32>,
+    attributes: Vec<f32>,
+    level: Vec<f32>,
+}
+
+impl Graph {
+    /// For attributes of so many numbers, parameters from `start` on.
+    pub(super) fn new(width: usize, start: usize) -> Self {
+        let widths = [width, HIDDEN[0], HIDDEN[1], width];
+        let message = Part::new("f", &widths, start);
+        let update = Part::new("g", &widths, message.end());
+        Self {
+            message,
+            update,
+            messages: Vec::new(),
+            sums: Vec::new(),
+            attributes: Vec::new(),
+            level: Vec::new(),
+        }
+    }
+
+    pub(super) fn end(&self) -> usize {
+        self.update.end()
+    }
+
+    pub(super) fn parts(&self) -> [&Part; 2] {
+        [&self.message, &self.update]
+    }
+
+    /// Attributes `[nodes, width]` of nodes whose own features are `own` (`[nodes, width]`).
+    pub(super) fn forward(&mut self, parameters: &[f32], scene: &Scene, own: &[f32]) -> &[f32] {
+        let Self { message, update, messages, sums, attributes, level } = self;
+        let width = message.inputs();
+        attributes.clear();
+        attributes.extend_from_slice(own);
+        sums.clear();
+        sums.resize(own.len(), 0.0);
+        messages.clear();
+        for (height, nodes) in scene.levels.iter().enumerate() {
+            let span = nodes.start * width..nodes.end * width;
+            if height > 0 {
+                for node in nodes.clone() {
+                    for child in &scene.children[node] {
+                        let sum = &mut sums[node * width..(node + 1) * width];
+                        sum.iter_mut().zip(&messages[child * width..]).for_each(|(sum, part)| *sum += part);
+                    }
+                }
+                update.forward(parameters, &sums[span.clone()], level);
+                attributes[span.clone()].iter_mut().zip(&*level).for_each(|(attr, part)| *attr += part);
+            }
+            message.forward(parameters, &attributes[span], level);
+            messages.extend_from_slice(level);
+        }
+        attributes
+    }
+
+    /// After [`Self::forward`]: adds to `gradient` and turns `deltas`, the loss gradient by the attributes, into that
+    /// by the own features.
+    pub(super) fn backward(
+        &mut self,
+        parameters: &[f32],
+        scene: &Scene,
+        deltas: &mut [f32],
+        gradient: &mut [f32],
+    ) {
+        let Self { message, update, sums, attributes, level, .. } = self;
+        let width = message.inputs();
+        let mut by_message = vec![0.0; deltas.len()];
+        for (height, nodes) in scene.levels.iter().enumerate().rev() {
+            let span = nodes.start * width..nodes.end * width;
+            // Nobody waits for less than the coflows of the greatest height.
+            if height + 1 < scene.levels.len() {
+                let (input, by_message) = (&attributes[span.clone()], &by_message[span.clone()]);
+                message.backward(parameters, input, by_message, gradient, level);
+                deltas[span.clone()].iter_mut().zip(&*level).for_each(|(delta, part)| *delta += part);
+            }
+            if height > 0 {
+                update.backward(parameters, &sums[span.clone()], &deltas[span], gradient, level);
+                for (at, node) in nodes.clone().enumerate() {
+                    for child in &scene.children[node] {
+                        let by_child = by_message[child * width..].iter_mut();
+                        by_child
+                            .zip(&level[at * width..(at + 1) * width])
+                            .for_each(|(sum, part)| *sum += part);
+                    }
+                }
+            }
+        }
+    }
+}

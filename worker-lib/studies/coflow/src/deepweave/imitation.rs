@@ -1,0 +1,68 @@
+//! The network moves towards what a search finds better than its own priorities.
+//!
+//! Agents follow the search, each on its own jobs, so that the states are those of a policy that looks ahead. As the
+//! search begins with the network's order, what is left to be found becomes less (expert iteration; Anthony et al.,
+//! 2017).
+
+use super::CoflowError;
+use super::agent::Decision;
+use super::config::DeepWeaveConfig;
+use super::episodes::Task;
+use super::net::Advice;
+use super::reinforce::searched_episode;
+use super::training::{Learnt, Model, Totals};
+use iswitch_learn::algorithms::exact::add_fixed;
+use iswitch_learn::group::Group;
+
+/// One iteration: an episode of each agent, then steps, each with its share of every agent's decisions.
+pub(super) fn imitate(
+    config: &DeepWeaveConfig,
+    task: &Task,
+    iteration: u64,
+    model: &mut Model,
+    group: &mut Group,
+) -> Result<Learnt, CoflowError> {
+    let mut totals = Totals::default();
+    let mut agents = Vec::new();
+    for agent in group.own(config.agents) {
+        let (decisions, times) = searched_episode(config, task, (iteration, agent), model)?;
+        let decisions = targets(decisions, model, config.offset_max as f32);
+        totals.add(decisions.len(), &times);
+        agents.push(decisions);
+    }
+    for step in 0..config.imitation_steps {
+        let mut numbers = vec![0_i128; model.parameters.len()];
+        for decisions in &agents {
+            let mut gradient = vec![0.0; model.parameters.len()];
+            for decision in decisions.iter().skip(step).step_by(config.imitation_steps) {
+                add_gradient(decision, model, &mut gradient);
+            }
+            add_fixed(&mut numbers, gradient.into_iter().map(f64::from));
+        }
+        model.step(&mut numbers, group, config.learning_rate)?;
+    }
+    totals.sum(group)
+}
+
+/// Turns what the search has changed into the priorities that it would have had the network give.
+fn targets(mut decisions: Vec<Decision>, model: &mut Model, most: f32) -> Vec<Decision> {
+    let mut advice = Advice::default();
+    for Decision { scene, offsets, .. } in &mut decisions {
+        model.net.forward(&model.parameters, scene, &mut advice);
+        let both = offsets.iter_mut().zip(&advice.priorities);
+        both.for_each(|(offset, priority)| *offset = priority + offset.clamp(-most, most));
+    }
+    decisions
+}
+
+/// Of half the mean squared distance from the targets.
+fn add_gradient(decision: &Decision, model: &mut Model, gradient: &mut [f32]) {
+    let Decision { scene, offsets: targets, .. } = decision;
+    let mut advice = Advice::default();
+    model.net.forward(&model.parameters, scene, &mut advice);
+    let count = scene.nodes() as f32;
+    let distance = |(priority, target): (&f32, &f32)| (priority - target) / count;
+    let priorities = advice.priorities.iter().zip(targets).map(distance).collect();
+    let deltas = Advice { priorities, ..Advice::default() };
+    model.net.backward(&model.parameters, scene, &deltas, gradient);
+}

@@ -1,0 +1,224 @@
+//! What is left of the jobs that are there, run to its end in a fixed order: what a decision costs, if nothing more
+//! arrives.
+
+use super::scene::Scene;
+use crate::simulation::{LEFT_MIN, SHARE_MIN, Stage, State};
+
+/// A coflow that is not complete.
+#[derive(Clone, Debug)]
+struct Node {
+    job: usize,
+    /// Seconds of full rate at each port, the greatest first: most coflows that cannot be sent are known by their first
+    /// port.
+    loads: Vec<(usize, f64)>,
+    left: f64,
+    /// Coflows that must be complete before it starts, and before it can be complete.
+    waits: usize,
+    held: usize,
+}
+
+/// Coflows by the numbers of their scene's nodes.
+#[derive(Clone, Debug)]
+pub struct Remainder {
+    nodes: Vec<Node>,
+    /// Nodes that wait for each node before they start, and before they can be complete.
+    starts: Vec<Vec<usize>>,
+    ends: Vec<Vec<usize>>,
+    /// Open coflows of each job.
+    jobs: Vec<usize>,
+    run: Run,
+    free: Vec<f64>,
+}
+
+/// State of a run.
+#[derive(Clone, Debug, Default)]
+struct Run {
+    left: Vec<f64>,
+    waits: Vec<usize>,
+    held: Vec<usize>,
+    jobs: Vec<usize>,
+    /// Ready and not complete, in order.
+    active: Vec<usize>,
+    rates: Vec<(usize, f64)>,
+}
+
+impl Remainder {
+    /// Of a scene and the state that it was made of.
+    pub fn of(state: &State<'_>, scene: &Scene) -> Self {
+        let mut node_of = vec![usize::MAX; state.stages.len()];
+        scene.stages.iter().enumerate().for_each(|(node, stage)| node_of[*stage] = node);
+        let mut nodes = Vec::new();
+        let mut starts = vec![Vec::new(); scene.nodes()];
+        let mut ends = vec![Vec::new(); scene.nodes()];
+        let mut jobs = vec![0; scene.jobs.len()];
+        for (node, number) in scene.stages.iter().enumerate() {
+            let Stage { job, index, left, loads, .. } = &state.stages[*number];
+            let dependencies = &state.jobs[*job].dependencies()[*index];
+            let open = |others: &[usize], behind: &mut Vec<Vec<usize>>| {
+                let others = others.iter().map(|other| node_of[state.first[*job] + other]);
+                let open: Vec<usize> = others.filter(|other| *other != usize::MAX).collect();
+                open.iter().for_each(|other| behind[*other].push(node));
+                open.len()
+            };
+            let waits = open(&dependencies.starts_after, &mut starts);
+            let held = open(&dependencies.finishes_after, &mut ends);
+            let mut loads = loads.clone();
+            loads.sort_by(|a, b| b.1.total_cmp(&a.1));
+            nodes.push(Node { job: scene.job_of[node], loads, left: *left, waits, held });
+            jobs[scene.job_of[node]] += 1;
+        }
+        Self { nodes, starts, ends, jobs, run: Run::default(), free: vec![0.0; state.ports] }
+    }
+
+    /// Seconds from now to the completion of each job, summed; the coflow with the least key is first. Nothing as soon
+    /// as it is known to be `limit` or more.
+    ///
+    /// # Panics
+    /// If `keys` has not one for each node.
+    pub fn cost(&mut self, keys: &[f64], limit: f64) -> Option<f64> {
+        assert_eq!(keys.len(), self.nodes.len(), "a key for each coflow");
+        self.start(keys);
+        let mut open = self.jobs.len();
+        let (mut time, mut sum) = (0.0, 0.0);
+        while open > 0 {
+            time += self.share();
+            if sum + time * open as f64 >= limit {
+                return None;
+            }
+            let done = self.complete(keys);
+            open -= done;
+            sum += time * done as f64;
+        }
+        Some(sum)
+    }
+
+    fn start(&mut self, keys: &[f64]) {
+        let Self { nodes, jobs, run, .. } = self;
+        fill(&mut run.left, nodes.iter().map(|node| node.left));
+        fill(&mut run.waits, nodes.iter().map(|node| node.waits));
+        fill(&mut run.held, nodes.iter().map(|node| node.held));
+        fill(&mut run.jobs, jobs.iter().copied());
+        fill(&mut run.active, (0..nodes.len()).filter(|node| nodes[*node].waits == 0));
+        run.active.sort_by(|a, b| keys[*a].total_cmp(&keys[*b]));
+    }
+
+    /// Gives rates, sends until the first coflow has nothing left, and gives the seconds that this takes.
+    fn share(&mut self) -> f64 {
+        let Self { nodes, run, free, .. } = self;
+        free.fill(1.0);
+        run.rates.clear();
+        let mut step = f64::INFINITY;
+        for node in run.active.iter().filter(|node| run.left[**node] > 0.0) {
+            let loads = &nodes[*node].loads;
+            let least = SHARE_MIN / loads.first().map_or(1.0, |(_, load)| *load);
+            let mut rate = f64::INFINITY;
+            for (port, load) in loads {
+                rate = rate.min(free[*port] / load);
+                if rate < least {
+                    break;
+                }
+            }
+            if rate >= least {
+                loads.iter().for_each(|(port, load)| free[*port] = (free[*port] - rate * load).max(0.0));
+                run.rates.push((*node, rate));
+                step = step.min(run.left[*node] / rate);
+            }
+        }
+        // Where nothing is left to be sent, something is complete.
+        let step = if step.is_finite() { step } else { 0.0 };
+        for (node, rate) in &run.rates {
+            let left = &mut run.left[*node];
+            *left -= rate * step;
+            if *left < LEFT_MIN {
+                *left = 0.0;
+            }
+        }
+        step
+    }
+
+    /// Takes off what is complete and gives the number of jobs that are.
+    fn complete(&mut self, keys: &[f64]) -> usize {
+        let Self { nodes, starts, ends, run, .. } = self;
+        let mut done = 0;
+        while let Some(at) = run.active.iter().position(|node| run.left[*node] == 0.0 && run.held[*node] == 0)
+        {
+            let node = run.active.remove(at);
+            ends[node].iter().for_each(|other| run.held[*other] -= 1);
+            for next in &starts[node] {
+                run.waits[*next] -= 1;
+                if run.waits[*next] == 0 {
+                    let place = run.active.partition_point(|other| keys[*other] <= keys[*next]);
+                    run.active.insert(place, *next);
+                }
+            }
+            let open = &mut run.jobs[nodes[node].job];
+            *open -= 1;
+            done += usize::from(*open == 0);
+        }
+        done
+    }
+}
+
+fn fill<T>(values: &mut Vec<T>, with: impl Iterator<Item = T>) {
+    values.clear();
+    values.extend(with);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::deepweave::scene::tests::{FABRIC, jobs};
+    use crate::policy::{Policy, Sharing};
+    use crate::search::StaticPriorities;
+    use crate::simulation::simulate;
+    use crate::workload::{Coflow, Dependencies, Flow, Job};
+
+    /// Follows fixed keys and notes what they are said to cost from each moment on.
+    struct Prophet {
+        keys: StaticPriorities,
+        said: Vec<(f64, usize, f64)>,
+    }
+
+    impl Policy for Prophet {
+        fn prioritise(&mut self, state: &State<'_>, ready: &mut Vec<usize>) -> Sharing {
+            let scene = Scene::of(state, state.jobs.len());
+            let keys: Vec<f64> = scene.stages.iter().map(|stage| self.keys.keys[*stage]).collect();
+            let mut remainder = Remainder::of(state, &scene);
+            let cost = remainder.cost(&keys, f64::INFINITY).unwrap();
+            assert_eq!(remainder.cost(&keys, cost), None);
+            assert_eq!(remainder.cost(&keys, cost * 1.001 + 1e-6), Some(cost));
+            self.said.push((state.time, scene.jobs.len(), cost));
+            self.keys.prioritise(state, ready)
+        }
+    }
+
+    fn check(jobs: &[Job], fabric: crate::simulation::Fabric) {
+        let mut prophet = Prophet { keys: StaticPriorities::by_need(jobs), said: Vec::new() };
+        let times = simulate(jobs, fabric, &mut prophet, &mut |_, _| {}).unwrap().job_times;
+        assert!(!prophet.said.is_empty());
+        for (time, open, cost) in prophet.said {
+            let mut left: Vec<f64> = times.iter().map(|end| (end - time).max(0.0)).collect();
+            left.sort_by(f64::total_cmp);
+            let want: f64 = left[left.len() - open..].iter().sum();
+            assert!((cost - want).abs() < 1e-6 * want.max(1.0), "at {time}: {cost}, in truth {want}");
+        }
+    }
+
+    #[test]
+    fn what_is_foretold_comes_true() {
+        (1..6).for_each(|seed| check(&jobs(seed, 15, 0.0), FABRIC));
+    }
+
+    #[test]
+    fn what_must_end_later_does() {
+        let coflow = |from, size| Coflow::new(3, vec![Flow { from, to: from, size }]).unwrap();
+        let dependencies = vec![
+            Dependencies::default(),
+            Dependencies { starts_after: vec![0], finishes_after: vec![] },
+            Dependencies { starts_after: vec![], finishes_after: vec![1] },
+        ];
+        let coflows = vec![coflow(0, 100.0), coflow(1, 50.0), coflow(2, 10.0)];
+        let job = Job::new(0.0, coflows, dependencies).unwrap();
+        check(&[job.clone(), job], crate::simulation::Fabric { ports: 3, capacity: 10.0 });
+    }
+}

@@ -1,0 +1,126 @@
+//! Orders by bottleneck-select-scale-iterate (BSSI; Sincronia, Agarwal et al., 2018), a primal-dual 4-approximation of
+//! the weighted completion time: the last place goes to the coflow with most at the busiest port, in proportion to its
+//! weight; the weights of the others pay for that port; and so on with the rest.
+
+use super::by_key::sort;
+use super::{Policy, Sharing};
+use crate::simulation::State;
+
+/// Numbers of `items`, the first to be sent first. An item is what it needs at each port where it needs anything.
+pub fn bssi_order(items: &[Vec<(usize, f64)>], ports: usize) -> Vec<usize> {
+    primal_dual_order(items, ports, |_| 0.0)
+}
+
+/// The same for items that also need some time whatever they share: the last place goes to the one that needs most,
+/// if that is more than all need at the busiest port, and the weights of the others pay nothing for it.
+pub(super) fn primal_dual_order(
+    items: &[Vec<(usize, f64)>],
+    ports: usize,
+    least: impl Fn(usize) -> f64,
+) -> Vec<usize> {
+    let mut weights = vec![1.0; items.len()];
+    let mut totals = vec![0.0; ports];
+    items.iter().flatten().for_each(|(port, need)| totals[*port] += need);
+    let need_at = |item: usize, port: usize| {
+        let found = items[item].binary_search_by_key(&port, |(port, _)| *port);
+        found.map_or(0.0, |at| items[item][at].1)
+    };
+    let mut left: Vec<usize> = (0..items.len()).collect();
+    let mut order = vec![0; items.len()];
+    for place in (0..items.len()).rev() {
+        let busiest = (0..ports).max_by(|a, b| totals[*a].total_cmp(&totals[*b])).unwrap_or(0);
+        let slowest = left.iter().copied().max_by(|a, b| least(*a).total_cmp(&least(*b)));
+        if let Some(last) = slowest.filter(|item| least(*item) > totals[busiest]) {
+            left.retain(|item| *item != last);
+            items[last].iter().for_each(|(port, need)| totals[*port] -= need);
+            order[place] = last;
+            continue;
+        }
+        let users = left.iter().filter(|item| need_at(**item, busiest) > 0.0);
+        let cheapest = users.map(|item| (weights[*item] / need_at(*item, busiest), *item));
+        let (price, last) =
+            cheapest.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_else(|| (0.0, left[left.len() - 1]));
+        left.retain(|item| *item != last);
+        left.iter().for_each(|item| weights[*item] -= price * need_at(*item, busiest));
+        items[last].iter().for_each(|(port, need)| totals[*port] -= need);
+        order[place] = last;
+    }
+    order
+}
+
+/// [`bssi_order`] of coflows.
+#[derive(Clone, Copy, Debug)]
+pub struct Bssi;
+
+impl Policy for Bssi {
+    fn prioritise(&mut self, state: &State<'_>, ready: &mut Vec<usize>) -> Sharing {
+        let left = |number: &usize| {
+            let stage = &state.stages[*number];
+            stage.loads.iter().map(|(port, need)| (*port, need * stage.left)).collect()
+        };
+        let items: Vec<_> = ready.iter().map(left).collect();
+        *ready = bssi_order(&items, state.ports).into_iter().map(|item| ready[item]).collect();
+        Sharing::InOrder
+    }
+}
+
+/// [`bssi_order`] of jobs, by all that is left of them; within a job the longest way to its end.
+#[derive(Clone, Copy, Debug)]
+pub struct JobBssi;
+
+impl Policy for JobBssi {
+    fn prioritise(&mut self, state: &State<'_>, ready: &mut Vec<usize>) -> Sharing {
+        let jobs = jobs_of(state, ready);
+        let items: Vec<_> = jobs.iter().map(|job| job_loads(state, *job)).collect();
+        let mut rank = vec![0.0; state.jobs.len()];
+        let order = bssi_order(&items, state.ports);
+        order.into_iter().enumerate().for_each(|(place, item)| rank[jobs[item]] = place as f64);
+        let key = |number: &usize| (rank[state.stages[*number].job], -state.stages[*number].path, *number);
+        let mut keyed: Vec<_> = ready.iter().map(key).collect();
+        sort(&mut keyed);
+        *ready = keyed.into_iter().map(|(_, _, number)| number).collect();
+        Sharing::InOrder
+    }
+}
+
+/// The jobs of coflows, each once.
+pub(super) fn jobs_of(state: &State<'_>, coflows: &[usize]) -> Vec<usize> {
+    let mut jobs: Vec<usize> = coflows.iter().map(|number| state.stages[*number].job).collect();
+    jobs.sort_unstable();
+    jobs.dedup();
+    jobs
+}
+
+/// Seconds that a job still needs at each port where it needs any.
+pub(super) fn job_loads(state: &State<'_>, job: usize) -> Vec<(usize, f64)> {
+    let mut loads = vec![0.0; state.ports];
+    state.add_job_loads(job, &mut loads);
+    loads.into_iter().enumerate().filter(|(_, need)| *need > 0.0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn at_one_port_the_least_goes_first() {
+        let items: Vec<_> = [5.0, 1.0, 3.0].iter().map(|need| vec![(0, *need)]).collect();
+        assert_eq!(bssi_order(&items, 2), [1, 2, 0]);
+    }
+
+    #[test]
+    fn what_blocks_two_ports_goes_last() {
+        // Two small ones at different ports, and one as small that uses both.
+        let items = vec![vec![(0, 1.0), (1, 1.0)], vec![(0, 1.0)], vec![(1, 1.0)]];
+        assert_eq!(bssi_order(&items, 2)[2], 0);
+    }
+
+    #[test]
+    fn what_takes_longer_than_the_busiest_port_goes_last() {
+        let items: Vec<_> = [1.0, 2.0].iter().map(|need| vec![(0, *need)]).collect();
+        let order = |least: [f64; 2]| primal_dual_order(&items, 2, |item| least[item]);
+        assert_eq!(order([1.0, 2.0]), [0, 1]);
+        assert_eq!(order([2.9, 2.0]), [0, 1], "both need 3 at the port");
+        assert_eq!(order([3.1, 2.0]), [1, 0]);
+    }
+}

@@ -1,0 +1,149 @@
+//! Jobs of Alibaba's cluster-trace-v2018, whose tasks say in their names what they come after.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::{Shape, numbered};
+use crate::CoflowError;
+
+/// Arrival, job, task, duration, processors, memory, instances.
+const COLUMNS: usize = 7;
+
+/// What a name says of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Task<'a> {
+    line: usize,
+    name: &'a str,
+    /// None of a name without a number.
+    number: Option<u64>,
+    /// Numbers of tasks that come before it.
+    after: Vec<u64>,
+}
+
+impl<'a> Task<'a> {
+    /// `R23_22` has number 23 and comes after 22; what else stands between underscores (`_Stg1`) says nothing about
+    /// the order. `task_NDU5`, `MergeTask`: no numbers.
+    fn of(name: &'a str, line: usize) -> Self {
+        let mut words = name.split('_');
+        let digits = words.next().unwrap_or_default().trim_start_matches(|c: char| c.is_ascii_alphabetic());
+        let number = (digits != name).then(|| digits.parse().ok()).flatten();
+        let after =
+            if number.is_some() { words.filter_map(|word| word.parse().ok()).collect() } else { vec![] };
+        Self { line, name, number, after }
+    }
+}
+
+/// A shape for each job, in the order of their first tasks.
+pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Shape>, CoflowError> {
+    let mut jobs: Vec<(&str, Vec<Task<'_>>)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (line, row) in numbered(text) {
+        let fail = |reason: String| CoflowError::line(path, line, reason);
+        let fields: Vec<&str> = row.split(',').map(str::trim).collect();
+        let &[arrival, job, task, ..] = fields.as_slice() else {
+            return Err(fail(format!("number of columns is {}, expected {COLUMNS}", fields.len())));
+        };
+        if fields.len() != COLUMNS {
+            return Err(fail(format!("number of columns is {}, expected {COLUMNS}", fields.len())));
+        }
+        if !arrival.parse().is_ok_and(f64::is_finite) {
+            return Err(fail(format!("arrival is {arrival}, expected a number")));
+        }
+        if let Some((what, _)) = [("job", job), ("task", task)].into_iter().find(|(_, name)| name.is_empty())
+        {
+            return Err(fail(format!("name of the {what} is missing")));
+        }
+        let place = *places.entry(job).or_insert_with(|| {
+            jobs.push((job, Vec::new()));
+            jobs.len() - 1
+        });
+        jobs[place].1.push(Task::of(task, line));
+    }
+    jobs.iter().map(|(job, tasks)| shape(job, tasks, path)).collect()
+}
+
+fn shape(job: &str, tasks: &[Task<'_>], path: &Path) -> Result<Shape, CoflowError> {
+    let mut nodes: HashMap<u64, usize> = HashMap::new();
+    for (node, task) in tasks.iter().enumerate() {
+        let Some(number) = task.number else { continue };
+        if let Some(other) = nodes.insert(number, node) {
+            let (name, other) = (task.name, &tasks[other]);
+            let reason =
+                format!("task {name} of job {job} has the number of {}, line {}", other.name, other.line);
+            return Err(CoflowError::line(path, task.line, reason));
+        }
+    }
+    let mut edges = Vec::new();
+    for (node, task) in tasks.iter().enumerate() {
+        for before in task.after.iter().filter_map(|number| nodes.get(number)) {
+            if !edges.contains(&(*before, node)) {
+                edges.push((*before, node));
+            }
+        }
+    }
+    let shape = Shape { nodes: tasks.len(), edges };
+    shape.check().map_err(|error| match error {
+        CoflowError::Cycle { cycle } => {
+            let names: Vec<&str> = cycle.iter().map(|node| tasks[*node].name).collect();
+            let reason = format!("tasks of job {job} wait for each other: {}", names.join(" -> "));
+            CoflowError::line(path, tasks[cycle[0]].line, reason)
+        }
+        other => CoflowError::line(path, tasks[0].line, format!("job {job}: {other}")),
+    })?;
+    Ok(shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(rows: &[&str]) -> Result<Vec<Shape>, String> {
+        let text: String = rows.iter().flat_map(|row| [*row, ",5,100.0,0.3,1\n"]).collect();
+        super::parse(&text, Path::new("tasks")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn names_say_what_comes_before() {
+        let of = |name| {
+            let Task { number, after, .. } = Task::of(name, 1);
+            (number, after)
+        };
+        assert_eq!(of("R23_22"), (Some(23), vec![22]));
+        assert_eq!(of("J25_16_18_24"), (Some(25), vec![16, 18, 24]));
+        assert_eq!(of("M1"), (Some(1), vec![]));
+        assert_eq!(of("R4_2_Stg3"), (Some(4), vec![2]));
+        for name in ["task_NDU5", "MergeTask", "task_12", "7", "M99999999999999999999_1"] {
+            assert_eq!(of(name), (None, vec![]), "{name}");
+        }
+    }
+
+    #[test]
+    fn tasks_of_a_job_are_a_shape() {
+        // The first job goes on after the second; task 9 is not there.
+        let shapes = parse(&["0,a,R2_1", "0,a,M1", "3,b,task_x", "3,b,task_y", "0,a,J4_2_1_9_2"]).unwrap();
+        assert_eq!(shapes[0], Shape { nodes: 3, edges: vec![(1, 0), (0, 2), (1, 2)] });
+        assert_eq!(shapes[1], Shape { nodes: 2, edges: vec![] });
+    }
+
+    #[test]
+    fn bad_rows_are_named() {
+        for (rows, want) in [
+            (&["0,a,M1", "0,a,M2,1"][..], "tasks, line 2: number of columns is 8, expected 7"),
+            (&["x,a,M1"], "tasks, line 1: arrival is x, expected a number"),
+            (&["0,,M1"], "tasks, line 1: name of the job is missing"),
+            (&["0,a,M1", "0,a, "], "tasks, line 2: name of the task is missing"),
+            (&["0,a,M1", "0,b,M1", "0,a,R1"], "tasks, line 3: task R1 of job a has the number of M1, line 1"),
+            (
+                &["0,a,M1", "0,a,R2_3", "0,a,R3_2"],
+                "tasks, line 3: tasks of job a wait for each other: R3_2 -> R2_3 -> R3_2",
+            ),
+            (&["0,a,M1_1"], "tasks, line 1: tasks of job a wait for each other: M1_1 -> M1_1"),
+        ] {
+            assert_eq!(parse(rows).unwrap_err(), want);
+        }
+        assert_eq!(
+            super::parse("0,a\n", Path::new("tasks")).unwrap_err().to_string(),
+            "tasks, line 1: number of columns is 2, expected 7"
+        );
+    }
+}

@@ -1,0 +1,112 @@
+//! Shapes of graphs, and the plain file of them.
+
+use std::path::Path;
+
+use super::{Words, alibaba, numbered, read};
+use crate::CoflowError;
+use crate::workload::order;
+
+/// Nodes that a shape has at most.
+pub const NODES_MAX: usize = 10_000;
+
+/// The shape of a graph: which of its nodes come before which.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Nodes.
+    pub nodes: usize,
+    /// `(before, after)`
+    pub edges: Vec<(usize, usize)>,
+}
+
+impl Shape {
+    /// Whether it is one: nodes that there are, none of which waits for itself, by whatever way.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn check(&self) -> Result<(), CoflowError> {
+        if !(1..=NODES_MAX).contains(&self.nodes) {
+            return Err(CoflowError::field("number of nodes", self.nodes, format!("1 to {NODES_MAX}")));
+        }
+        let mut waits_for = vec![Vec::new(); self.nodes];
+        for (before, after) in &self.edges {
+            if let Some(node) = [before, after].into_iter().find(|node| **node >= self.nodes) {
+                return Err(CoflowError::field("node of an edge", node, format!("0 to {}", self.nodes - 1)));
+            }
+            waits_for[*after].push(*before);
+        }
+        order(&waits_for).map(|_| ())
+    }
+}
+
+/// A file of graphs' shapes, in either of two formats, which are told apart by what is in it:
+///
+/// - In each line the number of nodes, the number of edges, and two numbers for each edge: the node before it and the
+///   node after it, from 0.
+/// - Tasks of Alibaba's cluster-trace-v2018 as `arrival,job,task,duration,cpu,mem,instances`, a shape for each job.
+///   `R23_22` is task 23, which comes after task 22; names without numbers are tasks that wait for nothing. What a name
+///   says of tasks that are not in the file is left out: they were over before the trace began, or were cut off.
+///
+/// # Errors
+/// If the file cannot be read; with the number of the line if one does not hold that, or its tasks wait for each other.
+pub fn read_shapes(path: &Path) -> Result<Vec<Shape>, CoflowError> {
+    parse_shapes(&read(path)?, path)
+}
+
+/// The same of a text; `path` is what errors call it.
+///
+/// # Errors
+/// With the number of the line if one does not hold a shape, or its nodes wait for each other.
+pub fn parse_shapes(text: &str, path: &Path) -> Result<Vec<Shape>, CoflowError> {
+    if numbered(text).next().is_some_and(|(_, line)| line.contains(',')) {
+        return alibaba::parse(text, path);
+    }
+    let line = |(number, line)| shape(line).map_err(|reason| CoflowError::line(path, number, reason));
+    numbered(text).map(line).collect()
+}
+
+fn shape(line: &str) -> Result<Shape, String> {
+    let mut words = Words::new(line);
+    let nodes: usize = words.number("number of nodes")?;
+    let count: usize = words.number("number of edges")?;
+    let edge = |_| Ok((words.number("node before an edge")?, words.number("node after an edge")?));
+    let edges = (0..count).map(edge).collect::<Result<_, String>>()?;
+    words.end()?;
+    let shape = Shape { nodes, edges };
+    shape.check().map_err(|error| error.to_string())?;
+    Ok(shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_checked() {
+        assert_eq!(shape("3 2 0 1 1 2").unwrap(), Shape { nodes: 3, edges: vec![(0, 1), (1, 2)] });
+        for (line, want) in [
+            ("3 1 0 3", "node of an edge is 3, expected 0 to 2"),
+            ("3 2 0 1", "node before an edge is missing"),
+            ("0 0", "number of nodes is 0, expected 1 to 10000"),
+            ("99999999999 0", "number of nodes is 99999999999, expected 1 to 10000"),
+            ("2 0 1", "1 is left over at the end of the line"),
+            ("3 3 0 1 1 2 2 1", "coflows wait for each other: 2 -> 1 -> 2"),
+        ] {
+            assert_eq!(shape(line).unwrap_err(), want);
+        }
+    }
+
+    #[test]
+    fn the_line_and_the_cycle_are_named() {
+        let error = parse_shapes("2 1 0 1\n\n2 2 0 1 1 0\n", Path::new("shapes")).unwrap_err().to_string();
+        assert_eq!(error, "shapes, line 3: coflows wait for each other: 1 -> 0 -> 1");
+    }
+
+    #[test]
+    fn formats_are_told_apart_by_content() {
+        let parse = |text| parse_shapes(text, Path::new("any.csv")).unwrap();
+        let shape = || Shape { nodes: 2, edges: vec![(0, 1)] };
+        assert_eq!(parse("2 1 0 1\n"), [shape()]);
+        assert_eq!(parse("\n0,j_1,M1,1,100,0.3,1\n0,j_1,R2_1,1,100,0.3,1\n"), [shape()]);
+        assert!(parse("").is_empty());
+    }
+}

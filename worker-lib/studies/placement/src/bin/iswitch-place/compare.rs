@@ -1,0 +1,211 @@
+//! `iswitch place compare`: several policies on the same draws.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use clap::Args;
+use iswitch_manual::{output, print_line};
+use iswitch_placement::policy::PolicySpec;
+
+use super::evaluate::scaled;
+use super::output::OutputArgs;
+use super::plots;
+use super::results::{Ratio, Summary};
+use super::rules::Saving;
+use super::runs::Runs;
+use super::source::{POLICIES, PolicySource};
+use super::workload::{Condition, Workload, WorkloadArgs};
+use super::{DAY_S, HOUR_S};
+use iswitch_cli::files::{make_directory, write};
+use iswitch_cli::learner::{baseline, check_names, repeated};
+
+/// What others are compared with, unless something else is asked for.
+const BASELINE: &str = "random";
+
+/// Arguments of `iswitch place compare`.
+#[derive(Args)]
+pub(crate) struct CompareArgs {
+    #[arg(
+        value_name = "POLICY",
+        default_values_t = PolicySpec::ALL.map(|policy| policy.to_string()),
+        help = format!("Policies: {POLICIES}")
+    )]
+    policies: Vec<String>,
+    #[command(flatten)]
+    workload: WorkloadArgs,
+    /// Several of --rate-factor.
+    #[arg(
+        long,
+        value_name = "TIMES,...",
+        value_delimiter = ',',
+        conflicts_with = "rate_factor",
+        allow_negative_numbers = true
+    )]
+    rate_factors: Vec<f64>,
+    /// Several of --checkpoint.
+    #[arg(
+        long,
+        value_name = "WHEN,...",
+        value_delimiter = ',',
+        conflicts_with = "checkpoint",
+        allow_negative_numbers = true
+    )]
+    checkpoints: Vec<Saving>,
+    /// The policy by whose makespan and mean JCT those of the others are divided, draw by draw [default: random if it
+    /// is compared, else the first].
+    #[arg(long, value_name = "POLICY")]
+    baseline: Option<String>,
+    /// Write figures into this directory: makespan-rate.svg over --rate-factors (makespan-rate-WHEN.svg for each of
+    /// several --checkpoints), makespan-checkpoint.svg over --checkpoints (makespan-checkpoint-xTIMES.svg for each of
+    /// several --rate-factors).
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What is swept.
+struct Sweep {
+    factors: Vec<f64>,
+    savings: Vec<Saving>,
+}
+
+/// Compares policies.
+pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
+    let sources: Vec<_> =
+        args.policies.iter().map(|text| PolicySource::parse(text)).collect::<anyhow::Result<_>>()?;
+    let names: Vec<_> = sources.iter().map(PolicySource::name).collect();
+    check_names(&names)?;
+    let name_of = |text: &str| Ok(PolicySource::parse(text)?.name());
+    let baseline = baseline(args.baseline.as_deref(), BASELINE, &names, name_of)?;
+    let workload = args.workload.load()?;
+    let sweep = Sweep::of(args, workload.condition())?;
+    let runs = Runs::of(&sources, &workload, &sweep.conditions(), None, args.output.quiet)?;
+    let groups = runs.policies.chunks(sources.len());
+    let summaries: Vec<_> = groups
+        .flat_map(|group| group.iter().map(|runs| Summary::new(runs, Some(&group[baseline]))))
+        .collect();
+    args.output.write(&runs, &summaries)?;
+    if let Some(directory) = &args.plots {
+        sweep.draw(directory, &summaries, &names)?;
+    }
+    if args.output.json {
+        print_line!("{}", serde_json::json!({ "baseline": names[baseline], "results": summaries }))?;
+    } else {
+        output::print(format_args!(
+            "{}",
+            table(&workload, &names[baseline], summaries.chunks(sources.len()))
+        ))?;
+    }
+    Ok(())
+}
+
+impl Sweep {
+    fn of(args: &CompareArgs, condition: Condition) -> anyhow::Result<Self> {
+        let sweep = Self {
+            factors: some_or(&args.rate_factors, condition.rate_factor),
+            savings: some_or(&args.checkpoints, condition.saving),
+        };
+        if let Some(factor) = repeated(&sweep.factors) {
+            bail!("--rate-factors: {factor} is there twice");
+        }
+        if let Some(saving) = repeated(&sweep.savings) {
+            bail!("--checkpoints: {saving} is there twice");
+        }
+        if args.plots.is_some() && sweep.conditions().len() == 1 {
+            bail!("--plots draws makespans over --rate-factors or --checkpoints: give two or more of one");
+        }
+        Ok(sweep)
+    }
+
+    fn conditions(&self) -> Vec<Condition> {
+        let with = |saving| self.factors.iter().map(move |factor| Condition { rate_factor: *factor, saving });
+        self.savings.iter().copied().flat_map(with).collect()
+    }
+
+    fn draw(&self, directory: &Path, summaries: &[Summary], names: &[String]) -> anyhow::Result<()> {
+        make_directory(directory)?;
+        let (factors, savings) = (&self.factors, &self.savings);
+        if factors.len() > 1 {
+            for saving in savings {
+                let file = match savings.len() {
+                    1 => "makespan-rate.svg".to_owned(),
+                    _ => format!("makespan-rate-{saving}.svg"),
+                };
+                write(&directory.join(file), &plots::over_rates(summaries, names, factors, *saving))?;
+            }
+        }
+        if savings.len() > 1 {
+            for factor in factors {
+                let file = match factors.len() {
+                    1 => "makespan-checkpoint.svg".to_owned(),
+                    _ => format!("makespan-checkpoint-x{factor}.svg"),
+                };
+                write(&directory.join(file), &plots::over_checkpoints(summaries, names, savings, *factor))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn some_or<T: Clone>(some: &[T], other: T) -> Vec<T> {
+    if some.is_empty() { vec![other] } else { some.to_vec() }
+}
+
+fn table<'a>(workload: &Workload, baseline: &str, groups: impl Iterator<Item = &'a [Summary]>) -> String {
+    let mut text = format!("{}\n", workload.describe());
+    let mut has_unfinished = false;
+    for group in groups {
+        let width = group.iter().map(|summary| summary.policy.len()).max().unwrap_or(0).max(6);
+        if let Some(first) = group.first() {
+            let (factor, checkpoint) = (first.rate_factor, &first.checkpoint);
+            let _ = writeln!(text, "\nGPUs fail {factor} times as often; checkpoint {checkpoint}");
+        }
+        let _ = writeln!(
+            text,
+            "{:width$}  {:>16}  {:>19}  {:>16} {:>8} {:>8} {:>8}  {:>7}  {:>9} {:>9}  {:>5}  {:>5}",
+            "policy",
+            "makespan (d)",
+            format!("/ {baseline}"),
+            "JCT (h)",
+            "p50",
+            "p95",
+            "p99",
+            "stopped",
+            "lost (h)",
+            "idle (h)",
+            "used",
+            "left"
+        );
+        group.iter().for_each(|summary| line(&mut text, width, summary));
+        has_unfinished |= group.iter().any(|summary| summary.unfinished.mean > 0.0);
+    }
+    if has_unfinished {
+        text += "\nleft: jobs of a draw that were not complete at the horizon; makespans are then longer, and JCT is \
+                 without them\n";
+    }
+    text
+}
+
+fn line(text: &mut String, width: usize, it: &Summary) {
+    let hours = |mean: Option<iswitch_cli::mean::Mean>| {
+        mean.map_or("-".to_owned(), |mean| format!("{:.1}", scaled(mean, HOUR_S).mean))
+    };
+    let _ = writeln!(
+        text,
+        "{:width$}  {:>16}  {:>19}  {:>16} {:>8} {:>8} {:>8}  {:7.1}  {:9.1} {:9.0}  {:5.3}  {:5.1}",
+        it.policy,
+        scaled(it.makespan, DAY_S).text(2),
+        it.makespan_ratio.map_or("-".to_owned(), Ratio::text),
+        it.jct.mean.map_or("-".to_owned(), |mean| scaled(mean, HOUR_S).text(1)),
+        hours(it.jct.p50),
+        hours(it.jct.p95),
+        hours(it.jct.p99),
+        it.hits.mean,
+        it.gpu_hours.lost.mean,
+        it.gpu_hours.idle.mean,
+        it.utilisation.mean,
+        it.unfinished.mean
+    );
+}

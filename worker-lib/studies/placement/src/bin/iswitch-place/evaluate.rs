@@ -1,0 +1,111 @@
+//! `iswitch place evaluate`: one policy.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::gantt::SPANS_MAX;
+use super::output::OutputArgs;
+use super::results::{GpuHours, Summary};
+use super::runs::Runs;
+use super::source::{POLICIES, PolicySource};
+use super::workload::{Workload, WorkloadArgs};
+use super::{DAY_S, HOUR_S};
+use iswitch_cli::files::write;
+use iswitch_cli::mean::Mean;
+use iswitch_manual::print_line;
+
+/// GPUs in a picture.
+const GANTT_GPUS: u64 = 128;
+
+/// Arguments of `iswitch place evaluate`.
+#[derive(Args)]
+pub(crate) struct EvaluateArgs {
+    #[arg(help = format!("Policy: {POLICIES}"))]
+    policy: String,
+    #[command(flatten)]
+    workload: WorkloadArgs,
+    /// Draw which job has which GPU when in the first draw, and when GPUs fail, as SVG.
+    #[arg(long, value_name = "FILE")]
+    gantt: Option<PathBuf>,
+    /// GPUs in that picture, at most: those with the least ids.
+    #[arg(
+        long, value_name = "N", requires = "gantt", default_value_t = GANTT_GPUS,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    gantt_gpus: u64,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Evaluates a policy on one or more draws.
+pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
+    let source = PolicySource::parse(&args.policy)?;
+    let workload = args.workload.load()?;
+    let gantt_gpus = args.gantt.as_ref().map(|_| usize::try_from(args.gantt_gpus).unwrap_or(usize::MAX));
+    let conditions = [workload.condition()];
+    let mut runs = Runs::of(&[source], &workload, &conditions, gantt_gpus, args.output.quiet)?;
+    let summary = Summary::new(&runs.policies[0], None);
+    args.output.write(&runs, std::slice::from_ref(&summary))?;
+    if let Some(path) = &args.gantt {
+        match runs.policies[0].gantt.take() {
+            None => {
+                eprintln!("no picture of GPUs: {} chooses between runs when they are over", summary.policy);
+            }
+            Some(recorder) => match recorder.draw(&summary.policy) {
+                Some(svg) => write(path, &svg)?,
+                None => eprintln!("no picture of GPUs: more than {SPANS_MAX} bars; take fewer --gantt-gpus"),
+            },
+        }
+    }
+    if args.output.json {
+        print_line!("{}", serde_json::to_string(&summary)?)?;
+    } else {
+        print(&workload, &summary)?;
+    }
+    Ok(())
+}
+
+fn print(workload: &Workload, summary: &Summary) -> std::io::Result<()> {
+    let hours = |mean: Option<Mean>| mean.map_or("-".to_owned(), |it| scaled(it, HOUR_S).text(1));
+    print_line!("{}: {}", summary.policy, workload.describe())?;
+    print_line!("GPUs fail {} times as often; checkpoint {}", summary.rate_factor, summary.checkpoint)?;
+    print_line!("makespan {} d", scaled(summary.makespan, DAY_S).text(2))?;
+    let jct = &summary.jct;
+    print_line!(
+        "JCT {} h; p50 {}, p95 {}, p99 {}",
+        hours(jct.mean),
+        hours(jct.p50),
+        hours(jct.p95),
+        hours(jct.p99)
+    )?;
+    print_line!(
+        "failures {}, of which {} stopped a job; {} suspensions",
+        summary.failures.text(1),
+        summary.hits.text(1),
+        summary.suspensions.text(1)
+    )?;
+    let GpuHours { useful, lost, overhead, held, failed, idle } = summary.gpu_hours;
+    print_line!(
+        "GPU-hours: useful {}, lost {}, restarts and checkpoints {}, held {}, failed {}, idle {}",
+        useful.text(0),
+        lost.text(1),
+        overhead.text(1),
+        held.text(1),
+        failed.text(1),
+        idle.text(0)
+    )?;
+    print_line!("utilisation {}", summary.utilisation.text(3))?;
+    if summary.unfinished.mean > 0.0 {
+        print_line!(
+            "{} jobs of a draw were not complete at the horizon: the makespan is longer, and JCT without them",
+            summary.unfinished.text(1)
+        )?;
+    }
+    Ok(())
+}
+
+/// In another unit.
+pub(super) fn scaled(mean: Mean, unit: f64) -> Mean {
+    Mean { mean: mean.mean / unit, ci95: mean.ci95.map(|ci95| ci95 / unit) }
+}

@@ -1,0 +1,118 @@
+//! Who has which GPU when, and when GPUs fail.
+
+use super::DAY_S;
+use iswitch_figure::{Axis, GanttChart, GanttRow, Span};
+use iswitch_placement::simulation::{Event, Scenario};
+use iswitch_placement::state::State;
+
+/// Bars that a picture has at most: more make neither a picture that says anything nor a file of a usual size.
+pub(super) const SPANS_MAX: usize = 20_000;
+/// Series: failed GPUs, then jobs.
+const FAILED: usize = 0;
+/// Height of the bar of a failed GPU.
+const FAILED_PART: (f64, f64) = (0.0, 0.3);
+
+/// Records the first GPUs of a run.
+#[derive(Clone, Debug)]
+pub(super) struct Recorder {
+    gpus: usize,
+    jobs: usize,
+    /// Of the GPUs that are shown.
+    rows: Vec<Row>,
+    spans: usize,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Row {
+    /// The job that has it, and since when.
+    job: Option<(usize, f64)>,
+    failed_since: Option<f64>,
+    spans: Vec<Span>,
+    marks: Vec<f64>,
+}
+
+impl Recorder {
+    /// For so many GPUs.
+    pub(super) fn new(scenario: &Scenario, most: usize) -> Self {
+        let gpus = scenario.cluster().gpus();
+        Self { gpus, jobs: scenario.jobs().len(), rows: vec![Row::default(); gpus.min(most)], spans: 0 }
+    }
+
+    pub(super) fn add(&mut self, state: &State<'_>, event: Event) {
+        if self.spans > SPANS_MAX {
+            return;
+        }
+        let time = state.time / DAY_S;
+        match event {
+            Event::Start(job) => {
+                for gpu in state.gpus_of(job) {
+                    if let Some(row) = self.rows.get_mut(*gpu) {
+                        row.job = Some((job, time));
+                    }
+                }
+            }
+            Event::Hit { job, .. } | Event::Suspend(job) | Event::Complete(job) => {
+                let rows = self.rows.iter_mut().filter(|row| row.job.is_some_and(|(other, _)| other == job));
+                rows.for_each(|row| self.spans += row.release(time));
+            }
+            Event::Failure(gpu) => {
+                if let Some(row) = self.rows.get_mut(gpu) {
+                    row.marks.push(time);
+                    row.failed_since = Some(time);
+                }
+            }
+            Event::Repair(gpu) => {
+                if let Some(row) = self.rows.get_mut(gpu) {
+                    self.spans += row.repair(time);
+                }
+            }
+        }
+    }
+
+    /// The run is over.
+    pub(super) fn end(&mut self, seconds: f64) {
+        let time = seconds / DAY_S;
+        self.rows.iter_mut().for_each(|row| self.spans += row.release(time) + row.repair(time));
+    }
+
+    /// The picture, unless it would have too many bars.
+    pub(super) fn draw(self, policy: &str) -> Option<String> {
+        if self.spans > SPANS_MAX {
+            return None;
+        }
+        let shown = match self.rows.len() {
+            shown if shown < self.gpus => format!("the first {shown} of {} GPUs", self.gpus),
+            _ => format!("all {} GPUs", self.gpus),
+        };
+        let jobs = (0..self.jobs).map(|job| format!("job {job}"));
+        let rows = self.rows.into_iter().enumerate();
+        let row = |(gpu, row): (usize, Row)| GanttRow {
+            name: format!("GPU {gpu}"),
+            spans: row.spans,
+            marks: row.marks,
+        };
+        let chart = GanttChart {
+            title: format!("GPUs over days, by job; marks are failures: {policy}; {shown}"),
+            x: Axis { includes: vec![0.0], ..Axis::linear() },
+            series: std::iter::once("failed".to_owned()).chain(jobs).collect(),
+            rows: rows.map(row).collect(),
+        };
+        Some(chart.draw())
+    }
+}
+
+impl Row {
+    /// Its job lets go of it. Returns how many bars that makes.
+    fn release(&mut self, end: f64) -> usize {
+        let Some((job, begin)) = self.job.take() else { return 0 };
+        self.spans.push(Span { begin, end, part: (0.0, 1.0), series: FAILED + 1 + job });
+        1
+    }
+
+    /// It works again, or nobody will see it do so.
+    fn repair(&mut self, end: f64) -> usize {
+        let Some(begin) = self.failed_since.take() else { return 0 };
+        self.spans.push(Span { begin, end, part: FAILED_PART, series: FAILED });
+        1
+    }
+}

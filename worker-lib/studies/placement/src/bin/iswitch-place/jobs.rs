@@ -1,0 +1,167 @@
+//! Which jobs.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use clap::{Args, ValueEnum};
+use iswitch_learn::algorithms::streams::{Purpose, stream};
+use iswitch_placement::Job;
+use iswitch_placement::generate::synthetic_jobs;
+use iswitch_placement::job::JobPool;
+use iswitch_placement::reader::{
+    self, JobsFormat, Throughputs, read_alibaba_pods, read_gavel, read_jobs, read_philly, read_pollux,
+    read_tiresias,
+};
+use iswitch_placement::workload::JobSource;
+
+/// As many as the patent's kind of batch.
+const BATCH: u64 = 60;
+/// What memory holds.
+const BATCH_MAX: u64 = 100_000;
+const SYNTHETIC_JOBS: usize = 20_000;
+/// Stream of what all draws have in common.
+const SYNTHETIC_STREAM: usize = 1;
+const SYNTHETIC_SEED: u64 = 1;
+
+/// Which jobs arrive when.
+#[derive(Args, Clone, Debug)]
+pub(super) struct JobsArgs {
+    /// Jobs: arrival_s,gpus,duration_s; duration_s,gpus (Philly); a trace of Gavel; pods of Alibaba's cluster of 2023;
+    /// a workload of Pollux; a trace of Tiresias. The first line tells which [default: synthetic ones like Philly's].
+    #[arg(long, value_name = "FILE")]
+    jobs: Option<PathBuf>,
+    /// Jobs that are drawn with equal chances, anew in each draw; they arrive at once unless --interarrival says
+    /// otherwise [default: 60; with a file that has arrivals, its jobs as they are].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=BATCH_MAX))]
+    batch: Option<u64>,
+    /// Mean seconds between arrivals of jobs that are drawn, a Poisson process; 0: all at once [default: 0].
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    interarrival: Option<f64>,
+    /// Only jobs that take longer than this.
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    shortest: Option<f64>,
+    /// Only jobs that take less than this.
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    longest: Option<f64>,
+    /// Only jobs that ask for at most so many GPUs.
+    #[arg(long, value_name = "GPUS")]
+    widest: Option<usize>,
+    /// Gavel's simulation_throughputs.json, for its traces.
+    #[arg(long, value_name = "FILE", requires = "jobs")]
+    throughputs: Option<PathBuf>,
+    /// The type of GPU whose throughputs count.
+    #[arg(long, value_name = "TYPE", default_value = "v100", requires = "throughputs")]
+    gpu_type: String,
+    /// The folder with one for each application of Pollux, for its workloads.
+    #[arg(long, value_name = "DIR", requires = "jobs")]
+    applications: Option<PathBuf>,
+    /// What becomes of Alibaba's pods that ask for a part of a GPU.
+    #[arg(long, value_name = "WHAT", default_value = "leave-out")]
+    shared_gpus: SharedGpus,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SharedGpus {
+    /// They are left out.
+    LeaveOut,
+    /// They get a whole one.
+    Whole,
+}
+
+/// Jobs of a file, and whether they have arrivals.
+struct Found {
+    jobs: Vec<Job>,
+    have_arrivals: bool,
+}
+
+impl JobsArgs {
+    /// Reads or makes them, and refuses what no cluster of so many GPUs can run.
+    pub(super) fn load(&self, gpus: usize) -> anyhow::Result<JobSource> {
+        let found = if let Some(path) = &self.jobs {
+            self.read(path)?
+        } else {
+            let mut rng = stream(SYNTHETIC_SEED, Purpose::Arrivals, SYNTHETIC_STREAM);
+            let pool = synthetic_jobs(SYNTHETIC_JOBS, &mut rng)?;
+            Found { jobs: pool.jobs().to_vec(), have_arrivals: false }
+        };
+        let have_arrivals = found.have_arrivals;
+        let jobs = self.select(found.jobs)?;
+        if let Some(job) = jobs.iter().find(|job| job.gpus() > gpus) {
+            bail!(
+                "GPUs of a job is {}, expected 1 to {gpus}, as many as the cluster has; --widest {gpus} leaves \
+                 wider jobs out",
+                job.gpus()
+            );
+        }
+        if have_arrivals && self.batch.is_none() {
+            if self.interarrival.is_some() {
+                bail!(
+                    "--interarrival is of jobs that are drawn: give --batch N, as the file says when its jobs arrive"
+                );
+            }
+            return Ok(JobSource::Trace(jobs));
+        }
+        let interarrival = self.interarrival.unwrap_or(0.0);
+        if !(interarrival.is_finite() && interarrival >= 0.0) {
+            bail!("interarrival is {interarrival}, expected a number of seconds of at least 0");
+        }
+        let count = usize::try_from(self.batch.unwrap_or(BATCH))?;
+        Ok(JobSource::Drawn { pool: JobPool::new(jobs)?, count, interarrival })
+    }
+
+    fn read(&self, path: &Path) -> anyhow::Result<Found> {
+        let format = JobsFormat::of(path)?;
+        let (mut have_arrivals, mut left_out) = (true, Vec::new());
+        let jobs = match format {
+            JobsFormat::Own => read_jobs(path)?,
+            JobsFormat::Tiresias => read_tiresias(path)?,
+            JobsFormat::Philly => {
+                have_arrivals = false;
+                read_philly(path)?.jobs().to_vec()
+            }
+            JobsFormat::Pollux => {
+                let applications = self.applications.as_ref().with_context(|| {
+                    format!("{}: a workload of Pollux needs --applications", path.display())
+                })?;
+                read_pollux(path, applications)?
+            }
+            JobsFormat::Gavel => {
+                let throughputs = self
+                    .throughputs
+                    .as_ref()
+                    .with_context(|| format!("{}: a trace of Gavel needs --throughputs", path.display()))?;
+                let read = read_gavel(path, &Throughputs::read(throughputs, &self.gpu_type)?)?;
+                left_out = read.left_out;
+                read.jobs
+            }
+            JobsFormat::Alibaba => {
+                let shared = match self.shared_gpus {
+                    SharedGpus::LeaveOut => reader::SharedGpus::LeaveOut,
+                    SharedGpus::Whole => reader::SharedGpus::Whole,
+                };
+                let read = read_alibaba_pods(path, shared)?;
+                left_out = read.left_out;
+                read.jobs
+            }
+        };
+        for (count, reason) in left_out.into_iter().filter(|(count, _)| *count > 0) {
+            eprintln!("{}: left out {count} rows, each of which {reason}", path.display());
+        }
+        Ok(Found { jobs, have_arrivals })
+    }
+
+    fn select(&self, mut jobs: Vec<Job>) -> anyhow::Result<Vec<Job>> {
+        for (name, value) in [("shortest", self.shortest), ("longest", self.longest)] {
+            if let Some(value) = value.filter(|value| !(value.is_finite() && *value >= 0.0)) {
+                bail!("{name} is {value}, expected a number of seconds of at least 0");
+            }
+        }
+        let (shortest, longest) = (self.shortest.unwrap_or(0.0), self.longest.unwrap_or(f64::INFINITY));
+        let widest = self.widest.unwrap_or(usize::MAX);
+        jobs.retain(|job| job.duration() > shortest && job.duration() < longest && job.gpus() <= widest);
+        if jobs.is_empty() {
+            bail!("there are no jobs, expected at least 1 within --shortest, --longest and --widest");
+        }
+        Ok(jobs)
+    }
+}

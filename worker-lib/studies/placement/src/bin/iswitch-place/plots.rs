@@ -1,0 +1,105 @@
+//! Figures, as SVG.
+
+use iswitch_figure::{Axis, Line, LineChart, Paint, Reference};
+use iswitch_placement::learned::training::Iteration;
+
+use super::results::Summary;
+use super::rules::Saving;
+use super::{DAY_S, HOUR_S};
+
+/// Colours of lines, in their order; then the same with gaps.
+const PAINTS: [Paint; 7] =
+    [Paint::BLUE, Paint::RED, Paint::GREEN, Paint::YELLOW, Paint::PURPLE, Paint::INK, Paint::GREY];
+const UNITS: [(f64, &str); 3] = [(DAY_S, "d"), (HOUR_S, "h"), (60.0, "min")];
+
+/// Makespans over the factor of failure rates, a line for each policy; of `summaries` those with these checkpoints.
+pub(super) fn over_rates(
+    summaries: &[Summary],
+    policies: &[String],
+    factors: &[f64],
+    saving: Saving,
+) -> String {
+    let checkpoint = saving.to_string();
+    let place = |summary: &Summary| (summary.checkpoint == checkpoint).then_some(summary.rate_factor);
+    LineChart {
+        title: format!(
+            "Makespan in days over how many times as often GPUs fail; checkpoint {}",
+            name(saving)
+        ),
+        x: Axis { ticks: factors.to_vec(), ..Axis::logarithmic() },
+        y: Axis::logarithmic(),
+        lines: lines(summaries, policies, place),
+        references: Vec::new(),
+    }
+    .draw()
+}
+
+/// Makespans over checkpoints, in the order in which they are given; of `summaries` those with this factor.
+pub(super) fn over_checkpoints(
+    summaries: &[Summary],
+    policies: &[String],
+    savings: &[Saving],
+    factor: f64,
+) -> String {
+    let place = |summary: &Summary| {
+        let at = savings.iter().position(|saving| saving.to_string() == summary.checkpoint)?;
+        (summary.rate_factor == factor).then_some(at as f64)
+    };
+    LineChart {
+        title: format!("Makespan in days over checkpoints; GPUs fail {factor} times as often"),
+        x: Axis::named(savings.iter().map(|saving| name(*saving)).collect()),
+        y: Axis::logarithmic(),
+        lines: lines(summaries, policies, place),
+        references: Vec::new(),
+    }
+    .draw()
+}
+
+/// How a training went; `reference` is what the network was compared with.
+pub(super) fn learning(history: &[Iteration], reference: &str) -> String {
+    let tested = history.iter().filter_map(|record| Some((record.iteration as f64, record.gain?)));
+    LineChart {
+        title: format!("Makespan of {reference} over the network's, in tests"),
+        x: Axis { includes: vec![0.0], ..Axis::linear() },
+        y: Axis::linear(),
+        lines: vec![Line::new("network", PAINTS[0], tested.collect())],
+        references: vec![Reference { name: reference.to_owned(), paint: Paint::GREY, value: 1.0 }],
+    }
+    .draw()
+}
+
+/// A line for each policy, with its 95 % intervals.
+fn lines(summaries: &[Summary], policies: &[String], place: impl Fn(&Summary) -> Option<f64>) -> Vec<Line> {
+    let line = |(at, policy): (usize, &String)| {
+        let own = summaries.iter().filter(|summary| summary.policy == *policy);
+        let (mut points, mut spreads) = (Vec::new(), Vec::new());
+        for (x, summary) in own.filter_map(|summary| Some((place(summary)?, summary))) {
+            let (mean, ci95) = (summary.makespan.mean, summary.makespan.ci95.unwrap_or(0.0));
+            points.push((x, mean / DAY_S));
+            spreads.push(((mean - ci95) / DAY_S, (mean + ci95) / DAY_S));
+        }
+        let is_dashed = at / PAINTS.len() % 2 == 1;
+        Line { is_dashed, spreads, ..Line::new(policy, PAINTS[at % PAINTS.len()], points) }
+    };
+    policies.iter().enumerate().map(line).collect()
+}
+
+/// Short enough to stand below an axis.
+fn name(saving: Saving) -> String {
+    let Saving::Every(seconds) = saving else { return saving.to_string() };
+    let unit = UNITS.into_iter().find(|(unit, _)| seconds % unit == 0.0);
+    let (unit, name) = unit.unwrap_or((1.0, "s"));
+    format!("{} {name}", seconds / unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_have_short_names() {
+        let names = [86_400.0, 5400.0, 7200.0, 7.5].map(|seconds| name(Saving::Every(seconds)));
+        assert_eq!(names, ["1 d", "90 min", "2 h", "7.5 s"]);
+        assert_eq!(name(Saving::YoungDaly), "young-daly");
+    }
+}

@@ -1,0 +1,153 @@
+//! Means over draws.
+
+use serde::Serialize;
+
+use super::HOUR_S;
+use super::runs::{Measured, PolicyRuns};
+use iswitch_cli::mean::Mean;
+
+/// How many times as much as under the baseline: the geometric mean over draws. Makespans may differ by factors of ten
+/// between draws, and a mean of ratios would be above 1 whichever of two policies is the baseline.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Ratio {
+    pub(super) mean: f64,
+    /// The 95 % confidence interval; null for a single draw.
+    pub(super) low: Option<f64>,
+    pub(super) high: Option<f64>,
+}
+
+impl Ratio {
+    fn of(ratios: &[f64]) -> Self {
+        let Mean { mean, ci95 } = Mean::of(&ratios.iter().map(|ratio| ratio.ln()).collect::<Vec<_>>());
+        let exp = |sign: f64| ci95.map(|ci95| (mean + sign * ci95).exp());
+        Self { mean: mean.exp(), low: exp(-1.0), high: exp(1.0) }
+    }
+
+    pub(super) fn text(self) -> String {
+        let Self { mean, low, high } = self;
+        match low.zip(high) {
+            Some((low, high)) => format!("{mean:.3} ({low:.3}-{high:.3})"),
+            None => format!("{mean:.3}"),
+        }
+    }
+}
+
+/// Completion times in seconds: of each draw the mean and percentiles, of these the means over draws. A percentile is
+/// null if it is that of a job which was not complete in some draw; the mean is over jobs that were complete.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct TimesSummary {
+    pub(super) mean: Option<Mean>,
+    pub(super) p50: Option<Mean>,
+    pub(super) p95: Option<Mean>,
+    pub(super) p99: Option<Mean>,
+}
+
+/// Hours of GPUs; together the cluster's GPUs times the makespan.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct GpuHours {
+    /// Work that counted.
+    pub(super) useful: Mean,
+    /// Work that failures undid.
+    pub(super) lost: Mean,
+    /// Restarts and checkpoints.
+    pub(super) overhead: Mean,
+    /// GPUs that worked, of jobs that waited for the repair of others.
+    pub(super) held: Mean,
+    /// Failed GPUs.
+    pub(super) failed: Mean,
+    /// GPUs without a job.
+    pub(super) idle: Mean,
+}
+
+/// What one policy came to over several draws. The keys are an interface.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Summary {
+    pub(super) policy: String,
+    pub(super) rate_factor: f64,
+    pub(super) checkpoint: String,
+    pub(super) draws: usize,
+    pub(super) jobs: usize,
+    /// In seconds.
+    pub(super) makespan: Mean,
+    /// Makespan over that of the baseline. Null without a baseline.
+    pub(super) makespan_ratio: Option<Ratio>,
+    pub(super) jct: TimesSummary,
+    /// The same of mean completion times.
+    pub(super) jct_ratio: Option<Ratio>,
+    /// Failures of GPUs.
+    pub(super) failures: Mean,
+    /// Those that stopped a job.
+    pub(super) hits: Mean,
+    pub(super) suspensions: Mean,
+    pub(super) gpu_hours: GpuHours,
+    /// Share of all GPU-hours that was of use.
+    pub(super) utilisation: Mean,
+    /// Jobs of a draw that were not complete at the horizon.
+    pub(super) unfinished: Mean,
+}
+
+impl Summary {
+    /// Ratios are those to `baseline`, which ran on the same draws.
+    pub(super) fn new(runs: &PolicyRuns, baseline: Option<&PolicyRuns>) -> Self {
+        let measured = &runs.measured;
+        let mean = |of: fn(&Measured) -> f64| Mean::of(&measured.iter().map(of).collect::<Vec<_>>());
+        let hours = |of: fn(&Measured) -> f64| {
+            Mean::of(&measured.iter().map(|run| of(run) / HOUR_S).collect::<Vec<_>>())
+        };
+        let ratio = |of: fn(&Measured) -> Option<f64>| {
+            let pairs = measured.iter().zip(&baseline?.measured);
+            let ratios: Option<Vec<f64>> = pairs.map(|(run, base)| Some(of(run)? / of(base)?)).collect();
+            ratios.map(|ratios| Ratio::of(&ratios))
+        };
+        Self {
+            policy: runs.name.clone(),
+            rate_factor: runs.condition.rate_factor,
+            checkpoint: runs.condition.saving.to_string(),
+            draws: measured.len(),
+            jobs: runs.jobs,
+            makespan: mean(|run| run.makespan),
+            makespan_ratio: ratio(|run| Some(run.makespan)),
+            jct: TimesSummary {
+                mean: over(runs, |run| run.jct_mean),
+                p50: over(runs, |run| run.jct_p50),
+                p95: over(runs, |run| run.jct_p95),
+                p99: over(runs, |run| run.jct_p99),
+            },
+            jct_ratio: ratio(|run| run.jct_mean),
+            failures: mean(|run| run.failures as f64),
+            hits: mean(|run| run.hits as f64),
+            suspensions: mean(|run| run.suspensions as f64),
+            gpu_hours: GpuHours {
+                useful: hours(|run| run.gpu_time.useful),
+                lost: hours(|run| run.gpu_time.lost),
+                overhead: hours(|run| run.gpu_time.overhead),
+                held: hours(|run| run.gpu_time.held),
+                failed: hours(|run| run.gpu_time.failed),
+                idle: hours(|run| run.gpu_time.idle),
+            },
+            utilisation: mean(|run| run.gpu_time.utilisation()),
+            unfinished: mean(|run| run.unfinished as f64),
+        }
+    }
+}
+
+/// None if one of the draws has none.
+fn over(runs: &PolicyRuns, of: impl Fn(&Measured) -> Option<f64>) -> Option<Mean> {
+    let values: Option<Vec<f64>> = runs.measured.iter().map(of).collect();
+    values.map(|values| Mean::of(&values))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_is_the_inverse_of_that_the_other_way_round() {
+        let there = Ratio::of(&[0.5, 8.0]);
+        let back = Ratio::of(&[2.0, 0.125]);
+        assert!((there.mean - 2.0).abs() < 1e-12 && (there.mean * back.mean - 1.0).abs() < 1e-12);
+        assert!((there.low.unwrap() * back.high.unwrap() - 1.0).abs() < 1e-9, "{there:?}, {back:?}");
+        assert_eq!(Ratio::of(&[0.25]).text(), "0.250");
+        assert_eq!(Ratio::of(&[3.0, 3.0]).text(), "3.000 (3.000-3.000)");
+    }
+}

@@ -1,0 +1,85 @@
+//! `iswitch place serve`: where a scheduler's jobs should run.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use iswitch_placement::agent::Agent;
+use iswitch_placement::reader::read_rates;
+use iswitch_placement::simulation::Scenario;
+use iswitch_placement::{Cluster, Failures, Options};
+
+use super::rules::CostArgs;
+use super::source::{PICKERS, PolicySource};
+use super::workload::ClusterArgs;
+use iswitch_cli::line_server::{self, Answer, Service};
+
+/// Arguments of `iswitch place serve`.
+#[derive(Args)]
+pub(crate) struct ServeArgs {
+    #[arg(help = format!("Policy, one that only picks GPUs: {PICKERS}"))]
+    policy: String,
+    /// Unix socket to listen at. Each line of a connection is answered with a line of JSON: {"gpus": [{"state":
+    /// "free"}, ...], "job": {"gpus": 2, "duration": 3600}}, an entry for each GPU, with {"gpus": [4, 5]}, and an empty
+    /// list if the job is to wait. Entries may have id, rate (failures a year), age (years), node, and left (seconds
+    /// until the GPU is free or repaired); state is free, busy or failed. {"describe": true} tells what is served.
+    #[arg(long, value_name = "PATH")]
+    socket: PathBuf,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    /// Failure rates and ages, for requests that have none: gpu,per_year,age_years, a line for each GPU [default: GPUs
+    /// do not fail].
+    #[arg(long, value_name = "FILE")]
+    rates: Option<PathBuf>,
+    #[command(flatten)]
+    cost: CostArgs,
+    /// Seed of the policy's draws, the same for each connection.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+/// Serves until it is told to stop.
+pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
+    let cluster = args.cluster.load()?;
+    let failures = match &args.rates {
+        Some(path) => read_rates(path, &cluster)?,
+        None => Failures::none(&cluster),
+    };
+    let source = PolicySource::parse(&args.policy)?;
+    let scheduler = Scheduler { source, cluster, failures, options: args.cost.options()?, seed: args.seed };
+    // What cannot be built is best told before anybody connects.
+    scheduler.agent()?;
+    line_server::serve(&args.socket, &scheduler.source.name(), scheduler)
+}
+
+/// Each connection is a scheduler.
+struct Scheduler {
+    source: PolicySource,
+    cluster: Cluster,
+    failures: Failures,
+    options: Options,
+    seed: u64,
+}
+
+impl Scheduler {
+    fn agent(&self) -> anyhow::Result<Agent> {
+        let (cluster, failures) = (self.cluster.clone(), self.failures.clone());
+        let scenario = Scenario::new(cluster.clone(), Vec::new(), failures.clone(), self.options)?;
+        let placer = self.source.picker(&scenario, self.seed)?;
+        Ok(Agent::new(self.source.name(), placer, cluster, failures, self.options)?)
+    }
+}
+
+impl Service for Scheduler {
+    fn connect(&self) -> anyhow::Result<Answer> {
+        let mut agent = self.agent()?;
+        Ok(Box::new(move |line| agent.answer(line)))
+    }
+
+    fn line_len_max_bytes(&self) -> usize {
+        Agent::request_len_max_bytes(self.cluster.gpus())
+    }
+
+    fn describe(&self) -> String {
+        format!("{} GPUs on {} nodes", self.cluster.gpus(), self.cluster.nodes().len())
+    }
+}

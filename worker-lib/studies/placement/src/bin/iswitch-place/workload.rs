@@ -1,0 +1,168 @@
+//! Which jobs, on which cluster, under which failures and rules.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::Args;
+use iswitch_placement::Cluster;
+use iswitch_placement::cluster::CAGES;
+use iswitch_placement::reader::read_nodes;
+use iswitch_placement::simulation::Scenario;
+use iswitch_placement::workload::{self, JobSource};
+
+use super::failures::FailureArgs;
+use super::jobs::JobsArgs;
+use super::rules::{CostArgs, RulesArgs, Saving};
+
+const GPUS: usize = 64;
+const GPUS_PER_NODE: usize = 8;
+const DRAWS: u64 = 20;
+
+/// Which cluster.
+#[derive(Args, Clone, Debug)]
+pub(super) struct ClusterArgs {
+    /// Nodes: gpus,cage, or Alibaba's list of nodes, with a column gpu [default: equal nodes].
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["gpus", "gpus_per_node"])]
+    cluster: Option<PathBuf>,
+    /// GPUs of the cluster.
+    #[arg(long, value_name = "N", default_value_t = GPUS)]
+    gpus: usize,
+    /// GPUs of a node; the last one has the rest. Nodes are in cages 0, 1 and 2 in turn.
+    #[arg(long, value_name = "K", default_value_t = GPUS_PER_NODE)]
+    gpus_per_node: usize,
+}
+
+impl ClusterArgs {
+    pub(super) fn load(&self) -> anyhow::Result<Cluster> {
+        if let Some(path) = &self.cluster {
+            return Ok(read_nodes(path)?);
+        }
+        let (gpus, width) = (self.gpus, self.gpus_per_node);
+        if gpus == 0 {
+            bail!("gpus is 0, expected at least 1");
+        }
+        if width == 0 {
+            bail!("gpus-per-node is 0, expected at least 1");
+        }
+        let node = |number: usize| (width.min(gpus - number * width), number % CAGES);
+        Ok(Cluster::new((0..gpus.div_ceil(width)).map(node))?)
+    }
+}
+
+/// Which jobs on which GPUs, by which rules.
+#[derive(Args, Clone, Debug)]
+pub(super) struct ScenarioArgs {
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    #[command(flatten)]
+    jobs: JobsArgs,
+    #[command(flatten)]
+    failures: FailureArgs,
+    #[command(flatten)]
+    rules: RulesArgs,
+}
+
+impl ScenarioArgs {
+    /// Reads or makes what draws have in common.
+    pub(super) fn load(&self) -> anyhow::Result<workload::Workload> {
+        let cluster = self.cluster.load()?;
+        let (jobs, failures) = (self.jobs.load(cluster.gpus())?, self.failures.load(&cluster)?);
+        Ok(workload::Workload { cluster, jobs, failures, options: self.rules.options()? })
+    }
+
+    /// What was asked for, where nothing asks for something else.
+    pub(super) fn condition(&self) -> Condition {
+        Condition { rate_factor: self.failures.rate_factor, saving: self.rules.cost.checkpoint }
+    }
+
+    /// What a failure costs.
+    pub(super) fn cost(&self) -> &CostArgs {
+        &self.rules.cost
+    }
+}
+
+/// All that a simulation is about, but its policy.
+#[derive(Args, Clone, Debug)]
+pub(super) struct WorkloadArgs {
+    #[command(flatten)]
+    scenario: ScenarioArgs,
+    /// Independent draws of jobs, of GPUs and of when they fail, with a run of each policy for each [default: 20; 1
+    /// where files say all of that].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    draws: Option<u64>,
+    /// Number of the first draw, its seed.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    draw: u64,
+}
+
+/// What may differ between runs on the same draw.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Condition {
+    /// How many times as often GPUs fail.
+    pub(super) rate_factor: f64,
+    /// When jobs save their state.
+    pub(super) saving: Saving,
+}
+
+/// Scenarios of any draw.
+#[derive(Clone, Debug)]
+pub(super) struct Workload {
+    scenarios: workload::Workload,
+    cost: CostArgs,
+    condition: Condition,
+    draws: Range<u64>,
+}
+
+impl WorkloadArgs {
+    /// Reads or makes all that draws have in common.
+    pub(super) fn load(&self) -> anyhow::Result<Workload> {
+        let scenarios = self.scenario.load()?;
+        let is_fixed = matches!(scenarios.jobs, JobSource::Trace(_)) && scenarios.failures.is_trace();
+        let draws = self.draws.unwrap_or(if is_fixed { 1 } else { DRAWS });
+        let Some(end) = self.draw.checked_add(draws) else {
+            bail!("draw is {}, expected at most {}", self.draw, u64::MAX - draws)
+        };
+        let (condition, cost) = (self.scenario.condition(), self.scenario.cost().clone());
+        let workload = Workload { scenarios, condition, cost, draws: self.draw..end };
+        workload.check(workload.condition)?;
+        Ok(workload)
+    }
+}
+
+impl Workload {
+    /// What was asked for, where no sweep asks for something else.
+    pub(super) fn condition(&self) -> Condition {
+        self.condition
+    }
+
+    /// The numbers of all draws.
+    pub(super) fn draws(&self) -> Range<u64> {
+        self.draws.clone()
+    }
+
+    /// Refuses what could not be run.
+    pub(super) fn check(&self, condition: Condition) -> anyhow::Result<()> {
+        if condition.saving == Saving::YoungDaly && !self.scenarios.failures.has_rates() {
+            bail!(
+                "checkpoint is young-daly, which needs failure rates: --failures says when GPUs fail, --rates how \
+                 often that is to be expected"
+            );
+        }
+        self.scenario(self.draws.start, condition).map(|_| ())
+    }
+
+    /// The scenario of a draw. Under all conditions a draw has the same jobs and GPUs.
+    pub(super) fn scenario(&self, draw: u64, condition: Condition) -> anyhow::Result<Scenario> {
+        let Condition { rate_factor, saving } = condition;
+        Ok(self.scenarios.scenario(draw, rate_factor, self.cost.checkpoint(saving))?)
+    }
+
+    /// What a draw is, in words.
+    pub(super) fn describe(&self) -> String {
+        let workload::Workload { cluster, jobs, failures, .. } = &self.scenarios;
+        let (gpus, nodes) = (cluster.gpus(), cluster.nodes().len());
+        let (jobs, failures) = (jobs.describe(), failures.describe());
+        format!("{jobs}; {gpus} GPUs on {nodes} nodes; {failures}; {} draw(s)", self.draws.clone().count())
+    }
+}

@@ -1,0 +1,220 @@
+//! Training jobs, and pools to draw them from.
+
+use rand::RngExt as _;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution as _, Exp};
+
+use super::PlacementError;
+use super::error::{above_zero, at_least_zero, check_range};
+use super::failure::YEAR;
+
+/// Latest arrival of a job, in seconds: 100 years. GPUs fail until the last job has arrived, so a simulation of more
+/// would not end in a useful time, and times beyond 2^53 seconds no longer advance.
+pub const ARRIVAL_MAX_S: f64 = 100.0 * YEAR;
+
+/// How fast a job is on another number of GPUs than it asks for. With the same global batch a step on k GPUs takes
+/// 1/k of the computation of a step on one, and for k > 1 a synchronisation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scaling {
+    /// Seconds of synchronisation for each second of a step's computation on one GPU.
+    pub synchronisation: f64,
+    /// GPUs that the job may have at least.
+    pub least: usize,
+    /// GPUs that it may have at most.
+    pub most: usize,
+}
+
+impl Scaling {
+    /// Steps on so many GPUs in the time of one on a single GPU.
+    pub fn speedup(self, gpus: usize) -> f64 {
+        let synchronisation = if gpus > 1 { self.synchronisation } else { 0.0 };
+        1.0 / (1.0 / gpus as f64 + synchronisation)
+    }
+}
+
+/// A gang-scheduled job: it runs on all of its GPUs at once, and owns them whole.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Job {
+    arrival: f64,
+    gpus: usize,
+    duration: f64,
+    scaling: Option<Scaling>,
+}
+
+impl Job {
+    /// Arrives at `arrival` seconds, needs `gpus` GPUs, and runs for `duration` seconds if none of them fails.
+    ///
+    /// # Errors
+    /// If the arrival is negative or after [`ARRIVAL_MAX_S`], it needs no GPU, or the duration is not above 0.
+    pub fn new(arrival: f64, gpus: usize, duration: f64) -> Result<Self, PlacementError> {
+        check_range("arrival of a job", arrival, 0.0..=ARRIVAL_MAX_S, "seconds")?;
+        above_zero("duration of a job", duration, "seconds")?;
+        if gpus == 0 {
+            return Err(PlacementError::field("GPUs of a job", gpus, "at least 1"));
+        }
+        Ok(Self { arrival, gpus, duration, scaling: None })
+    }
+
+    /// The same, which may run on another number of GPUs.
+    ///
+    /// # Errors
+    /// If the synchronisation is negative, or what it asks for is not from `least` to `most`.
+    pub fn with_scaling(self, scaling: Scaling) -> Result<Self, PlacementError> {
+        at_least_zero("synchronisation of a job", scaling.synchronisation, "seconds")?;
+        let Scaling { least, most, .. } = scaling;
+        if !(1..=self.gpus).contains(&least) || most < self.gpus {
+            let expected = format!("{least} to {most}, what it may have, and these at least 1");
+            return Err(PlacementError::field("GPUs of a job", self.gpus, expected));
+        }
+        Ok(Self { scaling: Some(scaling), ..self })
+    }
+
+    /// The same, arriving at another time.
+    ///
+    /// # Errors
+    /// If it is negative or after [`ARRIVAL_MAX_S`].
+    pub fn arriving(self, arrival: f64) -> Result<Self, PlacementError> {
+        check_range("arrival of a job", arrival, 0.0..=ARRIVAL_MAX_S, "seconds")?;
+        Ok(Self { arrival, ..self })
+    }
+
+    /// In seconds.
+    pub fn arrival(&self) -> f64 {
+        self.arrival
+    }
+
+    /// GPUs that it asks for.
+    pub fn gpus(&self) -> usize {
+        self.gpus
+    }
+
+    /// Seconds on the GPUs that it asks for, if none fails.
+    pub fn duration(&self) -> f64 {
+        self.duration
+    }
+
+    /// Seconds of all its GPUs.
+    pub fn gpu_seconds(&self) -> f64 {
+        self.duration * self.gpus as f64
+    }
+
+    /// How it runs on another number; none if it does not.
+    pub fn scaling(&self) -> Option<Scaling> {
+        self.scaling
+    }
+
+    /// Whether it can run on so many.
+    pub fn can_have(&self, gpus: usize) -> bool {
+        self.scaling.map_or(gpus == self.gpus, |scaling| (scaling.least..=scaling.most).contains(&gpus))
+    }
+
+    /// Its speed on so many GPUs, where 1 is that on as many as it asks for.
+    pub fn speed(&self, gpus: usize) -> f64 {
+        self.scaling.map_or(1.0, |scaling| scaling.speedup(gpus) / scaling.speedup(self.gpus))
+    }
+}
+
+/// Puts jobs in the order of their arrival, as a simulation wants them.
+pub fn sort_by_arrival(jobs: &mut [Job]) {
+    jobs.sort_by(|a, b| a.arrival.total_cmp(&b.arrival));
+}
+
+/// Jobs that are all equally likely, without arrivals.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobPool {
+    jobs: Vec<Job>,
+}
+
+impl JobPool {
+    /// Of these.
+    ///
+    /// # Errors
+    /// If there are none.
+    pub fn new(jobs: Vec<Job>) -> Result<Self, PlacementError> {
+        if jobs.is_empty() {
+            return Err(PlacementError::field("jobs to draw from", 0, "at least 1"));
+        }
+        Ok(Self { jobs })
+    }
+
+    /// Only those that run for more than `shortest` and less than `longest` seconds on at most `gpus` GPUs.
+    ///
+    /// # Errors
+    /// If there are none.
+    pub fn between(&self, shortest: f64, longest: f64, gpus: usize) -> Result<Self, PlacementError> {
+        let fits = |job: &&Job| job.duration > shortest && job.duration < longest && job.gpus <= gpus;
+        Self::new(self.jobs.iter().filter(fits).copied().collect())
+    }
+
+    /// All of them.
+    pub fn jobs(&self) -> &[Job] {
+        &self.jobs
+    }
+
+    /// So many, independently, whose arrivals are a Poisson process; `interarrival` is its mean distance in seconds,
+    /// and 0 means that all arrive at once: a batch.
+    ///
+    /// # Errors
+    /// If `interarrival` is negative, or a job would arrive after [`ARRIVAL_MAX_S`].
+    pub fn draw(
+        &self,
+        count: usize,
+        interarrival: f64,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Vec<Job>, PlacementError> {
+        at_least_zero("interarrival", interarrival, "seconds")?;
+        let distance = Exp::new(1.0 / interarrival).ok().filter(|_| interarrival > 0.0);
+        let mut time = 0.0;
+        let one = |_| {
+            time += distance.map_or(0.0, |distance| distance.sample(rng));
+            self.jobs[rng.random_range(0..self.jobs.len())].arriving(time)
+        };
+        (0..count).map(one).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iswitch_learn::algorithms::streams::{Purpose, stream};
+
+    #[test]
+    fn jobs_that_cannot_be_are_named() {
+        let text = |arrival, gpus, duration| Job::new(arrival, gpus, duration).unwrap_err().to_string();
+        assert_eq!(text(-1.0, 1, 1.0), "arrival of a job is -1, expected 0 to 3155760000 seconds");
+        assert_eq!(text(1e10, 1, 1.0), "arrival of a job is 10000000000, expected 0 to 3155760000 seconds");
+        assert_eq!(text(1e300, 1, 1.0), "arrival of a job is 1e300, expected 0 to 3155760000 seconds");
+        assert_eq!(text(f64::NAN, 1, 1.0), "arrival of a job is NaN, expected 0 to 3155760000 seconds");
+        assert_eq!(text(0.0, 0, 1.0), "GPUs of a job is 0, expected at least 1");
+        assert_eq!(text(0.0, 1, -2.0), "duration of a job is -2, expected a number of seconds above 0");
+        assert_eq!(text(0.0, 1, f64::NAN), "duration of a job is NaN, expected a number of seconds above 0");
+        let scaling = Scaling { synchronisation: 0.1, least: 1, most: 2 };
+        let error = Job::new(0.0, 4, 1.0).unwrap().with_scaling(scaling).unwrap_err().to_string();
+        assert_eq!(error, "GPUs of a job is 4, expected 1 to 2, what it may have, and these at least 1");
+    }
+
+    #[test]
+    fn speed_is_relative_to_what_is_asked_for() {
+        let scaling = Scaling { synchronisation: 0.25, least: 1, most: 8 };
+        // One GPU: a step takes 1; two: 1/2 + 1/4; four: 1/4 + 1/4.
+        assert_eq!([1, 2, 4].map(|gpus| scaling.speedup(gpus)), [1.0, 4.0 / 3.0, 2.0]);
+        let job = Job::new(0.0, 4, 10.0).unwrap();
+        assert!(job.can_have(4) && !job.can_have(2) && job.speed(4) == 1.0);
+        let job = job.with_scaling(scaling).unwrap();
+        assert!(job.can_have(2) && !job.can_have(9));
+        assert_eq!([1, 2, 4].map(|gpus| job.speed(gpus)), [0.5, 2.0 / 3.0, 1.0]);
+    }
+
+    #[test]
+    fn a_pool_is_drawn_from_at_its_rate() {
+        let pool: Vec<_> = (1..=4).map(|gpus| Job::new(9.0, gpus, gpus as f64).unwrap()).collect();
+        let pool = JobPool::new(pool).unwrap().between(1.0, 4.0, 8).unwrap();
+        assert_eq!(pool.jobs().iter().map(Job::gpus).collect::<Vec<_>>(), [2, 3]);
+        let mut rng = stream(1, Purpose::Arrivals, 0);
+        let jobs = pool.draw(2000, 5.0, &mut rng).unwrap();
+        assert!((jobs[1999].arrival() / 2000.0 - 5.0).abs() < 0.4, "{}", jobs[1999].arrival());
+        assert!(pool.draw(5, 0.0, &mut rng).unwrap().iter().all(|job| job.arrival() == 0.0));
+        let error = pool.between(5.0, 6.0, 8).unwrap_err().to_string();
+        assert_eq!(error, "jobs to draw from is 0, expected at least 1");
+    }
+}

@@ -1,0 +1,190 @@
+//! The patent's training: a value network, a policy network, and replay.
+//!
+//! Samples of replay are of policies that were. A sample is weighed by how much more probable its action is now, up to
+//! a greatest ratio, which is what makes a policy gradient of them at all; the patent does not say how it does that.
+
+use std::sync::Arc;
+
+use super::config::{PlacementConfig, RandomReference};
+use super::episodes::Episode;
+use super::patent_net::PatentNet;
+use super::patent_placer::PatentPlacer;
+use super::replay::{Replay, Sample};
+use super::score::{add_choice_gradient, add_entropy_gradient, log_probability};
+use super::training::{Learnt, Model};
+use crate::PlacementError;
+use crate::policy::{ByRule, Order, Rule, best_of};
+use crate::workload::Workload;
+use iswitch_learn::algorithms::exact::add_fixed;
+use iswitch_learn::algorithms::streams::{Purpose, stream};
+use iswitch_learn::group::Group;
+
+/// Words of a number that workers sum.
+const WORDS: usize = 2;
+
+/// One iteration.
+pub(super) fn learn(
+    config: &PlacementConfig,
+    workload: &Workload,
+    iteration: u64,
+    (net, model, replay): (&mut PatentNet, &mut Model, &mut Replay),
+    group: &mut Group,
+) -> Result<Learnt, PlacementError> {
+    let mut learnt = Learnt::default();
+    let mut own = Vec::new();
+    for environment in group.own(config.environments) {
+        let episode = Episode::of_training(config, workload, iteration, environment)?;
+        own.push(explore(config, &episode, (net, &model.parameters), &mut learnt)?);
+    }
+    let fresh = gather(config, &own, group)?;
+    let batch = fresh.len();
+    fresh.into_iter().for_each(|sample| replay.push(sample));
+    for update in 0..config.updates {
+        if batch == 0 {
+            break;
+        }
+        let mut rng = stream(config.seed, Purpose::Minibatches, iteration as usize * config.updates + update);
+        // All workers draw the same batch, and each environment has its share of it.
+        let samples = replay.draw(batch, &mut rng);
+        let share = batch.div_ceil(config.environments);
+        let mut numbers = vec![0_i128; model.parameters.len()];
+        for environment in group.own(config.environments) {
+            let some = samples.iter().copied().skip(environment * share).take(share).collect::<Vec<_>>();
+            let gradient = gradient(config, net, &model.parameters, &some, batch);
+            add_fixed(&mut numbers, gradient.into_iter().map(f64::from));
+        }
+        model.step(&mut numbers, group, config.learning_rate(iteration))?;
+    }
+    learnt.sum(group)
+}
+
+/// The courses of an environment, as samples with their rewards: (T_Random - T_RL) / T_Random.
+fn explore(
+    config: &PlacementConfig,
+    episode: &Episode,
+    (net, parameters): (&PatentNet, &[f32]),
+    learnt: &mut Learnt,
+) -> Result<Vec<Sample>, PlacementError> {
+    let parameters: Arc<[f32]> = parameters.into();
+    let independent = match config.random_reference {
+        RandomReference::Independent => Some(independent_reference(config, episode)?),
+        RandomReference::Hindsight => None,
+    };
+    let mut all = Vec::new();
+    for number in 0..config.courses {
+        let rng = stream(episode.draw, Purpose::Actions, number);
+        let mut placer = PatentPlacer::new(net.clone(), Arc::clone(&parameters)).with_exploration(rng);
+        let makespan = episode.run(&mut placer, Purpose::Failures, number)?.makespan;
+        let random = match independent {
+            Some(random) => random,
+            None => hindsight_reference(config, episode, number)?,
+        };
+        let reward = ((random - makespan) / random).clamp(config.reward_min, 1.0);
+        let samples = placer.into_samples();
+        learnt.add(reward, samples.len() as u64);
+        all.extend(samples.into_iter().map(|sample| sample.with_reward(reward as f32)));
+    }
+    Ok(all)
+}
+
+/// The mean makespan of the best of some random plans, on failures on which nobody has chosen it.
+fn independent_reference(config: &PlacementConfig, episode: &Episode) -> Result<f64, PlacementError> {
+    let mut plan = best_of(&episode.scenario, config.random_placements, episode.draw)?;
+    let mut sum = 0.0;
+    for number in 0..config.courses {
+        // Those of the policy's courses have the first numbers.
+        sum += episode.run(&mut plan, Purpose::Failures, config.courses + number)?.makespan;
+    }
+    Ok(sum / config.courses as f64)
+}
+
+/// The least makespan of some random courses on the failures of a course of the policy.
+fn hindsight_reference(
+    config: &PlacementConfig,
+    episode: &Episode,
+    course: usize,
+) -> Result<f64, PlacementError> {
+    let mut least = f64::INFINITY;
+    for number in 0..config.random_placements {
+        // Those of the policy's courses have the first numbers.
+        let rng = stream(episode.draw, Purpose::Actions, config.courses + number);
+        let mut placer = ByRule::new(Order::Arrival, Rule::Random(Box::new(rng)));
+        least = least.min(episode.run(&mut placer, Purpose::Failures, course)?.makespan);
+    }
+    Ok(least)
+}
+
+/// The samples of all environments, in their order, for all workers.
+fn gather(
+    config: &PlacementConfig,
+    own: &[Vec<Sample>],
+    group: &mut Group,
+) -> Result<Vec<Sample>, PlacementError> {
+    let range = group.own(config.environments);
+    let mut counts = vec![0_i128; config.environments];
+    counts[range.clone()].iter_mut().zip(own).for_each(|(count, samples)| *count = samples.len() as i128);
+    group.sum(&mut counts)?;
+    let counts: Vec<usize> = counts.into_iter().map(|count| count as usize).collect();
+    let (before, all) = (counts[..range.start].iter().sum::<usize>(), counts.iter().sum::<usize>());
+    let words = Sample::words(config.gpus);
+    let numbers = words.div_ceil(WORDS);
+    let mut sums = vec![0_i128; all * numbers];
+    let places = sums[before * numbers..].chunks_exact_mut(numbers);
+    for (place, sample) in places.zip(own.iter().flatten()) {
+        let mut encoded = Vec::with_capacity(words);
+        sample.encode(&mut encoded);
+        for (number, pair) in place.iter_mut().zip(encoded.chunks(WORDS)) {
+            let high = pair.get(1).copied().unwrap_or(0);
+            *number = (u128::from(high) << 64 | u128::from(pair[0])) as i128;
+        }
+    }
+    group.sum(&mut sums)?;
+    let decode = |numbers: &[i128]| {
+        let both = |number: &i128| [*number as u64, (*number as u128 >> 64) as u64];
+        let decoded: Vec<u64> = numbers.iter().flat_map(both).take(words).collect();
+        // Those of a worker that was lost in between are not samples.
+        Sample::decode(&decoded, config.gpus)
+    };
+    Ok(sums.chunks_exact(numbers).filter_map(decode).collect())
+}
+
+/// What some samples of a batch say, for an optimiser that descends.
+fn gradient(
+    config: &PlacementConfig,
+    net: &mut PatentNet,
+    parameters: &[f32],
+    samples: &[&Sample],
+    batch: usize,
+) -> Vec<f32> {
+    let gpus = net.gpus();
+    let mut gradient = vec![0.0; parameters.len()];
+    if samples.is_empty() {
+        return gradient;
+    }
+    let mut rows = Vec::with_capacity(samples.len() * net.inputs());
+    for sample in samples {
+        net.push_state(sample.asked, sample.weeks, sample.taken(gpus), &mut rows);
+    }
+    let (logits, values) = (net.policy(parameters, &rows), net.value(parameters, &rows));
+    let mut by_logits = vec![0.0; logits.len()];
+    let mut by_values = Vec::with_capacity(values.len());
+    let scale = 1.0 / batch as f64;
+    for (at, (sample, value)) in samples.iter().zip(values).enumerate() {
+        let error = f64::from(sample.reward - value);
+        by_values.push((-2.0 * f64::from(config.value_weight) * error * scale) as f32);
+        let row = at * gpus..(at + 1) * gpus;
+        let free: Vec<usize> =
+            sample.taken(gpus).enumerate().filter(|(_, is_taken)| !is_taken).map(|(gpu, _)| gpu).collect();
+        let own: Vec<f64> = free.iter().map(|gpu| f64::from(logits[row.start + gpu])).collect();
+        let Some(action) = free.iter().position(|gpu| *gpu == sample.action as usize) else { continue };
+        let ratio = (log_probability(&own, action) - f64::from(sample.log_probability)).exp();
+        let weight = ratio.min(f64::from(config.ratio_max)) * error * scale;
+        let mut by_own = vec![0.0; own.len()];
+        add_choice_gradient(&own, &[action], -weight, &mut by_own);
+        add_entropy_gradient(&own, -f64::from(config.entropy_weight) * scale, &mut by_own);
+        let by_row = &mut by_logits[row];
+        free.iter().zip(by_own).for_each(|(gpu, by)| by_row[*gpu] = by as f32);
+    }
+    net.backward(parameters, &rows, (&by_logits, &by_values), &mut gradient);
+    gradient
+}

@@ -1,0 +1,254 @@
+//! Hyper-parameters.
+
+use serde::{Deserialize, Serialize};
+
+use super::patent_net::PatentNet;
+use super::shared_net::SharedNet;
+use crate::PlacementError;
+use crate::options::Checkpoint;
+use crate::policy::PolicySpec;
+use iswitch_learn::algorithms::actor_critic::NamedTensor;
+
+/// Which network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Network {
+    /// One that scores GPUs and jobs one by one, on top of a rule: for clusters of any size.
+    Shared,
+    /// The patent's, for one number of GPUs.
+    Patent,
+}
+
+/// What the patent's T_Random is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RandomReference {
+    /// The mean makespan, on failures that are not those of the policy's run, of the random plan that was the best of
+    /// some on others again.
+    Independent,
+    /// The least makespan of some random courses on the very failures of the policy's run, as in the patent's text.
+    Hindsight,
+}
+
+/// GPUs of a cluster that the patent's network can be made for.
+const GPUS_MAX: usize = 4096;
+
+/// All hyper-parameters of a training. Numbers of environments are over all workers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlacementConfig {
+    /// Of everything random.
+    pub seed: u64,
+    /// Which network.
+    pub network: Network,
+    /// GPUs of the cluster that it is trained on.
+    pub gpus: usize,
+    /// Whether the shared network may suspend jobs.
+    pub suspends: bool,
+    /// Iterations in all.
+    pub iterations: u64,
+    /// Draws of jobs and GPUs in an iteration.
+    pub environments: usize,
+    /// Courses of each, with failures of their own.
+    pub courses: usize,
+    /// How many times as often GPUs fail: in each environment a number between these, whose logarithm is uniform.
+    pub factor_min: f64,
+    /// The greatest of them.
+    pub factor_max: f64,
+    /// Seconds of work between checkpoints, used in turn by environments; 0: none are written.
+    pub checkpoint_intervals: Vec<f64>,
+    /// Seconds that one takes.
+    pub checkpoint_cost: f64,
+    /// Of Adam in the first iteration; it falls linearly to 0.
+    pub learning_rate: f32,
+    /// Weight of the entropy of choices.
+    pub entropy_weight: f32,
+    /// Of the shared network's random orders of the queue.
+    pub order_temperature: f64,
+    /// Of its random picks of GPUs.
+    pub pick_temperature: f64,
+    /// Standard deviation of the logarithm of its random intervals between suspensions.
+    pub save_deviation: f64,
+    /// Whether what failures happened to undo is replaced in rewards by what they were expected to; how much of the
+    /// makespan that explains is found by regression. Not for workloads whose rates are believed to be what they are
+    /// not.
+    pub shaping: bool,
+    /// The patent's: random placements of which T_Random is the best.
+    pub random_placements: usize,
+    /// What T_Random is.
+    pub random_reference: RandomReference,
+    /// The least reward; the greatest is 1 less what nobody can reach.
+    pub reward_min: f64,
+    /// Samples that the replay buffer holds.
+    pub replay_capacity: usize,
+    /// Steps of the optimiser in an iteration, each with as many samples as the iteration has brought.
+    pub updates: usize,
+    /// The greatest ratio of an action's probabilities, now and when it was taken, that weighs a sample.
+    pub ratio_max: f32,
+    /// Weight of the value network's squared error.
+    pub value_weight: f32,
+    /// Iterations between tests.
+    pub test_interval: u64,
+    /// Draws of a test.
+    pub test_draws: usize,
+    /// Standard errors by which the shared network must be better than its rule in a test to take the rule's place; 0:
+    /// the best test decides, and chance with it.
+    pub significance: f64,
+}
+
+impl PlacementConfig {
+    /// Of a network, for a cluster with so many GPUs.
+    pub fn preset(network: Network, gpus: usize) -> Self {
+        let is_shared = network == Network::Shared;
+        Self {
+            seed: 1,
+            network,
+            gpus,
+            suspends: is_shared,
+            iterations: if is_shared { 300 } else { 150 },
+            environments: if is_shared { 16 } else { 8 },
+            courses: if is_shared { 16 } else { 4 },
+            factor_min: if is_shared { 3.0 } else { 30.0 },
+            factor_max: 1000.0,
+            checkpoint_intervals: if is_shared { vec![0.0, 0.0, 0.0, 86_400.0] } else { vec![0.0] },
+            checkpoint_cost: 60.0,
+            learning_rate: if is_shared { 1e-3 } else { 3e-4 },
+            entropy_weight: if is_shared { 1e-4 } else { 1e-2 },
+            order_temperature: 0.3,
+            pick_temperature: 0.3,
+            save_deviation: 0.3,
+            shaping: true,
+            random_placements: 10,
+            random_reference: RandomReference::Independent,
+            reward_min: -1.0,
+            replay_capacity: 20_000,
+            updates: 2,
+            ratio_max: 2.0,
+            value_weight: 0.5,
+            test_interval: 20,
+            test_draws: 256,
+            significance: if is_shared { 2.6 } else { 0.0 },
+        }
+    }
+
+    /// Refuses what cannot be.
+    ///
+    /// # Errors
+    /// The first hyper-parameter that is out of range.
+    pub fn check(&self) -> Result<(), PlacementError> {
+        for (name, value, most) in [
+            ("gpus", self.gpus, GPUS_MAX),
+            ("environments", self.environments, 4096),
+            ("courses", self.courses, 4096),
+            ("random_placements", self.random_placements, 10_000),
+            ("replay_capacity", self.replay_capacity, 10_000_000),
+            ("updates", self.updates, 10_000),
+            ("test_draws", self.test_draws, 4096),
+        ] {
+            // Only the patent's network has an output for each GPU.
+            let is_free = name == "gpus" && self.network == Network::Shared;
+            if !is_free && !(1..=most).contains(&value) {
+                return Err(PlacementError::field(name, value, format!("1 to {most}")));
+            }
+        }
+        for (name, value) in [
+            ("factor_min", self.factor_min),
+            ("learning_rate", f64::from(self.learning_rate)),
+            ("order_temperature", self.order_temperature),
+            ("pick_temperature", self.pick_temperature),
+            ("save_deviation", self.save_deviation),
+            ("ratio_max", f64::from(self.ratio_max)),
+        ] {
+            if !(value.is_finite() && value > 0.0) {
+                return Err(PlacementError::field(name, value, "a number above 0"));
+            }
+        }
+        if !(self.factor_max.is_finite() && self.factor_max >= self.factor_min) {
+            let expected = format!("a number of at least factor_min, {}", self.factor_min);
+            return Err(PlacementError::field("factor_max", self.factor_max, expected));
+        }
+        if !(self.reward_min.is_finite() && self.reward_min < 0.0) {
+            return Err(PlacementError::field("reward_min", self.reward_min, "a number below 0"));
+        }
+        self.check_weights()
+    }
+
+    fn check_weights(&self) -> Result<(), PlacementError> {
+        let at_least_zero = |value: f64| value.is_finite() && value >= 0.0;
+        for (name, value) in [
+            ("checkpoint_cost", self.checkpoint_cost),
+            ("entropy_weight", f64::from(self.entropy_weight)),
+            ("value_weight", f64::from(self.value_weight)),
+            ("significance", self.significance),
+        ] {
+            if !at_least_zero(value) {
+                return Err(PlacementError::field(name, value, "a number of at least 0"));
+            }
+        }
+        if let Some(wrong) = self.checkpoint_intervals.iter().find(|it| !at_least_zero(**it)) {
+            return Err(PlacementError::field(
+                "checkpoint_intervals",
+                wrong,
+                "numbers of at least 0 seconds",
+            ));
+        }
+        if self.checkpoint_intervals.is_empty() {
+            return Err(PlacementError::field("checkpoint_intervals", "empty", "at least one"));
+        }
+        if self.test_interval == 0 {
+            return Err(PlacementError::field("test_interval", 0, "at least 1"));
+        }
+        Ok(())
+    }
+
+    /// Refuses a cluster that the network is not for.
+    ///
+    /// # Errors
+    /// If it is the patent's, for another number of GPUs.
+    pub fn check_gpus(&self, gpus: usize) -> Result<(), PlacementError> {
+        if self.network == Network::Shared || gpus == self.gpus {
+            return Ok(());
+        }
+        let expected = format!("{}, for which the patent's network was made", self.gpus);
+        Err(PlacementError::field("GPUs of the cluster", gpus, expected))
+    }
+
+    /// The checkpoints of an environment.
+    pub(super) fn checkpoint(&self, number: usize) -> Checkpoint {
+        match self.checkpoint_intervals[number % self.checkpoint_intervals.len()] {
+            0.0 => Checkpoint::None,
+            interval => Checkpoint::Periodic { interval, cost: self.checkpoint_cost },
+        }
+    }
+
+    /// Of Adam in an iteration.
+    pub(super) fn learning_rate(&self, iteration: u64) -> f32 {
+        let left = (self.iterations + 1).saturating_sub(iteration) as f32 / self.iterations.max(1) as f32;
+        self.learning_rate * left
+    }
+
+    /// What a training is compared with: the rule that the shared network begins with, or what the patent has.
+    pub fn reference(&self) -> PolicySpec {
+        match (self.network, self.suspends) {
+            (Network::Shared, true) => PolicySpec::Saving,
+            (Network::Shared, false) => PolicySpec::LongestReliable,
+            (Network::Patent, _) => PolicySpec::Random,
+        }
+    }
+
+    /// Floats in the network's parameters.
+    pub fn parameter_count(&self) -> usize {
+        match self.network {
+            Network::Shared => SharedNet::new().parameter_count(),
+            Network::Patent => PatentNet::count(self.gpus),
+        }
+    }
+
+    /// Names and places of the network's parameters.
+    pub(super) fn tensors(&self) -> Vec<NamedTensor> {
+        match self.network {
+            Network::Shared => SharedNet::new().tensors(),
+            Network::Patent => PatentNet::new(self.gpus).tensors(),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The patent's placer: jobs in the order of their arrival, each on GPUs that are picked one after the other (steps A1
+//! to A5 in training, C1 to C5 in use).
+
+use std::sync::Arc;
+
+use rand_chacha::ChaCha8Rng;
+
+use super::patent_net::PatentNet;
+use super::replay::Sample;
+use super::score::{choose, log_probability};
+use crate::policy::Placer;
+use crate::state::State;
+
+/// Seconds of a week.
+const WEEK: f64 = 7.0 * 86_400.0;
+
+/// The placer. A value is for one course.
+#[derive(Clone, Debug)]
+pub struct PatentPlacer {
+    net: PatentNet,
+    parameters: Arc<[f32]>,
+    random: Option<(ChaCha8Rng, Vec<Sample>)>,
+}
+
+impl PatentPlacer {
+    /// With a network and its parameters.
+    pub fn new(net: PatentNet, parameters: Arc<[f32]>) -> Self {
+        Self { net, parameters, random: None }
+    }
+
+    /// Draws each GPU by its probability, and keeps samples: with the greatest each time, as the patent has it in
+    /// training too, nothing else would ever be tried.
+    #[must_use]
+    pub fn with_exploration(mut self, rng: ChaCha8Rng) -> Self {
+        self.random = Some((rng, Vec::new()));
+        self
+    }
+
+    /// What it has done, without rewards; nothing if it has not explored.
+    pub fn into_samples(self) -> Vec<Sample> {
+        self.random.map(|(_, samples)| samples).unwrap_or_default()
+    }
+}
+
+impl Placer for PatentPlacer {
+    fn place(&mut self, state: &State<'_>, job: usize, size: usize, picks: &mut Vec<usize>) {
+        let mut taken: Vec<bool> = state.unavailable().collect();
+        let (asked, weeks) = (size as u32, (state.job(job).duration() / WEEK) as f32);
+        for _ in 0..size {
+            let mut row = Vec::with_capacity(self.net.inputs());
+            self.net.push_state(asked, weeks, taken.iter().copied(), &mut row);
+            let logits = self.net.policy(&self.parameters, &row);
+            // The mask: what is taken or failed has no probability.
+            let free: Vec<usize> = (0..taken.len()).filter(|gpu| !taken[*gpu]).collect();
+            let logits: Vec<f64> = free.iter().map(|gpu| f64::from(logits[*gpu])).collect();
+            let rng = self.random.as_mut().map(|(rng, _)| rng);
+            let at = choose(&logits, 1, rng, |a, b| a.cmp(&b))[0];
+            if let Some((_, samples)) = &mut self.random {
+                let log_probability = log_probability(&logits, at) as f32;
+                let action = free[at] as u32;
+                samples.push(Sample::new((asked, weeks), &taken, (action, log_probability)));
+            }
+            taken[free[at]] = true;
+            picks.push(free[at]);
+        }
+    }
+}

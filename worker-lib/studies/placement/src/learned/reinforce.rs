@@ -1,0 +1,115 @@
+//! The policy gradient of the shared network (Williams, Machine Learning 8, 1992): some courses of each environment,
+//! with failures of their own, whose mean is the baseline of each.
+
+use std::sync::Arc;
+
+use super::config::PlacementConfig;
+use super::episodes::Episode;
+use super::shared_net::SharedNet;
+use super::shared_placer::{Exploration, Score, SharedPlacer};
+use super::training::{Learnt, Model};
+use crate::PlacementError;
+use crate::workload::Workload;
+use iswitch_learn::algorithms::exact::{add_fixed, from_fixed, to_fixed};
+use iswitch_learn::algorithms::streams::{Purpose, stream};
+use iswitch_learn::group::Group;
+
+/// A course that is over.
+struct Course {
+    /// Less the logarithm of the makespan.
+    reward: f64,
+    /// What failures have undone beyond what was expected, as a share of all GPU-seconds. Its mean is 0 whatever the
+    /// policy does, so that it may be taken off rewards: they then say less about luck.
+    luck: f64,
+    score: Score,
+}
+
+/// One iteration.
+pub(super) fn reinforce(
+    config: &PlacementConfig,
+    workload: &Workload,
+    iteration: u64,
+    (net, model): (&SharedNet, &mut Model),
+    group: &mut Group,
+) -> Result<Learnt, PlacementError> {
+    let mut learnt = Learnt::default();
+    let mut environments = Vec::new();
+    for environment in group.own(config.environments) {
+        let episode = Episode::of_training(config, workload, iteration, environment)?;
+        environments.push(explore(config, &episode, (net, &model.parameters), &mut learnt)?);
+    }
+    let slope = if config.shaping { regress(&environments, group)? } else { 0.0 };
+    let mut numbers = vec![0_i128; model.parameters.len()];
+    for courses in &environments {
+        add_gradient(config, courses, slope, &mut numbers);
+    }
+    model.step(&mut numbers, group, config.learning_rate(iteration))?;
+    learnt.sum(group)
+}
+
+/// The courses of an environment.
+fn explore(
+    config: &PlacementConfig,
+    episode: &Episode,
+    (net, parameters): (&SharedNet, &[f32]),
+    learnt: &mut Learnt,
+) -> Result<Vec<Course>, PlacementError> {
+    let exploration = Exploration {
+        order_temperature: config.order_temperature,
+        pick_temperature: config.pick_temperature,
+        save_deviation: config.save_deviation,
+    };
+    let parameters: Arc<[f32]> = parameters.into();
+    let mut courses = Vec::with_capacity(config.courses);
+    for number in 0..config.courses {
+        let rng = stream(episode.draw, Purpose::Actions, number);
+        let mut placer = SharedPlacer::new(net.clone(), Arc::clone(&parameters), config.suspends)
+            .with_exploration(exploration, rng);
+        let outcome = episode.run(&mut placer, Purpose::Failures, number)?;
+        let mut rule = config.reference().build(&episode.scenario, episode.draw)?;
+        // On other failures: what would have been best on these nobody could know.
+        let by_rule = episode.run(rule.as_mut(), Purpose::SelectionFailures, number)?;
+        let score = placer.into_score();
+        learnt.add((by_rule.makespan / outcome.makespan).ln(), score.choices.iter().sum());
+        let luck = (outcome.gpu_time.lost - outcome.expected_loss) / outcome.gpu_time.total();
+        courses.push(Course { reward: -outcome.makespan.ln(), luck, score: score.mean(net) });
+    }
+    Ok(courses)
+}
+
+fn mean(courses: &[Course], of: impl Fn(&Course) -> f64) -> f64 {
+    courses.iter().map(of).sum::<f64>() / courses.len() as f64
+}
+
+/// How much of a reward there is for each unit of luck, by least squares over the courses of all workers.
+fn regress(environments: &[Vec<Course>], group: &mut Group) -> Result<f64, PlacementError> {
+    let mut sums = [0_i128; 2];
+    for courses in environments {
+        let (reward, luck) = (mean(courses, |it| it.reward), mean(courses, |it| it.luck));
+        for course in courses {
+            let (luck, reward) = (course.luck - luck, course.reward - reward);
+            add_fixed(&mut sums, [luck * reward, luck.powi(2)]);
+        }
+    }
+    group.sum(&mut sums)?;
+    let [product, square] = sums.map(from_fixed);
+    Ok(if square > 0.0 { product / square } else { 0.0 })
+}
+
+/// Adds what an environment says, for an optimiser that descends.
+fn add_gradient(config: &PlacementConfig, courses: &[Course], slope: f64, numbers: &mut [i128]) {
+    let shaped = |course: &Course| course.reward - slope * course.luck;
+    let mean = mean(courses, shaped);
+    // Each course is compared with the mean of the others.
+    let others = courses.len() as f64 / (courses.len().max(2) - 1) as f64;
+    let scale = 1.0 / (courses.len() * config.environments) as f64;
+    for course in courses {
+        let advantage = (shaped(course) - mean) * others * scale;
+        let entropy = f64::from(config.entropy_weight) * scale;
+        let both = course.score.log_probability.iter().zip(&course.score.entropy);
+        for (number, (by_probability, by_entropy)) in numbers.iter_mut().zip(both) {
+            let slope = advantage * f64::from(*by_probability) + entropy * f64::from(*by_entropy);
+            *number -= to_fixed(slope);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Random choices, their probabilities, and the gradients of these.
+
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution as _, Gumbel};
+
+/// Exponents are not let below this: sums stay above 0.
+const EXPONENT_MIN: f64 = -600.0;
+
+/// The best `count` items in their order, the highest logit first; with random numbers drawn one after the other
+/// without replacement, each in proportion to the exponential of its logit (Plackett and Luce; the trick is Gumbel's).
+/// Of equal ones the first in the order of `before` is first.
+pub fn choose(
+    logits: &[f64],
+    count: usize,
+    rng: Option<&mut ChaCha8Rng>,
+    before: impl Fn(usize, usize) -> std::cmp::Ordering,
+) -> Vec<usize> {
+    let mut keyed: Vec<(f64, usize)> = match rng {
+        None => logits.iter().copied().zip(0..).collect(),
+        Some(rng) => {
+            let noise = Gumbel::new(0.0, 1.0).expect("the scale is above 0");
+            logits.iter().map(|logit| logit + noise.sample(rng)).zip(0..).collect()
+        }
+    };
+    keyed.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| before(a.1, b.1)));
+    keyed.truncate(count);
+    keyed.into_iter().map(|(_, item)| item).collect()
+}
+
+/// The logarithm of the probability that `item` is the first choice.
+pub fn log_probability(logits: &[f64], item: usize) -> f64 {
+    let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let sum: f64 = logits.iter().map(|logit| (logit - most).max(EXPONENT_MIN).exp()).sum();
+    logits[item] - most - sum.ln()
+}
+
+/// Adds the gradient, by the logits, of the logarithm of the probability that [`choose`] gives `chosen`.
+pub fn add_choice_gradient(logits: &[f64], chosen: &[usize], scale: f64, by_logits: &mut [f64]) {
+    let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights: Vec<f64> = logits.iter().map(|logit| (logit - most).max(EXPONENT_MIN).exp()).collect();
+    let mut is_chosen = vec![false; logits.len()];
+    chosen.iter().for_each(|item| is_chosen[*item] = true);
+    let rest: f64 = weights.iter().zip(&is_chosen).filter(|(_, is)| !**is).map(|(weight, _)| weight).sum();
+    // What was left to choose from before each choice, from the last: no differences of sums.
+    let mut left = vec![rest; chosen.len()];
+    let mut sum = rest;
+    for (at, item) in chosen.iter().enumerate().rev() {
+        sum += weights[*item];
+        left[at] = sum;
+    }
+    let mut inverses = 0.0;
+    for (item, left) in chosen.iter().zip(left) {
+        inverses += 1.0 / left;
+        by_logits[*item] += scale * (1.0 - weights[*item] * inverses);
+    }
+    for (item, weight) in weights.iter().enumerate().filter(|(item, _)| !is_chosen[*item]) {
+        by_logits[item] -= scale * weight * inverses;
+    }
+}
+
+/// Adds the gradient, by the logits, of the entropy of the first choice.
+pub fn add_entropy_gradient(logits: &[f64], scale: f64, by_logits: &mut [f64]) {
+    let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights: Vec<f64> = logits.iter().map(|logit| (logit - most).max(EXPONENT_MIN).exp()).collect();
+    let sum: f64 = weights.iter().sum();
+    let logarithm = |weight: f64| (weight / sum).ln();
+    let entropy: f64 = weights.iter().map(|weight| -weight / sum * logarithm(*weight)).sum();
+    for (by, weight) in by_logits.iter_mut().zip(&weights) {
+        *by -= scale * weight / sum * (logarithm(*weight) + entropy);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iswitch_learn::algorithms::streams::{Purpose, stream};
+
+    fn of_all(logits: &[f64], chosen: &[usize]) -> f64 {
+        let mut left: Vec<usize> = (0..logits.len()).collect();
+        let mut sum = 0.0;
+        for item in chosen {
+            let total: f64 = left.iter().map(|other| logits[*other].exp()).sum();
+            sum += logits[*item] - total.ln();
+            left.retain(|other| other != item);
+        }
+        sum
+    }
+
+    fn entropy(logits: &[f64]) -> f64 {
+        let sum: f64 = logits.iter().map(|logit| logit.exp()).sum();
+        logits.iter().map(|logit| -logit.exp() / sum * (logit.exp() / sum).ln()).sum()
+    }
+
+    #[test]
+    fn gradients_are_those_of_the_probabilities() {
+        let logits = [0.3, -1.2, 2.0, 0.0, 0.7];
+        let slope = |of: &dyn Fn(&[f64]) -> f64, item: usize| {
+            let moved = |by: f64| {
+                let mut moved = logits;
+                moved[item] += by;
+                of(&moved)
+            };
+            (moved(1e-5) - moved(-1e-5)) / 2e-5
+        };
+        for chosen in [vec![3], vec![2, 0], vec![1, 4, 3, 2, 0]] {
+            let mut by_logits = [0.0; 5];
+            add_choice_gradient(&logits, &chosen, 2.0, &mut by_logits);
+            for (item, by) in by_logits.iter().enumerate() {
+                let want = 2.0 * slope(&|logits| of_all(logits, &chosen), item);
+                assert!((by - want).abs() < 1e-6, "{chosen:?} {item}: {by}, {want}");
+            }
+        }
+        assert!((log_probability(&logits, 3) - of_all(&logits, &[3])).abs() < 1e-12);
+        let mut by_logits = [0.0; 5];
+        add_entropy_gradient(&logits, 1.0, &mut by_logits);
+        for (item, by) in by_logits.iter().enumerate() {
+            assert!((by - slope(&entropy, item)).abs() < 1e-6, "{item}");
+        }
+    }
+
+    #[test]
+    fn choices_have_their_probabilities() {
+        let logits = [1.0, 0.0, -0.5];
+        let mut rng = stream(1, Purpose::Actions, 0);
+        let first_two = |rng: &mut _| choose(&logits, 2, Some(rng), |a, b| a.cmp(&b));
+        let hits = (0..20_000).filter(|_| first_two(&mut rng) == [1, 0]).count();
+        let want = of_all(&logits, &[1, 0]).exp();
+        assert!((hits as f64 / 20_000.0 - want).abs() < 0.01, "{hits}, {want}");
+        assert_eq!(choose(&[1.0, 2.0, 1.0], 3, None, |a, b| b.cmp(&a)), [1, 2, 0]);
+    }
+
+    #[test]
+    fn logits_that_are_far_apart_are_no_trouble() {
+        let logits = [0.0, -5000.0, 4000.0];
+        let mut by_logits = [0.0; 3];
+        add_choice_gradient(&logits, &[2, 0, 1], 1.0, &mut by_logits);
+        add_entropy_gradient(&logits, 1.0, &mut by_logits);
+        assert!(by_logits.iter().all(|by| by.abs() <= 1.0), "{by_logits:?}");
+    }
+}

@@ -1,0 +1,91 @@
+//! Random placements, and the best of some.
+
+use rand::RngExt as _;
+
+use super::{ByRule, Order, Placer, Rule};
+use crate::PlacementError;
+use crate::failure::FailureDraw;
+use crate::simulation::{Outcome, Scenario, simulate_draw};
+use crate::state::State;
+use iswitch_learn::algorithms::streams::{Purpose, stream};
+
+/// Draws of failures on which each plan is tried.
+pub const SELECTION_DRAWS: usize = 8;
+
+/// A random placement that can be carried out more than once, whatever fails: each job prefers GPUs in a random order
+/// of its own, and gets the first that are free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    seed: u64,
+}
+
+impl Plan {
+    /// The one of a seed.
+    pub fn new(seed: u64) -> Self {
+        Self { seed }
+    }
+
+    /// The less, the more a job prefers a GPU.
+    fn rank(self, job: usize, gpu: usize) -> u64 {
+        let pair = (job as u64) << 32 | gpu as u64;
+        mix(mix(self.seed) ^ pair)
+    }
+}
+
+/// The finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
+fn mix(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    value ^ (value >> 31)
+}
+
+impl Placer for Plan {
+    fn place(&mut self, state: &State<'_>, job: usize, size: usize, picks: &mut Vec<usize>) {
+        let mut free: Vec<_> = state.free_gpus().map(|gpu| (self.rank(job, gpu), gpu)).collect();
+        free.sort_unstable();
+        picks.extend(free.into_iter().take(size).map(|(_, gpu)| gpu));
+    }
+}
+
+/// Of `count` random plans the one with the least mean makespan over [`SELECTION_DRAWS`] draws of failures. These are
+/// independent of those of [`simulate`](crate::simulation::simulate) with any seed, so that the
+/// plan's makespan there is an honest one. The patent's T_Random, made with what can be known before.
+///
+/// # Errors
+/// As [`simulate_draw`].
+pub fn best_of(scenario: &Scenario, count: usize, seed: u64) -> Result<Plan, PlacementError> {
+    let mut seeds = stream(seed, Purpose::Actions, 0);
+    let mut best: Option<(f64, Plan)> = None;
+    for _ in 0..count.max(1) {
+        let mut plan = Plan::new(seeds.random());
+        let mut sum = 0.0;
+        for number in 0..SELECTION_DRAWS {
+            let draw = FailureDraw::new(scenario.failures(), seed, Purpose::SelectionFailures, number);
+            sum += simulate_draw(scenario, &mut plan, draw, None)?.makespan;
+        }
+        if best.is_none_or(|(least, _)| sum < least) {
+            best = Some((sum, plan));
+        }
+    }
+    Ok(best.expect("at least one was tried").1)
+}
+
+/// Of `count` random courses the one with the least makespan **on the very failures on which they are judged**: a
+/// minimum in hindsight that no policy without foresight can be expected to reach. This is T_Random as the patent's
+/// text has it.
+///
+/// # Errors
+/// As [`simulate_draw`].
+pub fn hindsight(scenario: &Scenario, count: usize, seed: u64) -> Result<Outcome, PlacementError> {
+    let mut best: Option<Outcome> = None;
+    for number in 0..count.max(1) {
+        let rule = Rule::Random(Box::new(stream(seed, Purpose::Actions, number)));
+        let draw = FailureDraw::new(scenario.failures(), seed, Purpose::Failures, 0);
+        let outcome = simulate_draw(scenario, &mut ByRule::new(Order::Arrival, rule), draw, None)?;
+        if best.as_ref().is_none_or(|best| outcome.makespan < best.makespan) {
+            best = Some(outcome);
+        }
+    }
+    Ok(best.expect("at least one was tried"))
+}

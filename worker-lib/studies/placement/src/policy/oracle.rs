@@ -1,0 +1,81 @@
+//! The analytic expected-time oracle.
+
+use super::{Placer, most_reliable};
+use crate::expected::expected_time_with_checkpoints;
+use crate::state::{Gpu, Phase, State};
+
+/// Looks at what jobs are expected to take, failures included: `(e^(L T) - 1) (1/L + R)` for a job of T seconds on
+/// GPUs whose failure rates have the sum L, where a restart takes R. The job that is expected to take longest is first;
+/// it gets the most reliable free GPUs, or waits for those of jobs that run if it is then expected to be complete
+/// sooner.
+#[derive(Clone, Debug, Default)]
+pub struct Oracle {
+    /// By estimated rate, the least first.
+    reliable: Vec<usize>,
+}
+
+impl Oracle {
+    /// Expected seconds of a job that waits, on GPUs with such a sum of rates.
+    fn expected(state: &State<'_>, job: usize, rate: f64) -> f64 {
+        let options = state.options();
+        let work = state.progress[job].left;
+        expected_time_with_checkpoints(rate, work, options.restart, options.checkpoint) + state.overhead(job)
+    }
+
+    /// Seconds from now until a job would be complete if it waited for better GPUs: the least over the times at which
+    /// jobs that run are complete, if nothing fails until then.
+    fn expected_if_it_waits(&self, state: &State<'_>, job: usize, size: usize) -> f64 {
+        let mut releases: Vec<(f64, &[usize])> = state
+            .active
+            .iter()
+            .filter_map(|active| match &state.progress[*active].phase {
+                Phase::Running(run) => Some((run.end - state.time, run.gpus.as_slice())),
+                _ => None,
+            })
+            .collect();
+        releases.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut is_free: Vec<bool> = state.gpus.iter().map(Gpu::is_free).collect();
+        let mut best = f64::INFINITY;
+        for (time, gpus) in releases {
+            if time >= best {
+                break;
+            }
+            gpus.iter().for_each(|gpu| is_free[*gpu] = true);
+            let rates = self.reliable.iter().filter(|gpu| is_free[**gpu]).take(size);
+            let rate = rates.map(|gpu| state.rate(*gpu)).sum();
+            best = best.min(time + Self::expected(state, job, rate));
+        }
+        best
+    }
+}
+
+impl Placer for Oracle {
+    fn order(&mut self, state: &State<'_>, queue: &mut [usize]) {
+        let mut rated: Vec<_> = (0..state.gpus.len()).map(|gpu| (state.rate(gpu), gpu)).collect();
+        rated.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        self.reliable = rated.iter().map(|(_, gpu)| *gpu).collect();
+        // Sums of the least rates.
+        let sums: Vec<f64> = rated
+            .iter()
+            .scan(0.0, |sum, (rate, _)| {
+                *sum += rate;
+                Some(*sum)
+            })
+            .collect();
+        let key = |job: usize| {
+            let gpus = state.job(job).gpus();
+            gpus as f64 * Self::expected(state, job, sums[gpus - 1])
+        };
+        let mut keyed: Vec<_> = queue.iter().map(|job| (key(*job), *job)).collect();
+        keyed.sort_by(|a, b| b.0.total_cmp(&a.0));
+        queue.iter_mut().zip(keyed).for_each(|(place, (_, job))| *place = job);
+    }
+
+    fn place(&mut self, state: &State<'_>, job: usize, size: usize, picks: &mut Vec<usize>) {
+        most_reliable(state, size, picks);
+        let rate = picks.iter().map(|gpu| state.rate(*gpu)).sum();
+        if self.expected_if_it_waits(state, job, size) < Self::expected(state, job, rate) {
+            picks.clear();
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Rules by which GPUs are picked, without a look at what is to come.
+
+use rand::seq::IndexedRandom as _;
+use rand_chacha::ChaCha8Rng;
+
+use super::{Order, Placer};
+use crate::state::State;
+
+/// GPU-seconds from which on [`Rule::Match`] calls a job big: four days.
+pub const MATCH_THRESHOLD: f64 = 4.0 * 86_400.0;
+
+/// Which free GPUs a job gets.
+#[derive(Clone, Debug)]
+pub enum Rule {
+    /// Any, each set equally likely.
+    Random(Box<ChaCha8Rng>),
+    /// Those with the least ids.
+    FirstFit,
+    /// On as few nodes as possible, and there where they leave the least room: consolidated best-fit.
+    BestFit,
+    /// Those with the least estimated failure rates.
+    Reliable,
+    /// The same for jobs of at least so many GPU-seconds; those with the greatest rates for others.
+    Match(f64),
+}
+
+/// An order of the queue and a rule.
+#[derive(Clone, Debug)]
+pub struct ByRule {
+    order: Order,
+    rule: Rule,
+}
+
+impl ByRule {
+    /// Of these.
+    pub fn new(order: Order, rule: Rule) -> Self {
+        Self { order, rule }
+    }
+}
+
+impl Placer for ByRule {
+    fn order(&mut self, state: &State<'_>, queue: &mut [usize]) {
+        self.order.sort(state, queue);
+    }
+
+    fn place(&mut self, state: &State<'_>, job: usize, size: usize, picks: &mut Vec<usize>) {
+        match &mut self.rule {
+            Rule::Random(rng) => {
+                let free: Vec<usize> = state.free_gpus().collect();
+                picks.extend(free.sample(rng, size));
+            }
+            Rule::FirstFit => picks.extend(state.free_gpus().take(size)),
+            Rule::BestFit => consolidate(state, size, picks),
+            Rule::Reliable => most_reliable(state, size, picks),
+            Rule::Match(threshold) => {
+                let is_big = state.job(job).gpu_seconds() >= *threshold;
+                by_rate(state, size, if is_big { 1.0 } else { -1.0 }, picks);
+            }
+        }
+    }
+}
+
+/// The free GPUs with the least estimated failure rates; of equal ones those with the least ids.
+pub fn most_reliable(state: &State<'_>, size: usize, picks: &mut Vec<usize>) {
+    by_rate(state, size, 1.0, picks);
+}
+
+fn by_rate(state: &State<'_>, size: usize, sign: f64, picks: &mut Vec<usize>) {
+    let mut free: Vec<(f64, usize)> = state.free_gpus().map(|gpu| (sign * state.rate(gpu), gpu)).collect();
+    if size < free.len() {
+        free.select_nth_unstable_by(size, compare);
+        free.truncate(size);
+    }
+    free.sort_unstable_by(compare);
+    picks.extend(free.into_iter().map(|(_, gpu)| gpu));
+}
+
+fn compare(a: &(f64, usize), b: &(f64, usize)) -> std::cmp::Ordering {
+    a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
+}
+
+/// Free GPUs on as few nodes as possible: whole nodes with the most free GPUs for as long as the job needs all of
+/// these, then the node with the fewest that are enough.
+pub fn consolidate(state: &State<'_>, size: usize, picks: &mut Vec<usize>) {
+    let mut nodes: Vec<Vec<usize>> = Vec::new();
+    let mut last = None;
+    for gpu in state.free_gpus() {
+        let node = state.cluster().node_of(gpu);
+        if last != Some(node) {
+            nodes.push(Vec::new());
+            last = Some(node);
+        }
+        nodes.last_mut().expect("one was pushed").push(gpu);
+    }
+    // Stable: of equal nodes the first.
+    nodes.sort_by_key(|node| std::cmp::Reverse(node.len()));
+    let mut left = size;
+    let mut first = 0;
+    while left > 0 && first < nodes.len() {
+        let enough = nodes[first..].iter().take_while(|node| node.len() >= left).count();
+        // Among those that are enough the smallest, and of these the first; else the greatest.
+        let node = match enough.checked_sub(1).map(|at| nodes[first + at].len()) {
+            Some(len) => nodes[first..].iter().find(|node| node.len() == len).unwrap_or(&nodes[first]),
+            None => &nodes[first],
+        };
+        let some = left.min(node.len());
+        picks.extend(&node[..some]);
+        left -= some;
+        first += 1;
+    }
+}

@@ -1,0 +1,115 @@
+//! In the manner of Pollux (Qiao et al., OSDI 2021): GPUs are shared anew as jobs come and go.
+
+use super::{Placer, consolidate};
+use crate::state::{Phase, Run, State};
+
+/// Seconds for which a job keeps the GPUs that it has got: a restart must pay.
+const KEEP: f64 = 3600.0;
+
+/// Gives GPUs to jobs that can have more or fewer of them so that the harmonic mean of their speedups is greatest:
+/// Pollux's fitness with p = -1, where a speedup is relative to an equal share of the cluster. Pollux searches with a
+/// genetic algorithm and adapts batch sizes and learning rates too; here throughput at the job's own batch size
+/// ([`Scaling`](crate::job::Scaling)) is all that counts, for which giving one GPU after another
+/// to the job that gains most is exact. GPUs are consolidated. Jobs that cannot change are started first in, first
+/// out, where they fit.
+#[derive(Clone, Debug, Default)]
+pub struct Pollux {
+    /// GPUs of each job.
+    share: Vec<usize>,
+}
+
+/// A job among those that share.
+struct Claim {
+    job: usize,
+    most: usize,
+    /// Its speed on an equal share.
+    fair: f64,
+}
+
+impl Pollux {
+    /// Divides all GPUs that are not of jobs which keep theirs.
+    fn divide(&mut self, state: &State<'_>) {
+        self.share.clear();
+        self.share.resize(state.progress.len(), 0);
+        let mut left = state.free;
+        let mut jobs = state.queue.clone();
+        for job in &state.active {
+            let Phase::Running(run) = &state.progress[*job].phase else { continue };
+            if may_change(state, *job, run) {
+                left += run.gpus.len();
+                jobs.push(*job);
+            } else {
+                self.share[*job] = run.gpus.len();
+            }
+        }
+        jobs.sort_unstable();
+        let equal = (state.gpus.len() / (state.queue.len() + state.active.len()).max(1)).max(1);
+        let mut claims = Vec::new();
+        for job in jobs {
+            let wanted = state.job(job);
+            let (least, most) =
+                wanted.scaling().map_or((wanted.gpus(), wanted.gpus()), |it| (it.least, it.most));
+            if least <= left {
+                left -= least;
+                self.share[job] = least;
+                claims.push(Claim { job, most, fair: wanted.speed(equal.clamp(least, most)) });
+            }
+        }
+        self.give(state, &claims, left);
+    }
+
+    /// One GPU after another, each to the job whose inverse speedup it lowers most.
+    fn give(&mut self, state: &State<'_>, claims: &[Claim], left: usize) {
+        for _ in 0..left {
+            let gain = |claim: &Claim| {
+                let has = self.share[claim.job];
+                let speed = |gpus| state.job(claim.job).speed(gpus);
+                claim.fair / speed(has) - claim.fair / speed(has + 1)
+            };
+            let open = claims.iter().filter(|claim| self.share[claim.job] < claim.most);
+            let best = open.map(|claim| (gain(claim), claim.job)).max_by(|a, b| a.0.total_cmp(&b.0));
+            match best.filter(|(gain, _)| *gain > 0.0) {
+                Some((_, job)) => self.share[job] += 1,
+                None => return,
+            }
+        }
+    }
+}
+
+fn may_change(state: &State<'_>, job: usize, run: &Run) -> bool {
+    state.job(job).scaling().is_some() && state.time >= run.begin + KEEP
+}
+
+impl Placer for Pollux {
+    fn suspend(&mut self, state: &State<'_>, jobs: &mut Vec<usize>) {
+        self.divide(state);
+        for job in &state.active {
+            let Phase::Running(run) = &state.progress[*job].phase else { continue };
+            let (has, share) = (run.gpus.len(), self.share[*job]);
+            // Others wait for what it is to give, or it gets twice as many: less is not worth the restart.
+            if (share < has && !state.queue.is_empty()) || share >= 2 * has {
+                jobs.push(*job);
+            } else {
+                self.share[*job] = has;
+            }
+        }
+    }
+
+    fn size(&mut self, state: &State<'_>, job: usize) -> usize {
+        let (wanted, share) = (state.job(job), self.share[job].min(state.free));
+        if wanted.can_have(share) { share } else { 0 }
+    }
+
+    fn place(&mut self, state: &State<'_>, _job: usize, size: usize, picks: &mut Vec<usize>) {
+        consolidate(state, size, picks);
+    }
+
+    /// When a job may first change that could not before.
+    fn look_again(&mut self, state: &State<'_>) -> Option<f64> {
+        let waits = state.active.iter().filter_map(|job| match &state.progress[*job].phase {
+            Phase::Running(run) if state.job(*job).scaling().is_some() => Some(run.begin + KEEP - state.time),
+            _ => None,
+        });
+        waits.filter(|wait| *wait > 0.0).min_by(f64::total_cmp)
+    }
+}

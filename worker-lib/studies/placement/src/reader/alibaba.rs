@@ -1,0 +1,68 @@
+//! Alibaba's GPU cluster of 2023 (Weng et al., ATC 2023).
+
+use std::path::Path;
+
+use super::Jobs;
+use super::table::{Table, read};
+use crate::job::sort_by_arrival;
+use crate::{Cluster, Job, PlacementError};
+
+/// What becomes of pods that ask for a part of a GPU. Here jobs own GPUs whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SharedGpus {
+    /// They are left out.
+    LeaveOut,
+    /// They get a whole one.
+    Whole,
+}
+
+/// Thousandths of a whole GPU.
+const WHOLE: u32 = 1000;
+
+/// Nodes with GPUs: `sn,cpu_milli,memory_mib,gpu,model`. All are in cage 0: where they stand is not known.
+///
+/// # Errors
+/// If the file cannot be read or has no nodes with GPUs; with the number of the line if one is of no node.
+pub fn read_alibaba_nodes(path: &Path) -> Result<Cluster, PlacementError> {
+    let text = read(path)?;
+    let nodes: Vec<usize> = Table::new(&text, path, ["gpu"])?.rows(|row| row.number(0))?;
+    let nodes = nodes.into_iter().filter(|gpus| *gpus > 0).map(|gpus| (gpus, 0));
+    Cluster::new(nodes).map_err(|error| PlacementError::file(path, error))
+}
+
+/// Pods as jobs: from `creation_time`, for as long as from `scheduled_time` to `deletion_time`. Pods that never ran or
+/// ask for no GPU are left out.
+///
+/// # Errors
+/// If the file cannot be read, or a line is of no pod; with its number.
+pub fn read_alibaba_pods(path: &Path, shared: SharedGpus) -> Result<Jobs, PlacementError> {
+    let text = read(path)?;
+    let names = ["num_gpu", "gpu_milli", "creation_time", "deletion_time", "scheduled_time"];
+    let mut counts = [(0, "asks for no GPU"), (0, "asks for a part of a GPU"), (0, "never ran")];
+    let rows = Table::new(&text, path, names)?.rows(|row| {
+        let mut leave_out = |reason: usize| {
+            counts[reason].0 += 1;
+            Ok(None)
+        };
+        let gpus: usize = row.number(0)?;
+        if gpus == 0 {
+            return leave_out(0);
+        }
+        if row.number::<u32>(1)? < WHOLE && shared == SharedGpus::LeaveOut {
+            return leave_out(1);
+        }
+        let (created, deleted): (f64, f64) = (row.number(2)?, row.number(3)?);
+        // A pod that is never scheduled has no such time.
+        if row.text(4).is_empty() {
+            return leave_out(2);
+        }
+        let scheduled: f64 = row.number(4)?;
+        if scheduled == deleted {
+            return leave_out(2);
+        }
+        Job::new(created, gpus, deleted - scheduled).map(Some).map_err(|error| error.to_string())
+    })?;
+    let mut jobs: Vec<Job> = rows.into_iter().flatten().collect();
+    sort_by_arrival(&mut jobs);
+    Ok(Jobs { jobs, left_out: counts.to_vec() })
+}

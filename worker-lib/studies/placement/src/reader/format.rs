@@ -1,0 +1,114 @@
+//! Which format a file is of.
+
+use std::path::Path;
+
+use super::table::{numbered, read};
+use super::{read_alibaba_nodes, read_cluster};
+use crate::{Cluster, PlacementError};
+
+/// Formats of files of jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobsFormat {
+    /// [`read_jobs`](super::read_jobs)
+    Own,
+    /// [`read_philly`](super::read_philly)
+    Philly,
+    /// [`read_gavel`](super::read_gavel)
+    Gavel,
+    /// [`read_alibaba_pods`](super::read_alibaba_pods)
+    Alibaba,
+    /// [`read_pollux`](super::read_pollux)
+    Pollux,
+    /// [`read_tiresias`](super::read_tiresias)
+    Tiresias,
+}
+
+/// Columns by which they are told apart, those with more of them first: Philly's are some of our own.
+const JOBS: [(JobsFormat, &[&str]); 5] = [
+    (JobsFormat::Alibaba, &["num_gpu", "gpu_milli", "creation_time", "deletion_time", "scheduled_time"]),
+    (JobsFormat::Pollux, &["time", "application", "num_replicas", "batch_size"]),
+    (JobsFormat::Tiresias, &["submit_time", "num_gpu", "duration"]),
+    (JobsFormat::Own, &["arrival_s", "gpus", "duration_s"]),
+    (JobsFormat::Philly, &["duration_s", "gpus"]),
+];
+
+impl JobsFormat {
+    /// That of a file, by the names in its first line; one with tabs is a trace of Gavel.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or its first line is of no known format.
+    pub fn of(path: &Path) -> Result<Self, PlacementError> {
+        let text = read(path)?;
+        let (line, first) = numbered(&text).next().unwrap_or((1, ""));
+        if first.contains('\t') {
+            return Ok(Self::Gavel);
+        }
+        let found = JOBS.into_iter().find(|(_, names)| has_columns(first, names));
+        found.map(|(format, _)| format).ok_or_else(|| {
+            let known = JOBS.map(|(_, names)| names.join(",")).join(" or ");
+            let reason =
+                format!("columns are {:?}, expected {known}, or a trace of Gavel with tabs", first.trim());
+            PlacementError::line(path, line, reason)
+        })
+    }
+}
+
+/// A cluster: our own table of nodes, or Alibaba's.
+///
+/// # Errors
+/// If the file cannot be read, is neither or is of no cluster; with the number of the line.
+pub fn read_nodes(path: &Path) -> Result<Cluster, PlacementError> {
+    let text = read(path)?;
+    let (line, first) = numbered(&text).next().unwrap_or((1, ""));
+    if has_columns(first, &["gpus", "cage"]) {
+        return read_cluster(path);
+    }
+    if has_columns(first, &["gpu"]) {
+        return read_alibaba_nodes(path);
+    }
+    let reason = format!("columns are {:?}, expected gpus,cage or Alibaba's with gpu", first.trim());
+    Err(PlacementError::line(path, line, reason))
+}
+
+fn has_columns(line: &str, names: &[&str]) -> bool {
+    names.iter().all(|name| line.split(',').any(|column| column.trim() == *name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        file
+    }
+
+    #[test]
+    fn formats_are_told_by_the_first_line() {
+        for (format, names) in JOBS {
+            let mut columns = names.to_vec();
+            columns.reverse();
+            columns.insert(1, "other");
+            assert_eq!(JobsFormat::of(file(&columns.join(",")).path()).unwrap(), format);
+        }
+        assert_eq!(
+            JobsFormat::of(file("A (batch size 8)\trun\t-s\t1\t9\t0.0\t1").path()).unwrap(),
+            JobsFormat::Gavel
+        );
+        let error = JobsFormat::of(file("\nduration\n7\n").path()).unwrap_err().to_string();
+        assert!(error.contains("line 2: columns are \"duration\", expected num_gpu,gpu_milli"), "{error}");
+        assert!(JobsFormat::of(file("").path()).is_err());
+    }
+
+    #[test]
+    fn nodes_are_our_own_or_alibabas() {
+        assert_eq!(read_nodes(file("gpus,cage\n2,1\n").path()).unwrap(), Cluster::new([(2, 1)]).unwrap());
+        assert_eq!(
+            read_nodes(file("sn,gpu,model\na,4,x\n").path()).unwrap(),
+            Cluster::new([(4, 0)]).unwrap()
+        );
+        let error = read_nodes(file("cpus\n").path()).unwrap_err().to_string();
+        assert!(error.ends_with("line 1: columns are \"cpus\", expected gpus,cage or Alibaba's with gpu"));
+    }
+}

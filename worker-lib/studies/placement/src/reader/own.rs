@@ -1,0 +1,90 @@
+//! Tables of our own: what any operator can write.
+
+use std::path::Path;
+
+use super::table::{Table, read};
+use crate::error::at_least_zero;
+use crate::failure::{Outage, RATE_MAX, check_outage};
+use crate::job::sort_by_arrival;
+use crate::{Cluster, Failures, Job, PlacementError};
+
+/// Nodes: `gpus,cage`, one a line.
+///
+/// # Errors
+/// If the file cannot be read or is of no cluster; with the number of the line.
+pub fn read_cluster(path: &Path) -> Result<Cluster, PlacementError> {
+    let text = read(path)?;
+    let nodes =
+        Table::new(&text, path, ["gpus", "cage"])?.rows(|row| Ok((row.number(0)?, row.number(1)?)))?;
+    Cluster::new(nodes).map_err(|error| PlacementError::file(path, error))
+}
+
+/// Jobs: `arrival_s,gpus,duration_s`, in any order; sorted by arrival here.
+///
+/// # Errors
+/// If the file cannot be read, or a line is of no job; with its number.
+pub fn read_jobs(path: &Path) -> Result<Vec<Job>, PlacementError> {
+    let text = read(path)?;
+    let table = Table::new(&text, path, ["arrival_s", "gpus", "duration_s"])?;
+    let mut jobs = table.rows(|row| {
+        Job::new(row.number(0)?, row.number(1)?, row.number(2)?).map_err(|error| error.to_string())
+    })?;
+    sort_by_arrival(&mut jobs);
+    Ok(jobs)
+}
+
+/// Failures at known times: `gpu,begin_s,end_s`, in any order.
+///
+/// # Errors
+/// If the file cannot be read; with the number of the line if a GPU is unknown, a time negative, or an outage overlaps
+/// an earlier line's of the same GPU.
+pub fn read_outages(path: &Path, cluster: &Cluster) -> Result<Vec<Outage>, PlacementError> {
+    let text = read(path)?;
+    let mut lines = Vec::new();
+    let outages = Table::new(&text, path, ["gpu", "begin_s", "end_s"])?.rows(|row| {
+        let outage = Outage { gpu: row.number(0)?, begin: row.number(1)?, end: row.number(2)? };
+        check_outage(cluster, outage).map_err(|error| error.to_string())?;
+        lines.push(row.line);
+        Ok(outage)
+    })?;
+    let mut order: Vec<usize> = (0..outages.len()).collect();
+    let key = |number: &usize| (outages[*number].gpu, outages[*number].begin);
+    order.sort_by(|a, b| key(a).0.cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1)));
+    for pair in order.windows(2) {
+        let (first, second) = (outages[pair[0]], outages[pair[1]]);
+        if first.gpu == second.gpu && second.begin < first.end {
+            let (line, other) = (lines[pair[0]].max(lines[pair[1]]), lines[pair[0]].min(lines[pair[1]]));
+            let reason = format!("outage of GPU {} overlaps that of line {other}", first.gpu);
+            return Err(PlacementError::line(path, line, reason));
+        }
+    }
+    Ok(outages)
+}
+
+/// Rates of failures at random: `gpu,per_year,age_years`, one line for each GPU of the cluster.
+///
+/// # Errors
+/// If the file cannot be read; with the number of the line if a GPU is unknown or there twice, or a number negative; if
+/// a GPU is missing.
+pub fn read_rates(path: &Path, cluster: &Cluster) -> Result<Failures, PlacementError> {
+    let text = read(path)?;
+    let mut of_gpu: Vec<Option<(f64, f64)>> = vec![None; cluster.gpus()];
+    Table::new(&text, path, ["gpu", "per_year", "age_years"])?.rows(|row| {
+        let gpu: usize = row.number(0)?;
+        let (rate, age): (f64, f64) = (row.number(1)?, row.number(2)?);
+        cluster.check_gpu(gpu).map_err(|error| error.to_string())?;
+        if !(0.0..=RATE_MAX).contains(&rate) {
+            return Err(format!("per_year is {rate}, expected 0 to {RATE_MAX}"));
+        }
+        at_least_zero("age_years", age, "years").map_err(|error| error.to_string())?;
+        match of_gpu[gpu].replace((rate, age)) {
+            None => Ok(()),
+            Some(_) => Err(format!("GPU {gpu} is there twice")),
+        }
+    })?;
+    if let Some(gpu) = of_gpu.iter().position(Option::is_none) {
+        return Err(PlacementError::file(path, format!("there is no line for GPU {gpu}")));
+    }
+    let (rates, ages) = of_gpu.into_iter().flatten().unzip();
+    Failures::poisson(rates)?.with_ages(ages)
+}

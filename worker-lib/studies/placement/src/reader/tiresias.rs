@@ -1,0 +1,21 @@
+//! Job traces of the simulator of Tiresias (Gu et al., NSDI 2019).
+
+use std::path::Path;
+
+use super::table::{Table, read};
+use crate::job::sort_by_arrival;
+use crate::{Job, PlacementError};
+
+/// `num_gpu,submit_time,duration`, times in seconds, among other columns.
+///
+/// # Errors
+/// If the file cannot be read, or a line is of no job; with its number.
+pub fn read_tiresias(path: &Path) -> Result<Vec<Job>, PlacementError> {
+    let text = read(path)?;
+    let table = Table::new(&text, path, ["submit_time", "num_gpu", "duration"])?;
+    let mut jobs = table.rows(|row| {
+        Job::new(row.number(0)?, row.number(1)?, row.number(2)?).map_err(|error| error.to_string())
+    })?;
+    sort_by_arrival(&mut jobs);
+    Ok(jobs)
+}

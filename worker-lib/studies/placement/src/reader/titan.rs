@@ -1,0 +1,81 @@
+//! Lives of the GPUs of Titan (Ostrouchov et al., SC 2020).
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::table::{Row, Table, read};
+use crate::PlacementError;
+use crate::failure::YEAR;
+use crate::rates::{Batch, GpuLife};
+
+/// GPUs that came from here on are of the new batch.
+const NEW_BATCH: &str = "2016";
+
+/// `gc_full.csv`: a line for each time that a GPU spent in a place, with how it ended (`DBE`, a double-bit error, or
+/// `OTB`, off the bus; nothing if neither), and one for each other failure. A life's cage is that of the longest such
+/// time.
+///
+/// # Errors
+/// If the file cannot be read; with the number of the line if one is not that.
+pub fn read_titan(path: &Path) -> Result<Vec<GpuLife>, PlacementError> {
+    let text = read(path)?;
+    let mut lives: BTreeMap<&str, Life<'_>> = BTreeMap::new();
+    Table::new(&text, path, ["SN", "location", "insert", "duration", "event"])?.rows(|row| {
+        let life = lives.entry(row.text(0)).or_default();
+        life.add(&row)
+    })?;
+    let fail =
+        |serial: &str| PlacementError::file(path, format!("GPU {serial} has failures, but was never there"));
+    lives.into_iter().map(|(serial, life)| life.finish().ok_or_else(|| fail(serial))).collect()
+}
+
+#[derive(Default)]
+struct Life<'a> {
+    events: u32,
+    seconds: f64,
+    longest: f64,
+    cage: usize,
+    /// The first time that it was put in.
+    inserted: Option<&'a str>,
+}
+
+impl<'a> Life<'a> {
+    fn add(&mut self, row: &Row<'a, 5>) -> Result<(), String> {
+        let cage = cage(row.text(1))?;
+        match row.text(4) {
+            "" => {}
+            "DBE" | "OTB" => self.events += 1,
+            other => return Err(format!("event is {other}, expected DBE, OTB or nothing")),
+        }
+        let insert = row.text(2);
+        // A failure that was not the end of a time in a place.
+        if insert.is_empty() {
+            return Ok(());
+        }
+        if !insert.get(..4).is_some_and(|year| year.bytes().all(|byte| byte.is_ascii_digit())) {
+            return Err(format!("insert is {insert}, expected YYYY-MM-DD hh:mm:ss"));
+        }
+        let seconds: f64 = row.number(3)?;
+        if !(seconds >= 0.0 && seconds.is_finite()) {
+            return Err(format!("duration is {seconds}, expected a number of seconds of at least 0"));
+        }
+        self.seconds += seconds;
+        if seconds >= self.longest {
+            (self.longest, self.cage) = (seconds, cage);
+        }
+        self.inserted = Some(self.inserted.map_or(insert, |first| first.min(insert)));
+        Ok(())
+    }
+
+    fn finish(self) -> Option<GpuLife> {
+        let batch = if self.inserted? < NEW_BATCH { Batch::Old } else { Batch::New };
+        Some(GpuLife { events: self.events, years: self.seconds / YEAR, cage: self.cage, batch })
+    }
+}
+
+/// Of `c3-0c2s1n0`: cabinet 3-0, cage 2.
+fn cage(location: &str) -> Result<usize, String> {
+    let cage = location.rsplit_once('c').and_then(|(_, rest)| rest.split_once('s')).map(|(cage, _)| cage);
+    let cage = cage.and_then(|cage| cage.parse().ok()).filter(|cage| *cage < 3);
+    cage.ok_or_else(|| format!("location is {location:?}, expected cX-YcCsSnN with cage C from 0 to 2"))
+}

@@ -1,0 +1,200 @@
+//! Where the time of GPUs has gone.
+
+use crate::state::Run;
+
+/// GPU-seconds; together the cluster's GPUs times the makespan.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct GpuTime {
+    /// Work that counted.
+    pub useful: f64,
+    /// Work that failures undid.
+    pub lost: f64,
+    /// Restarts and checkpoints.
+    pub overhead: f64,
+    /// GPUs that worked, of jobs that waited for the repair of others.
+    pub held: f64,
+    /// Failed GPUs.
+    pub failed: f64,
+    /// GPUs without a job.
+    pub idle: f64,
+}
+
+impl GpuTime {
+    /// All of it.
+    pub fn total(&self) -> f64 {
+        self.useful + self.lost + self.overhead + self.held + self.failed + self.idle
+    }
+
+    /// Share of it that was of use; 0 if there is none.
+    pub fn utilisation(&self) -> f64 {
+        if self.total() > 0.0 { self.useful / self.total() } else { 0.0 }
+    }
+}
+
+/// What has become of a run that was broken off: seconds of its GPUs each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Share {
+    /// Work that a checkpoint holds.
+    pub(super) saved: f64,
+    /// Work since the last checkpoint.
+    pub(super) unsaved: f64,
+    /// Restart and checkpoints.
+    pub(super) overhead: f64,
+}
+
+impl Share {
+    /// Of a run that goes on for `work` seconds in all, after so many seconds.
+    pub(super) fn of(run: &Run, work: f64, elapsed: f64) -> Self {
+        let overhead = elapsed.min(run.overhead);
+        let after = elapsed - overhead;
+        let segments = (after / (run.interval + run.cost)).floor().min(checkpoints(work, run.interval));
+        let within = after - segments * (run.interval + run.cost);
+        // An infinite interval has no segments: 0 times infinity is no number.
+        let saved = if segments > 0.0 { segments * run.interval } else { 0.0 };
+        let within = if segments > 0.0 { within } else { after };
+        let unsaved = within.min(run.interval).min(work - saved);
+        Self { saved, unsaved, overhead: elapsed - saved - unsaved }
+    }
+}
+
+/// Seconds of work that a failure would undo after `elapsed` seconds of a run that goes on for `work` seconds of work.
+pub(crate) fn unsaved(run: &Run, work: f64, elapsed: f64) -> f64 {
+    Share::of(run, work, elapsed).unsaved
+}
+
+/// The integral of [`Share::unsaved`] over the first `elapsed` seconds of a run, in seconds squared: times the rate at
+/// which failures come it is what they are expected to undo.
+pub(super) fn unsaved_integral(run: &Run, work: f64, elapsed: f64) -> f64 {
+    let after = (elapsed - run.overhead).max(0.0);
+    let segments = (after / (run.interval + run.cost)).floor().min(checkpoints(work, run.interval));
+    let (whole, within) = if segments > 0.0 {
+        let whole = run.interval * run.interval / 2.0 + run.interval * run.cost;
+        (segments * whole, after - segments * (run.interval + run.cost))
+    } else {
+        (0.0, after)
+    };
+    let rising = within.min(run.interval);
+    // Work stands still while the last of it is written.
+    whole + rising * rising / 2.0 + (within - rising) * rising
+}
+
+/// Checkpoints of a run with so many seconds of work: none at its end.
+pub(super) fn checkpoints(work: f64, interval: f64) -> f64 {
+    if interval >= work { 0.0 } else { (work / interval).ceil() - 1.0 }
+}
+
+/// What came out of a simulation. Times in seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// When the last job was complete, or the horizon if one was not.
+    pub makespan: f64,
+    /// Of each job from its arrival; none if it was not complete at the horizon.
+    pub completion_times: Vec<Option<f64>>,
+    /// Failures of GPUs.
+    pub failures: u64,
+    /// Those that stopped a job.
+    pub hits: u64,
+    /// Times that placers suspended a job.
+    pub suspensions: u64,
+    /// Times that jobs were placed.
+    pub placements: u64,
+    /// Where the time of GPUs has gone.
+    pub gpu_time: GpuTime,
+    /// GPU-seconds of work that failures were expected to undo, by the estimated rates of the GPUs that each job had
+    /// and what it would have lost at each moment. [`GpuTime::lost`] differs from this by chance only.
+    pub expected_loss: f64,
+}
+
+impl Outcome {
+    /// Jobs that were not complete at the horizon.
+    pub fn unfinished(&self) -> usize {
+        self.completion_times.iter().filter(|time| time.is_none()).count()
+    }
+
+    /// Mean completion time of the jobs that were complete; none if none was.
+    pub fn mean_completion_time(&self) -> Option<f64> {
+        let complete: Vec<f64> = self.completion_times.iter().copied().flatten().collect();
+        (!complete.is_empty()).then(|| complete.iter().sum::<f64>() / complete.len() as f64)
+    }
+
+    /// The least completion time that such a share (0 to 1) of all jobs has not exceeded: the nearest-rank percentile.
+    /// None if there are no jobs, or it is that of a job that was not complete.
+    pub fn completion_time_percentile(&self, share: f64) -> Option<f64> {
+        let mut times: Vec<f64> =
+            self.completion_times.iter().map(|time| time.unwrap_or(f64::INFINITY)).collect();
+        times.sort_by(f64::total_cmp);
+        let rank = (share.clamp(0.0, 1.0) * times.len() as f64).ceil() as usize;
+        times.get(rank.saturating_sub(1)).copied().filter(|time| time.is_finite())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(overhead: f64, interval: f64, cost: f64) -> Run {
+        Run { gpus: vec![0], begin: 0.0, overhead, speed: 1.0, interval, cost, end: 0.0 }
+    }
+
+    fn share(run: &Run, work: f64, elapsed: f64) -> (f64, f64, f64) {
+        let Share { saved, unsaved, overhead } = Share::of(run, work, elapsed);
+        (saved, unsaved, overhead)
+    }
+
+    #[test]
+    fn a_run_is_overhead_then_work_and_checkpoints_in_turn() {
+        // 5 to start; work 10, write 2, work 10, write 2, work 5.
+        let run = run(5.0, 10.0, 2.0);
+        assert_eq!(checkpoints(25.0, 10.0), 2.0);
+        assert_eq!(share(&run, 25.0, 3.0), (0.0, 0.0, 3.0));
+        assert_eq!(share(&run, 25.0, 9.0), (0.0, 4.0, 5.0));
+        // One that is half written is of no use.
+        assert_eq!(share(&run, 25.0, 16.0), (0.0, 10.0, 6.0));
+        assert_eq!(share(&run, 25.0, 17.0), (10.0, 0.0, 7.0));
+        assert_eq!(share(&run, 25.0, 33.0), (20.0, 4.0, 9.0));
+        assert_eq!(share(&run, 25.0, 34.0), (20.0, 5.0, 9.0));
+    }
+
+    #[test]
+    fn what_is_not_saved_is_summed_over_time() {
+        for (run, work) in [(run(5.0, 10.0, 2.0), 25.0), (run(5.0, f64::INFINITY, 0.0), 40.0)] {
+            for elapsed in [3.0, 9.0, 16.5, 17.0, 20.0, 34.0] {
+                let step = 1e-3;
+                let steps = (elapsed / step) as usize;
+                let sum: f64 =
+                    (0..steps).map(|at| unsaved(&run, work, (at as f64 + 0.5) * step) * step).sum();
+                let got = unsaved_integral(&run, work, elapsed);
+                assert!((got - sum).abs() < 0.02, "{run:?} {elapsed}: {got}, {sum}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_checkpoints_nothing_is_saved() {
+        let run = run(5.0, f64::INFINITY, 0.0);
+        assert_eq!(share(&run, 25.0, 4.0), (0.0, 0.0, 4.0));
+        assert_eq!(share(&run, 25.0, 25.0), (0.0, 20.0, 5.0));
+        assert_eq!(checkpoints(20.0, 10.0), 1.0);
+        assert_eq!(checkpoints(10.0, 10.0), 0.0);
+    }
+
+    #[test]
+    fn percentiles_are_those_of_the_nearest_rank() {
+        let completion_times = vec![Some(4.0), Some(1.0), None, Some(2.0)];
+        let outcome = Outcome {
+            makespan: 9.0,
+            completion_times,
+            failures: 0,
+            hits: 0,
+            suspensions: 0,
+            placements: 4,
+            gpu_time: GpuTime::default(),
+            expected_loss: 0.0,
+        };
+        let percentile = |share| outcome.completion_time_percentile(share);
+        assert_eq!([0.0, 0.25, 0.5, 0.75].map(percentile), [Some(1.0), Some(1.0), Some(2.0), Some(4.0)]);
+        assert_eq!(percentile(0.76), None);
+        assert_eq!(outcome.mean_completion_time(), Some(7.0 / 3.0));
+        assert_eq!(outcome.unfinished(), 1);
+    }
+}

@@ -1,0 +1,347 @@
+//! Placement: cases computed by hand, analytic expectations, what must hold whatever fails.
+use iswitch_learn::algorithms::streams::Purpose;
+use iswitch_placement::expected::{expected_time, expected_time_with_checkpoints};
+use iswitch_placement::failure::{FailureDraw, Outage, YEAR};
+use iswitch_placement::job::Scaling;
+use iswitch_placement::options::{AfterFailure, Checkpoint, Queueing};
+use iswitch_placement::policy::{Placer, PolicySpec};
+use iswitch_placement::simulation::{Event, GpuTime, Outcome, Scenario, Simulation, simulate, simulate_draw};
+use iswitch_placement::state::{Phase, State};
+use iswitch_placement::{Cluster, Failures, Job, Options};
+use proptest::prelude::*;
+
+fn job(arrival: f64, gpus: usize, duration: f64) -> Job {
+    Job::new(arrival, gpus, duration).unwrap()
+}
+
+fn options() -> Options {
+    Options { restart: 10.0, repair: 10.0, ..Options::default() }
+}
+
+/// A batch on one node, with outages `(gpu, begin, end)`.
+fn scenario(gpus: usize, jobs: &[Job], outages: &[(usize, f64, f64)], options: Options) -> Scenario {
+    let cluster = Cluster::uniform(1, gpus).unwrap();
+    let outages: Vec<_> =
+        outages.iter().map(|(gpu, begin, end)| Outage { gpu: *gpu, begin: *begin, end: *end }).collect();
+    let failures = Failures::trace(&cluster, &outages).unwrap();
+    Scenario::new(cluster, jobs.to_vec(), failures, options).unwrap()
+}
+
+/// Completion times, all of which there are.
+fn times(scenario: &Scenario, policy: PolicySpec) -> Vec<f64> {
+    let outcome = policy.run(scenario, 1).unwrap();
+    outcome.completion_times.into_iter().map(|time| time.expect("it is complete")).collect()
+}
+
+#[test]
+fn a_failure_costs_the_work_since_the_last_checkpoint_and_a_restart() {
+    let of = |gpus, options| {
+        PolicySpec::FirstFit
+            .run(&scenario(gpus, &[job(0.0, 1, 100.0)], &[(0, 40.0, 55.0)], options), 1)
+            .unwrap()
+    };
+    // Repaired at 55, loaded at 65, all work again.
+    let outcome = of(1, options());
+    let want = GpuTime { useful: 100.0, lost: 40.0, overhead: 10.0, failed: 15.0, ..GpuTime::default() };
+    assert_eq!((outcome.makespan, outcome.gpu_time), (165.0, want));
+    assert_eq!((outcome.failures, outcome.hits, outcome.placements), (1, 1, 2));
+    // Checkpoints at 15 and 31 take a second each; 8 s are lost. 70 s are left, with four more.
+    let checkpoint = Checkpoint::Periodic { interval: 15.0, cost: 1.0 };
+    let outcome = of(1, Options { checkpoint, ..options() });
+    let want = GpuTime { useful: 100.0, lost: 8.0, overhead: 16.0, failed: 15.0, ..GpuTime::default() };
+    assert_eq!((outcome.makespan, outcome.gpu_time), (139.0, want));
+    // With another GPU it is placed again at once, or waits.
+    assert_eq!(of(2, options()).makespan, 150.0);
+    let wait = Options { after_failure: AfterFailure::WaitForRepair, ..options() };
+    let outcome = of(2, wait);
+    assert_eq!((outcome.makespan, outcome.placements, outcome.gpu_time.idle), (165.0, 1, 165.0));
+}
+
+#[test]
+fn a_gang_stops_and_waits_as_one() {
+    let wait = Options { after_failure: AfterFailure::WaitForRepair, ..options() };
+    // GPU 1 fails at 40 and GPU 0 at 50, while they wait; they go on at 70.
+    let scenario = scenario(2, &[job(0.0, 2, 100.0)], &[(1, 40.0, 60.0), (0, 50.0, 70.0)], wait);
+    let outcome = PolicySpec::FirstFit.run(&scenario, 1).unwrap();
+    assert_eq!((outcome.makespan, outcome.failures, outcome.hits), (180.0, 2, 1));
+    let want =
+        GpuTime { useful: 200.0, lost: 80.0, overhead: 20.0, held: 20.0, failed: 40.0, ..GpuTime::default() };
+    assert_eq!(outcome.gpu_time, want);
+}
+
+#[test]
+fn the_head_of_the_line_blocks_or_not() {
+    let jobs = [job(0.0, 3, 100.0), job(0.0, 4, 50.0), job(0.0, 1, 300.0), job(0.0, 1, 90.0)];
+    let of =
+        |queueing| times(&scenario(4, &jobs, &[], Options { queueing, ..options() }), PolicySpec::FirstFit);
+    assert_eq!(of(Queueing::Strict), [100.0, 150.0, 450.0, 240.0]);
+    // The third starts at once and keeps the second from its four GPUs.
+    assert_eq!(of(Queueing::FirstFit), [100.0, 350.0, 300.0, 190.0]);
+    // Only the last is over when the second can start.
+    assert_eq!(of(Queueing::Easy), [100.0, 150.0, 450.0, 90.0]);
+    // A second one that leaves a GPU to spare lets the third start.
+    let jobs = [job(0.0, 3, 100.0), job(0.0, 3, 50.0), job(0.0, 1, 300.0), job(0.0, 1, 90.0)];
+    let scenario = scenario(4, &jobs, &[], Options { queueing: Queueing::Easy, ..options() });
+    assert_eq!(times(&scenario, PolicySpec::FirstFit), [100.0, 150.0, 300.0, 240.0]);
+}
+
+#[test]
+fn jobs_that_span_more_nodes_than_they_need_are_slower() {
+    let cluster = Cluster::uniform(2, 2).unwrap();
+    let failures = Failures::none(&cluster);
+    let rules = Options { spread_slowdown: 2.0, ..options() };
+    let jobs = vec![job(0.0, 1, 10.0), job(0.0, 2, 100.0)];
+    let scenario = Scenario::new(cluster, jobs, failures, rules).unwrap();
+    assert_eq!(times(&scenario, PolicySpec::FirstFit), [10.0, 200.0]);
+    assert_eq!(times(&scenario, PolicySpec::BestFit), [10.0, 100.0]);
+}
+
+#[test]
+fn least_attained_service_suspends_those_that_have_had_more() {
+    let rules = Options { restart: 100.0, ..options() };
+    // The first goes to the second queue at 3,250 s; after the second's 1,000 s it is loaded again.
+    let scenario = scenario(1, &[job(0.0, 1, 10_000.0), job(100.0, 1, 1000.0)], &[], rules);
+    let outcome = PolicySpec::Las.run(&scenario, 1).unwrap();
+    assert_eq!(outcome.completion_times, [Some(11_100.0), Some(4150.0)]);
+    assert_eq!((outcome.suspensions, outcome.gpu_time.lost, outcome.gpu_time.overhead), (1, 0.0, 100.0));
+}
+
+#[test]
+fn elastic_jobs_share_what_there_is() {
+    let scaling = Scaling { synchronisation: 0.0, least: 1, most: 4 };
+    let elastic = |arrival| job(arrival, 1, 36_000.0).with_scaling(scaling).unwrap();
+    let rules = Options { restart: 0.0, ..options() };
+    let scenario = scenario(4, &[elastic(0.0), elastic(1000.0)], &[], rules);
+    // Four GPUs until 3,600 s, then two each until 14,400 s, then four: none is ever idle.
+    let outcome = PolicySpec::Pollux.run(&scenario, 1).unwrap();
+    assert_eq!(outcome.completion_times, [Some(14_400.0), Some(17_000.0)]);
+    assert_eq!((outcome.gpu_time.idle, outcome.suspensions), (0.0, 2));
+    assert_eq!(times(&scenario, PolicySpec::FirstFit), [36_000.0, 36_000.0]);
+}
+
+#[test]
+fn the_oracle_waits_for_a_gpu_that_is_worth_it() {
+    let cluster = Cluster::uniform(1, 2).unwrap();
+    // GPU 0 fails every 50 seconds on average.
+    let failures = Failures::poisson(vec![YEAR / 50.0, 0.0]).unwrap();
+    let jobs = vec![job(0.0, 1, 1000.0), job(0.0, 1, 900.0)];
+    let scenario = Scenario::new(cluster, jobs, failures, options()).unwrap();
+    let outcome = PolicySpec::Oracle.run(&scenario, 1).unwrap();
+    assert_eq!((outcome.makespan, outcome.hits), (1900.0, 0));
+    assert!(PolicySpec::Reliable.run(&scenario, 1).unwrap().hits > 5);
+}
+
+#[test]
+fn what_cannot_be_run_is_named() {
+    let cluster = Cluster::uniform(1, 4).unwrap();
+    let failures = Failures::none(&cluster);
+    let text = |jobs: &[Job]| {
+        let made = Scenario::new(cluster.clone(), jobs.to_vec(), failures.clone(), options());
+        made.unwrap_err().to_string()
+    };
+    assert_eq!(
+        text(&[job(0.0, 1, 1.0), job(0.0, 5, 1.0)]),
+        "GPUs of job 1 is 5, expected 1 to 4, as many as the cluster has"
+    );
+    assert_eq!(
+        text(&[job(2.0, 1, 1.0), job(1.0, 1, 1.0)]),
+        "arrival of job 1 is 1, expected at least 2, as of the job before it"
+    );
+    let small = Cluster::uniform(1, 2).unwrap();
+    let error = Scenario::new(small, Vec::new(), failures, options()).unwrap_err().to_string();
+    assert_eq!(error, "GPUs that failures are of is 4, expected 2, as many as the cluster has");
+}
+
+/// Picks what it is told.
+struct Fixed(Vec<usize>);
+
+impl Placer for Fixed {
+    fn place(&mut self, _state: &State<'_>, _job: usize, _size: usize, picks: &mut Vec<usize>) {
+        picks.extend(&self.0);
+    }
+}
+
+/// Puts the first job of the queue in all places.
+struct Twice;
+
+impl Placer for Twice {
+    fn order(&mut self, _state: &State<'_>, queue: &mut [usize]) {
+        let first = queue[0];
+        queue.fill(first);
+    }
+
+    fn place(&mut self, state: &State<'_>, _job: usize, size: usize, picks: &mut Vec<usize>) {
+        picks.extend(state.free_gpus().take(size));
+    }
+}
+
+#[test]
+fn picks_that_cannot_be_are_named() {
+    let scenario = scenario(4, &[job(0.0, 2, 1.0), job(0.0, 2, 1.0)], &[(3, 0.0, 1.0)], options());
+    let text = |picks: &[usize]| simulate(&scenario, &mut Fixed(picks.to_vec()), 1).unwrap_err().to_string();
+    assert_eq!(text(&[0, 4]), "id of a GPU is 4, expected 0 to 3");
+    assert_eq!(text(&[0, 0]), "GPU picked for job 0 is 0, expected one that is free");
+    assert_eq!(text(&[2, 3]), "GPU picked for job 0 is 3, expected one that is free");
+    assert_eq!(text(&[0]), "GPUs picked for job 0 is 1, expected 2");
+    let error = simulate(&scenario, &mut Twice, 1).unwrap_err().to_string();
+    assert_eq!(error, "job in the queue is 0, expected one that waits");
+    assert_eq!(text(&[]), "jobs that the placer starts is 0, expected at least 1 while all GPUs are free");
+}
+
+/// Mean and its standard error.
+fn mean(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    (mean, (variance / count).sqrt())
+}
+
+#[test]
+fn simulated_jobs_take_what_the_formula_expects() {
+    let every = |seconds: f64| YEAR / seconds;
+    // One GPU that is repaired for 300 s, a gang whose GPUs differ and whose failures cost nothing but work, and the
+    // same with checkpoints.
+    let wait =
+        Options { restart: 0.0, repair: 300.0, after_failure: AfterFailure::WaitForRepair, ..options() };
+    let at_once = Options { restart: 0.0, repair: 0.0, ..options() };
+    let checkpoint = Checkpoint::Periodic { interval: 700.0, cost: 50.0 };
+    for (rates, rules) in [
+        (vec![every(1000.0)], wait),
+        (vec![every(2000.0), every(8000.0), every(4000.0)], at_once),
+        (vec![every(2000.0), every(8000.0), every(4000.0)], Options { checkpoint, ..at_once }),
+    ] {
+        let cluster = Cluster::uniform(1, rates.len()).unwrap();
+        let rate = rates.iter().sum::<f64>() / YEAR;
+        let jobs = vec![job(0.0, rates.len(), 1500.0)];
+        let scenario = Scenario::new(cluster, jobs, Failures::poisson(rates).unwrap(), rules).unwrap();
+        let run = |seed| PolicySpec::FirstFit.run(&scenario, seed).unwrap().makespan;
+        let (mean, error) = mean(&(0..20_000).map(run).collect::<Vec<_>>());
+        let repair = if rules.after_failure == AfterFailure::WaitForRepair { rules.repair } else { 0.0 };
+        let want = expected_time_with_checkpoints(rate, 1500.0, repair, rules.checkpoint);
+        println!("{mean:.1} +- {error:.1} s, expected {want:.1}");
+        assert!((mean - want).abs() < 4.0 * error, "{mean} +- {error}, expected {want}");
+        assert!(rules.checkpoint != Checkpoint::None || want == expected_time(rate, 1500.0, repair));
+    }
+}
+
+/// Watches that each GPU has one job, each job all of its GPUs, and none runs on a failed one.
+fn check(state: &State<'_>, event: Event) {
+    let mut owners = vec![None; state.gpus.len()];
+    for job in &state.active {
+        for gpu in state.gpus_of(*job) {
+            assert_eq!(owners[*gpu].replace(*job), None, "GPU {gpu} has two jobs");
+        }
+        match &state.progress[*job].phase {
+            Phase::Running(run) => {
+                assert!(state.job(*job).can_have(run.gpus.len()));
+                let works = |gpu: &usize| state.gpus[*gpu].failed_until.is_none();
+                // Failures are told one by one, each before the job that it stops.
+                assert!(run.gpus.iter().all(works) || matches!(event, Event::Failure(_)), "{event:?}");
+            }
+            Phase::Stopped(gpus) => assert!(state.job(*job).can_have(gpus.len())),
+            other => panic!("an active job is {other:?}"),
+        }
+    }
+    assert!(state.gpus.iter().zip(&owners).all(|(gpu, owner)| gpu.owner == *owner));
+    assert_eq!(state.free, state.free_gpus().count());
+    assert!(state.progress.iter().all(|it| it.left >= 0.0));
+}
+
+fn checked(scenario: &Scenario, policy: PolicySpec, seed: u64) -> Outcome {
+    let draw = FailureDraw::new(scenario.failures(), seed, Purpose::Failures, 0);
+    let mut placer = policy.build(scenario, seed).unwrap();
+    simulate_draw(scenario, placer.as_mut(), draw, Some(&mut check)).unwrap()
+}
+
+fn any_options() -> impl Strategy<Value = Options> {
+    let checkpoint = prop_oneof![
+        Just(Checkpoint::None),
+        (10.0..2000.0, 0.0..50.0_f64).prop_map(|(interval, cost)| Checkpoint::Periodic { interval, cost }),
+        (1.0..50.0_f64).prop_map(|cost| Checkpoint::YoungDaly { cost }),
+    ];
+    let queueing = prop_oneof![Just(Queueing::Strict), Just(Queueing::FirstFit), Just(Queueing::Easy)];
+    let after = prop_oneof![Just(AfterFailure::PlaceAgain), Just(AfterFailure::WaitForRepair)];
+    let numbers = (0.0..100.0_f64, 0.0..1000.0_f64, 1.0..2.0_f64);
+    (checkpoint, queueing, after, numbers).prop_map(|(checkpoint, queueing, after_failure, numbers)| {
+        Options {
+            restart: numbers.0,
+            repair: numbers.1,
+            checkpoint,
+            queueing,
+            after_failure,
+            spread_slowdown: numbers.2,
+            horizon: 1e7,
+        }
+    })
+}
+
+fn any_scenario() -> impl Strategy<Value = Scenario> {
+    let jobs = prop::collection::vec((0.0..5000.0_f64, 1..=6_usize, 1.0..4000.0_f64, any::<bool>()), 0..12);
+    let rates = prop::collection::vec(prop_oneof![Just(0.0), 0.0..5000.0_f64], 6);
+    (jobs, rates, any_options()).prop_map(|(jobs, rates, options)| {
+        let mut jobs: Vec<_> = jobs
+            .into_iter()
+            .map(|(arrival, gpus, duration, is_elastic)| {
+                let scaling = Scaling { synchronisation: 0.1, least: 1, most: 6 };
+                let job = job(arrival, gpus, duration);
+                if is_elastic { job.with_scaling(scaling).unwrap() } else { job }
+            })
+            .collect();
+        jobs.sort_by(|a, b| a.arrival().total_cmp(&b.arrival()));
+        let cluster = Cluster::new([(2, 0), (3, 1), (1, 2)]).unwrap();
+        Scenario::new(cluster, jobs, Failures::poisson(rates).unwrap(), options).unwrap()
+    })
+}
+
+fn is_placer(policy: &PolicySpec) -> bool {
+    !matches!(policy, PolicySpec::Hindsight(_))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_is_lost_but_what_is_counted(scenario in any_scenario(), seed in 0..1000_u64) {
+        for policy in PolicySpec::ALL.into_iter().filter(is_placer) {
+            let outcome = checked(&scenario, policy, seed);
+            prop_assert_eq!(&outcome, &policy.run(&scenario, seed).unwrap(), "{} is not the same again", policy);
+            let GpuTime { useful, lost, overhead, held, failed, idle } = outcome.gpu_time;
+            prop_assert!([useful, lost, overhead, held, failed, idle].iter().all(|time| *time >= -1e-6));
+            let total = outcome.makespan * scenario.cluster().gpus() as f64;
+            prop_assert!((outcome.gpu_time.total() - total).abs() <= 1e-9 * total, "{policy}: {outcome:?}");
+            prop_assert!(outcome.hits <= outcome.failures);
+            prop_assert!(outcome.hits > 0 || lost == 0.0);
+            if outcome.unfinished() > 0 {
+                let last = scenario.jobs().last().unwrap().arrival();
+                prop_assert_eq!(outcome.makespan, last + scenario.options().horizon);
+                continue;
+            }
+            // Elastic jobs take other times, and those that are spread take longer.
+            let is_rigid = policy != PolicySpec::Pollux && scenario.options().spread_slowdown == 1.0;
+            let work: f64 = scenario.jobs().iter().map(Job::gpu_seconds).sum();
+            prop_assert!(!is_rigid || (useful - work).abs() <= 1e-9 * work, "{policy}: {useful}, {work}");
+            for (time, job) in outcome.completion_times.iter().zip(scenario.jobs()) {
+                let slower = policy != PolicySpec::Pollux;
+                prop_assert!(!slower || time.unwrap() >= job.duration() * (1.0 - 1e-9));
+            }
+        }
+    }
+
+    #[test]
+    fn a_loop_of_ones_own_is_the_same_simulation(scenario in any_scenario(), seed in 0..1000_u64) {
+        for policy in [PolicySpec::Random, PolicySpec::Oracle, PolicySpec::Las] {
+            let draw = FailureDraw::new(scenario.failures(), seed, Purpose::Failures, 0);
+            let mut simulation = Simulation::new(&scenario, draw, None);
+            let mut placer = policy.build(&scenario, seed).unwrap();
+            // What was placed is enough to play a course again.
+            let mut placements = Vec::new();
+            while let Some((job, size)) = simulation.next(placer.as_mut()).unwrap() {
+                let mut picks = Vec::new();
+                placer.place(simulation.state(), job, size, &mut picks);
+                if picks.is_empty() { simulation.pass() } else { simulation.start(&picks).unwrap() }
+                placements.push((job, picks));
+            }
+            prop_assert_eq!(simulation.finish(), policy.run(&scenario, seed).unwrap());
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! `iswitch route evaluate`: one policy.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::Args;
+use iswitch_learn::algorithms::streams::{Purpose, stream};
+use iswitch_manual::print_line;
+use iswitch_routing::measure::{Measurement, OnSlot, measure};
+use iswitch_routing::policy::Fill;
+use iswitch_routing::rates::{Arrivals, Rates};
+
+use super::network::{LOAD, RunsArgs, ShapeArgs};
+use super::results::Summary;
+use super::source::{POLICIES, PolicySource};
+use iswitch_cli::files::write;
+
+/// Arguments of `iswitch route evaluate`.
+#[derive(Args)]
+pub(crate) struct EvaluateArgs {
+    #[arg(help = format!("Policy: {POLICIES}"))]
+    policy: String,
+    #[command(flatten)]
+    shape: ShapeArgs,
+    #[command(flatten)]
+    runs: RunsArgs,
+    /// Load: the sum of all arrival rates over the links of a stage, above 0 and below 1.
+    #[arg(long, value_name = "RHO", default_value_t = LOAD, conflicts_with = "rates")]
+    load: f64,
+    /// How packets that are not heads of their queues find a link: random, or by the policy's rule.
+    #[arg(long, default_value = "random")]
+    fill: Fill,
+    /// Write `slot,queued_before_arrivals,queued_after_arrivals` for each slot of the only run.
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Write the arrivals of the only run, as `slot,switch,class,count`.
+    #[arg(long, value_name = "FILE")]
+    arrivals: Option<PathBuf>,
+    /// Write the arrival rates of the only run, as --rates reads them.
+    #[arg(long, value_name = "FILE")]
+    write_rates: Option<PathBuf>,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Evaluates a policy on draws of arrival rates.
+pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
+    let source = PolicySource::parse(&args.policy)?;
+    let default = args.runs.shape_of_file()?.or(source.shape());
+    let shape = args.shape.shape(default)?;
+    let draws = args.runs.numbers();
+    let files =
+        [("--trace", &args.trace), ("--arrivals", &args.arrivals), ("--write-rates", &args.write_rates)];
+    if let Some((name, _)) = files.iter().find(|(_, file)| file.is_some() && draws.clone().count() > 1) {
+        bail!("{name} is of one run: give --draws 1");
+    }
+    let wants_record = files.iter().any(|(_, file)| file.is_some());
+    let mut runs = Vec::new();
+    let mut load = args.load;
+    for draw in draws {
+        let rates = args.runs.rates(shape, args.load, draw)?;
+        load = rates.load();
+        let mut record = Record::new(shape.switches());
+        let mut on_slot = |before: u64, after: u64, counts: &[u32]| {
+            if wants_record {
+                record.add(before, after, counts);
+            }
+        };
+        let measured = run_once(&source, &rates, args.fill, draw, args.runs.slots, &mut on_slot)?;
+        note_overload(&rates, draw);
+        let texts = [record.trace, record.arrivals, rates.to_csv()];
+        for ((_, file), text) in files.iter().zip(texts) {
+            if let Some(path) = file {
+                write(path, &text)?;
+            }
+        }
+        runs.push(measured);
+    }
+    let summary = Summary::new(source.name(), (shape.stages(), shape.switches()), load, &runs);
+    if args.json {
+        print_line!("{}", serde_json::to_string(&summary)?)?;
+    } else {
+        print_line!(
+            "{}: {} stages of {} switches, load {:.3}, {} run(s) of {} slots from an empty network\n\
+             queued before arrivals {} (at least {}), {:.1} % above the bound\n\
+             delay {} slots by Little's law (at least {}), {} of the packets that left",
+            summary.policy,
+            summary.stages,
+            summary.switches,
+            summary.load,
+            summary.runs,
+            summary.slots,
+            summary.queued.text(1),
+            summary.bound_queued.text(1),
+            summary.above_bound * 100.0,
+            summary.delay.text(3),
+            summary.bound_delay.text(3),
+            summary.tracked_delay.text(3),
+        )?;
+    }
+    Ok(())
+}
+
+/// What happened in a run, as CSV.
+struct Record {
+    switches: usize,
+    slot: u64,
+    trace: String,
+    arrivals: String,
+}
+
+impl Record {
+    fn new(switches: usize) -> Self {
+        Self {
+            switches,
+            slot: 0,
+            trace: "slot,queued_before_arrivals,queued_after_arrivals\n".to_owned(),
+            arrivals: "slot,switch,class,count\n".to_owned(),
+        }
+    }
+
+    fn add(&mut self, before: u64, after: u64, counts: &[u32]) {
+        let Self { switches, slot, trace, arrivals } = self;
+        let _ = writeln!(trace, "{slot},{before},{after}");
+        for (at, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let _ = writeln!(arrivals, "{slot},{},{},{count}", at / *switches, at % *switches);
+        }
+        *slot += 1;
+    }
+}
+
+/// Runs a fresh policy once. All policies have the same arrivals for the same rates and draw.
+pub(super) fn run_once(
+    source: &PolicySource,
+    rates: &Rates,
+    fill: Fill,
+    draw: u64,
+    slots: u64,
+    on_slot: OnSlot<'_>,
+) -> anyhow::Result<Measurement> {
+    let mut policy = source.build_for(rates, fill, draw)?;
+    let mut arrivals = Arrivals::new(rates, stream(draw, Purpose::Arrivals, 0));
+    Ok(measure(policy.as_mut(), rates, &mut arrivals, slots, on_slot)?)
+}
+
+/// Says where queues grow for ever, whatever the policy.
+pub(super) fn note_overload(rates: &Rates, draw: u64) {
+    let (switches, classes) = rates.overloaded();
+    for (what, which) in [("switches of the first stage", switches), ("classes", classes)] {
+        if !which.is_empty() {
+            tracing::info!("draw {draw}: {what} {which:?} get more packets than their links carry");
+        }
+    }
+}

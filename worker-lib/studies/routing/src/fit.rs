@@ -1,0 +1,231 @@
+//! Learns what the states of simulated slots were worth.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rand::seq::SliceRandom as _;
+use rand_chacha::ChaCha8Rng;
+
+use super::RoutingError;
+use super::config::RoutingConfig;
+use super::model::CnnModel;
+use super::network::{Queues, Shape};
+use super::training::{Learnt, OnStage, Stage, index};
+use super::trajectory::{Environment, Trajectory};
+use super::value::{ConvolutionalValue, LinearFit, LinearValue, change_queue, features, features_len};
+use iswitch_learn::algorithms::exact::{add_fixed, from_fixed, to_fixed};
+use iswitch_learn::algorithms::streams::{Purpose, stream};
+use iswitch_learn::group::Group;
+use iswitch_learn::nn::Adam;
+
+/// What is to be fitted.
+pub(super) struct FitTask<'a> {
+    pub(super) config: &'a RoutingConfig,
+    pub(super) iteration: u64,
+    /// Of this worker.
+    pub(super) environments: &'a [Environment],
+    pub(super) stop: &'a AtomicBool,
+}
+
+impl FitTask<'_> {
+    fn targets(&self, trajectory: &Trajectory) -> Vec<f64> {
+        trajectory.discounted(self.config.discount, self.config.window)
+    }
+}
+
+/// Least squares over all states, of all workers.
+pub(super) fn fit_linear(
+    task: &FitTask<'_>,
+    value: &mut LinearValue,
+    fit: &mut LinearFit,
+    group: &mut Group,
+) -> Result<Learnt, RoutingError> {
+    let shape = task.config.shape()?;
+    let mut own = LinearFit::new(shape);
+    // Integers, and one data set after the other: who has which environment makes no difference to the last bit.
+    let mut numbers = vec![0_i128; own.sums_len()];
+    for trajectory in task.environments.iter().map(|environment| &environment.trajectory) {
+        let fit = fit_of(trajectory, &task.targets(trajectory), shape);
+        add_fixed(&mut numbers, fit.sums());
+    }
+    group.sum(&mut numbers)?;
+    own.sums_mut().zip(&numbers).for_each(|(sum, number)| *sum = from_fixed(*number));
+    let learnt = Learnt { states: own.states() as u64, explained: own.explained() };
+    if task.config.pool_data {
+        fit.sums_mut().zip(own.sums()).for_each(|(sum, new)| *sum += new);
+    } else {
+        *fit = own;
+    }
+    *value = fit.solve();
+    Ok(learnt)
+}
+
+/// The sums of one environment.
+fn fit_of(trajectory: &Trajectory, targets: &[f64], shape: Shape) -> LinearFit {
+    let mut fit = LinearFit::new(shape);
+    let mut row = vec![0.0; features_len(shape)];
+    let mut state = Queues::empty(shape);
+    for (slot, target) in targets.iter().enumerate() {
+        state.copy_from(trajectory.start(slot));
+        features(&state, &mut row);
+        fit.add(&row, *target);
+        for hop in trajectory.hops(slot) {
+            let (stage, class) = (usize::from(hop.stage), usize::from(hop.class));
+            let from = state.len(stage, usize::from(hop.switch), class);
+            let to = state.len(stage + 1, usize::from(hop.link), class);
+            change_queue(&mut row, stage, from, from - 1);
+            change_queue(&mut row, stage + 1, to, to + 1);
+            state.apply(*hop);
+            fit.add(&row, *target);
+        }
+    }
+    fit
+}
+
+/// States of one environment in random order, again and again.
+struct Samples<'a> {
+    trajectory: &'a Trajectory,
+    targets: Vec<f64>,
+    /// Slot and state of each.
+    order: Vec<(u32, u32)>,
+    next: usize,
+    rng: ChaCha8Rng,
+}
+
+impl<'a> Samples<'a> {
+    fn new(trajectory: &'a Trajectory, targets: Vec<f64>, rng: ChaCha8Rng) -> Self {
+        let of_slot =
+            |slot: usize| (0..trajectory.states(slot) as u32).map(move |state| (slot as u32, state));
+        let order: Vec<_> = (0..targets.len()).flat_map(of_slot).collect();
+        Self { trajectory, targets, next: order.len(), order, rng }
+    }
+
+    /// Writes the next state and gives its target.
+    fn draw(&mut self, state: &mut Queues) -> f64 {
+        if self.next == self.order.len() {
+            self.order.shuffle(&mut self.rng);
+            self.next = 0;
+        }
+        let (slot, at) = self.order[self.next];
+        self.next += 1;
+        self.trajectory.state(slot as usize, at as usize, state);
+        self.targets[slot as usize]
+    }
+
+    /// States, and sums of their targets and of these squared.
+    fn moments(&self) -> [f64; 3] {
+        let of_slot = |(slot, target): (usize, &f64)| {
+            let states = self.trajectory.states(slot) as f64;
+            [states, states * target, states * target * target]
+        };
+        let slots = self.targets.iter().enumerate().map(of_slot);
+        slots.fold([0.0; 3], |sum, slot| [sum[0] + slot[0], sum[1] + slot[1], sum[2] + slot[2]])
+    }
+}
+
+/// Passes over all states with Adam; nothing if it was stopped before its end.
+pub(super) fn fit_cnn(
+    task: &FitTask<'_>,
+    model: &mut CnnModel,
+    group: &mut Group,
+    on_stage: OnStage<'_>,
+) -> Result<Option<Learnt>, RoutingError> {
+    let config = task.config;
+    let CnnModel { value, adam, mean, deviation } = model;
+    let own = group.own(config.environments);
+    let rng =
+        |environment| stream(config.seed, Purpose::Minibatches, index(config, task.iteration, environment));
+    let mut samples: Vec<_> = task
+        .environments
+        .iter()
+        .zip(own)
+        .map(|(it, number)| Samples::new(&it.trajectory, task.targets(&it.trajectory), rng(number)))
+        .collect();
+    let moments: Vec<_> = samples.iter().map(Samples::moments).collect();
+    let mut sums = [0, 1, 2].map(|at| moments.iter().map(|moments| to_fixed(moments[at])).sum());
+    group.sum(&mut sums)?;
+    let [states, sum, squares] = sums.map(from_fixed);
+    let new_mean = sum / states;
+    let new_deviation = (squares / states - new_mean * new_mean).max(0.0).sqrt().max(1e-6);
+    value.rescale((*mean, *deviation), (new_mean, new_deviation));
+    (*mean, *deviation) = (new_mean, new_deviation);
+
+    let batches = (states as u64 / config.batch_size as u64).max(1);
+    let total = batches * config.epochs;
+    let mut state = Queues::empty(config.shape()?);
+    let mut step = Step::new(config, value.parameters().len());
+    let mut squares = 0.0;
+    for batch in 0..total {
+        if task.stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        on_stage(Stage { name: "fitting", done: batch, total });
+        step.begin(value);
+        for samples in &mut samples {
+            for _ in 0..config.batch_each() {
+                let target = samples.draw(&mut state);
+                step.push(value, &state, (target - *mean) / *deviation);
+            }
+        }
+        let error = step.finish(value, adam, group)?;
+        // Of the last pass.
+        squares += if batch >= total - batches { error } else { 0.0 };
+    }
+    let mut squares = [to_fixed(squares)];
+    group.sum(&mut squares)?;
+    let seen = (batches as usize * config.batch_each() * config.environments) as f64;
+    Ok(Some(Learnt { states: states as u64, explained: Some(1.0 - from_fixed(squares[0]) / seen) }))
+}
+
+/// One step of Adam on a minibatch of all workers.
+pub(super) struct Step {
+    targets: Vec<f32>,
+    gradient: Vec<f32>,
+    /// States of the minibatch over all workers.
+    divisor: f32,
+    learning_rate: f32,
+    l2: f32,
+}
+
+impl Step {
+    pub(super) fn new(config: &RoutingConfig, parameters: usize) -> Self {
+        Self {
+            targets: Vec::new(),
+            gradient: vec![0.0; parameters],
+            divisor: (config.batch_each() * config.environments) as f32,
+            learning_rate: config.learning_rate,
+            l2: config.l2,
+        }
+    }
+
+    pub(super) fn begin(&mut self, value: &mut ConvolutionalValue) {
+        value.begin_batch();
+        self.targets.clear();
+    }
+
+    /// Adds a state, whose target is in the network's units.
+    pub(super) fn push(&mut self, value: &mut ConvolutionalValue, state: &Queues, target: f64) {
+        value.push(state);
+        self.targets.push(target as f32);
+    }
+
+    /// Gives the sum of this worker's squared errors.
+    pub(super) fn finish(
+        &mut self,
+        value: &mut ConvolutionalValue,
+        adam: &mut Adam,
+        group: &mut Group,
+    ) -> Result<f64, RoutingError> {
+        let squares = value.gradient(&self.targets, self.divisor, &mut self.gradient);
+        group.sum_gradient(&mut self.gradient)?;
+        let weights: Vec<_> = value.weights().collect();
+        for range in weights {
+            let weights = &value.parameters()[range.clone()];
+            self.gradient[range]
+                .iter_mut()
+                .zip(weights)
+                .for_each(|(slope, weight)| *slope += self.l2 * weight);
+        }
+        adam.step(value.parameters_mut(), &self.gradient, self.learning_rate);
+        Ok(squares)
+    }
+}

@@ -1,0 +1,142 @@
+//! What a learner learns: a value and what its fit needs.
+
+use std::ops::Range;
+
+use super::RoutingError;
+use super::config::{RoutingConfig, ValueKind};
+use super::network::Shape;
+use super::policy::Greedy;
+use super::value::{ConvolutionalValue, LinearFit, LinearValue, Value};
+use iswitch_learn::algorithms::checkpoint::{Reader, Writer};
+use iswitch_learn::algorithms::streams::{Purpose, stream};
+use iswitch_learn::nn::Adam;
+
+/// PyTorch's default.
+const ADAM_EPSILON: f32 = 1e-8;
+
+/// A value with the state of its fit.
+#[derive(Clone, Debug)]
+pub(super) enum Model {
+    /// The sums of all data so far, or of the last iteration's.
+    Linear {
+        value: LinearValue,
+        fit: LinearFit,
+    },
+    Cnn(Box<CnnModel>),
+}
+
+/// A network with its optimiser. Outputs are in units of `deviation` around `mean`.
+#[derive(Clone, Debug)]
+pub(super) struct CnnModel {
+    pub(super) value: ConvolutionalValue,
+    pub(super) adam: Adam,
+    pub(super) mean: f64,
+    pub(super) deviation: f64,
+}
+
+impl Model {
+    /// At the start of a run. Matrix products take up to `threads`.
+    pub(super) fn new(config: &RoutingConfig, threads: usize) -> Result<Self, RoutingError> {
+        let shape = config.shape()?;
+        Ok(match config.value {
+            ValueKind::Linear => Self::Linear { value: LinearValue::flat(shape), fit: LinearFit::new(shape) },
+            ValueKind::Cnn => {
+                let mut rng = stream(config.seed, Purpose::Weights, 0);
+                let value = ConvolutionalValue::new(shape, &config.network, threads, &mut rng)?;
+                let adam = Adam::new(value.parameters().len(), ADAM_EPSILON);
+                Self::Cnn(Box::new(CnnModel { value, adam, mean: 0.0, deviation: 1.0 }))
+            }
+        })
+    }
+
+    /// For a policy.
+    pub(super) fn value(&self) -> Box<dyn Value> {
+        match self {
+            Self::Linear { value, .. } => Box::new(value.clone()),
+            Self::Cnn(model) => Box::new(model.value.clone()),
+        }
+    }
+
+    /// What a policy needs of it.
+    pub(super) fn parameters(&self) -> &[f32] {
+        match self {
+            Self::Linear { value, .. } => value.marginals(),
+            Self::Cnn(model) => model.value.parameters(),
+        }
+    }
+
+    /// Replaces what a policy needs of it by what [`Self::parameters`] gave.
+    pub(super) fn set_parameters(&mut self, shape: Shape, parameters: &[f32]) {
+        match self {
+            Self::Linear { value, .. } => {
+                *value = LinearValue::from_marginals(shape, parameters.to_vec()).expect("of the same shape");
+            }
+            Self::Cnn(model) => model.value.parameters_mut().copy_from_slice(parameters),
+        }
+    }
+
+    /// The policy with these parameters; ties between links are the draws of `seed`.
+    pub(super) fn into_policy(
+        mut self,
+        config: &RoutingConfig,
+        shape: Shape,
+        parameters: &[f32],
+        seed: u64,
+    ) -> Greedy<Box<dyn Value>> {
+        self.set_parameters(shape, parameters);
+        Greedy::new(shape, self.value(), config.exits_first, vec![stream(seed, Purpose::Actions, 0)])
+    }
+
+    pub(super) fn write(&self, writer: &mut Writer) {
+        match self {
+            Self::Linear { value, fit } => {
+                writer.floats("value.marginals", vec![value.marginals().len()], value.marginals());
+                writer.doubles("fit", &fit.sums().collect::<Vec<_>>());
+            }
+            Self::Cnn(model) => model.write(writer),
+        }
+    }
+
+    pub(super) fn read(&mut self, shape: Shape, reader: &Reader<'_>) -> Result<(), RoutingError> {
+        match self {
+            Self::Linear { fit, .. } => {
+                let sums = reader.doubles("fit", fit.sums_len())?;
+                fit.sums_mut().zip(sums).for_each(|(sum, saved)| *sum = saved);
+                let marginals = reader.floats("value.marginals", self.parameters().len())?;
+                self.set_parameters(shape, &marginals);
+                Ok(())
+            }
+            Self::Cnn(model) => model.read(reader),
+        }
+    }
+}
+
+impl CnnModel {
+    /// Names and places of all tensors, as PyTorch would name them.
+    fn tensors(&self) -> impl Iterator<Item = (String, Vec<usize>, Range<usize>)> {
+        self.value.layers().iter().enumerate().flat_map(|(i, layer)| {
+            let weight = (format!("value.{i}.weight"), layer.weight_shape().to_vec(), layer.weight.clone());
+            [weight, (format!("value.{i}.bias"), vec![layer.bias.len()], layer.bias.clone())]
+        })
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        for (name, shape, range) in self.tensors() {
+            writer.floats(&name, shape, &self.value.parameters()[range]);
+        }
+        writer.adam("adam", &self.adam);
+        writer.doubles("scale", &[self.mean, self.deviation]);
+    }
+
+    fn read(&mut self, reader: &Reader<'_>) -> Result<(), RoutingError> {
+        let tensors: Vec<_> = self.tensors().collect();
+        for (name, _, range) in tensors {
+            let saved = reader.floats(&name, range.len())?;
+            self.value.parameters_mut()[range].copy_from_slice(&saved);
+        }
+        reader.adam("adam", self.value.parameters().len(), &mut self.adam)?;
+        let scale = reader.doubles("scale", 2)?;
+        (self.mean, self.deviation) = (scale[0], scale[1]);
+        Ok(())
+    }
+}

@@ -1,0 +1,100 @@
+//! The learners of the paper's comparison that use the network itself: Monte Carlo and n-step temporal difference.
+//!
+//! In each slot in which the discounted costs of an earlier one become known, the value makes as many steps as there
+//! are environments, each on states of that earlier slot. The links of the network are chosen with the present value
+//! all the time, random ones included: what this costs the network is what MLPI avoids.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rand::RngExt as _;
+
+use super::RoutingError;
+use super::config::{Learner, RoutingConfig};
+use super::fit::Step;
+use super::lockstep::Lockstep;
+use super::model::CnnModel;
+use super::network::Queues;
+use super::rates::Rates;
+use super::training::{Learnt, OnStage, Stage, index};
+use super::value::ConvolutionalValue;
+use iswitch_learn::algorithms::streams::{Purpose, stream};
+use iswitch_learn::group::Group;
+
+/// One iteration; nothing if it was stopped before its end.
+pub(super) fn use_network(
+    (config, rates, iteration): (&RoutingConfig, &Rates, u64),
+    model: &mut CnnModel,
+    group: &mut Group,
+    stop: &AtomicBool,
+    on_stage: OnStage<'_>,
+) -> Result<Option<Learnt>, RoutingError> {
+    let CnnModel { value, adam, deviation, .. } = model;
+    let own = group.own(config.environments);
+    let indices: Vec<_> = own.map(|environment| index(config, iteration, environment)).collect();
+    let mut lockstep =
+        Lockstep::new(config, (value.clone(), rates), &indices, [Purpose::Actions, Purpose::Arrivals]);
+    let mut draws: Vec<_> =
+        indices.iter().map(|index| stream(config.seed, Purpose::Minibatches, *index)).collect();
+    let costs = match config.learner {
+        Learner::Td => config.td_slots,
+        Learner::Mc | Learner::Mlpi => config.window,
+    };
+    let weights: Vec<_> = (0..=costs).map(|slot| config.discount.powi(slot as i32)).collect();
+    // Targets of about 1: the network's links in use, all the time.
+    *deviation = rates.shape().links() as f64 * weights.iter().sum::<f64>();
+    let horizon = costs + usize::from(config.learner == Learner::Td);
+    let slots = config.slots_with_window();
+    let mut step = Step::new(config, value.parameters().len());
+    let mut state = Queues::empty(rates.shape());
+    let mut states = 0_u64;
+    for slot in 0..slots {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        on_stage(Stage { name: "using the network", done: slot as u64, total: slots as u64 });
+        lockstep.slot(config.epsilon, config.memory());
+        let Some(ready) = slot.checked_sub(horizon) else { continue };
+        let targets = targets(&mut lockstep, (config, &weights), ready, *deviation);
+        for _ in 0..config.environments {
+            step.begin(lockstep.value_mut());
+            for (at, (rng, target)) in draws.iter_mut().zip(&targets).enumerate() {
+                for _ in 0..config.batch_each() {
+                    let (trajectory, value) = lockstep.trajectory_and_value(at);
+                    let which = rng.random_range(0..trajectory.states(ready));
+                    trajectory.state(ready, which, &mut state);
+                    step.push(value, &state, *target);
+                }
+            }
+            step.finish(lockstep.value_mut(), adam, group)?;
+            states += (config.batch_each() * config.environments) as u64;
+        }
+    }
+    *value = lockstep.into_value();
+    Ok(Some(Learnt { states, explained: None }))
+}
+
+/// What the states of slot `ready` were worth, for each environment, in the network's units.
+fn targets(
+    lockstep: &mut Lockstep<ConvolutionalValue>,
+    (config, weights): (&RoutingConfig, &[f64]),
+    ready: usize,
+    deviation: f64,
+) -> Vec<f64> {
+    let mut after = vec![0.0; lockstep.environments.len()];
+    if config.learner == Learner::Td {
+        let mut values = Vec::new();
+        lockstep.value_mut().begin_batch();
+        for at in 0..after.len() {
+            let (trajectory, value) = lockstep.trajectory_and_value(at);
+            value.push(trajectory.start(ready + weights.len()));
+        }
+        lockstep.value_mut().batch_values(&mut values);
+        let beyond = config.discount.powi(weights.len() as i32);
+        after.iter_mut().zip(&values).for_each(|(after, value)| *after = beyond * f64::from(*value));
+    }
+    let discounted = |at: usize| {
+        let costs = lockstep.environments[at].trajectory.costs(ready, weights.len());
+        costs.iter().zip(weights).map(|(cost, weight)| cost * weight).sum::<f64>()
+    };
+    (0..after.len()).map(|at| discounted(at) / deviation + after[at]).collect()
+}

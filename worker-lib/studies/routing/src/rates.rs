@@ -1,0 +1,212 @@
+//! How often packets arrive.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use rand::RngExt as _;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution as _, Poisson};
+
+use super::RoutingError;
+use super::network::Shape;
+use iswitch_learn::algorithms::streams::{Purpose, stream};
+
+/// Arrival rates, in packets a slot, at each queue of the first stage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rates {
+    shape: Shape,
+    /// `[switch, class]`
+    rates: Vec<f64>,
+}
+
+impl Rates {
+    /// Uniform over 0 to 1 and then rescaled to `load` (section 4 of the paper); the draw is `seed`'s.
+    ///
+    /// # Errors
+    /// If the load is not above 0 and below 1.
+    pub fn uniform(shape: Shape, load: f64, seed: u64) -> Result<Self, RoutingError> {
+        if !(load > 0.0 && load < 1.0) {
+            return Err(RoutingError::field("load", load, "a number above 0 and below 1"));
+        }
+        let mut rng = stream(seed, Purpose::Rates, 0);
+        let mut rates: Vec<f64> = (0..shape.links()).map(|_| rng.random()).collect();
+        let scale = load * shape.links() as f64 / rates.iter().sum::<f64>();
+        rates.iter_mut().for_each(|rate| *rate *= scale);
+        Ok(Self { shape, rates })
+    }
+
+    /// These, `[switch, class]`.
+    ///
+    /// # Errors
+    /// If there are not as many as queues of a stage, or one is negative or no number.
+    pub fn new(shape: Shape, rates: Vec<f64>) -> Result<Self, RoutingError> {
+        if rates.len() != shape.links() {
+            return Err(RoutingError::field("number of rates", rates.len(), shape.links().to_string()));
+        }
+        if let Some(at) = rates.iter().position(|rate| !(rate.is_finite() && *rate >= 0.0)) {
+            let field = format!("rate of switch {}, class {}", at / shape.switches(), at % shape.switches());
+            return Err(RoutingError::field(field, rates[at], "a number of at least 0"));
+        }
+        Ok(Self { shape, rates })
+    }
+
+    /// A network of `stages`, with the rates of a CSV file: a line for each switch of the first stage, in it a number
+    /// for each class.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is not square, holds something that is no rate, or asks for a load of 1 or more.
+    pub fn read(path: &Path, stages: usize) -> Result<Self, RoutingError> {
+        let text = std::fs::read_to_string(path).map_err(|error| RoutingError::file(path, error))?;
+        Self::parse(&text, stages).map_err(|error| RoutingError::file(path, error))
+    }
+
+    fn parse(text: &str, stages: usize) -> Result<Self, RoutingError> {
+        let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let shape = Shape::new(stages, lines.len())?;
+        let mut rates = Vec::with_capacity(shape.links());
+        for (switch, line) in lines.iter().enumerate() {
+            let numbers: Vec<_> = line.split(',').map(str::trim).collect();
+            if numbers.len() != shape.switches() {
+                let field = format!("numbers in line {}", switch + 1);
+                return Err(RoutingError::field(field, numbers.len(), shape.switches().to_string()));
+            }
+            for (class, text) in numbers.into_iter().enumerate() {
+                let field = || format!("rate of switch {switch}, class {class}");
+                let unknown = |_| RoutingError::field(field(), text, "a number of at least 0");
+                rates.push(text.parse().map_err(unknown)?);
+            }
+        }
+        let rates = Self::new(shape, rates)?;
+        match rates.load() {
+            load if load > 0.0 && load < 1.0 => Ok(rates),
+            load => Err(RoutingError::field("load", load, "a number above 0 and below 1")),
+        }
+    }
+
+    /// As [`Self::read`] takes them.
+    pub fn to_csv(&self) -> String {
+        self.rates.chunks_exact(self.shape.switches()).fold(String::new(), |mut text, row| {
+            let numbers: Vec<_> = row.iter().map(f64::to_string).collect();
+            let _ = writeln!(text, "{}", numbers.join(","));
+            text
+        })
+    }
+
+    /// The network's size.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Packets a slot in all.
+    pub fn total(&self) -> f64 {
+        self.rates.iter().sum()
+    }
+
+    /// Of the links of a stage, how many packets need.
+    pub fn load(&self) -> f64 {
+        self.total() / self.shape.links() as f64
+    }
+
+    /// All rates, `[switch, class]`.
+    pub fn all(&self) -> &[f64] {
+        &self.rates
+    }
+
+    /// Switches of the first stage, and classes, that get more packets than their links or exits carry: their queues
+    /// grow for ever, whatever the policy.
+    pub fn overloaded(&self) -> (Vec<usize>, Vec<usize>) {
+        let size = self.shape.switches();
+        let too_much = |rate: f64| rate > size as f64;
+        let of_switch = |switch: usize| self.rates[switch * size..][..size].iter().sum();
+        let of_class = |class: usize| self.rates.iter().skip(class).step_by(size).sum();
+        (
+            (0..size).filter(|switch| too_much(of_switch(*switch))).collect(),
+            (0..size).filter(|class| too_much(of_class(*class))).collect(),
+        )
+    }
+}
+
+/// Poisson arrivals at the queues of the first stage.
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    /// None where nothing arrives.
+    distributions: Vec<Option<Poisson<f64>>>,
+    rng: ChaCha8Rng,
+    /// `[switch, class]`
+    counts: Vec<u32>,
+}
+
+impl Arrivals {
+    /// With these rates.
+    pub fn new(rates: &Rates, rng: ChaCha8Rng) -> Self {
+        let distributions = rates.rates.iter().map(|rate| Poisson::new(*rate).ok()).collect();
+        Self { distributions, rng, counts: vec![0; rates.rates.len()] }
+    }
+
+    /// Packets that arrive in the next slot, `[switch, class]`.
+    pub fn draw(&mut self) -> &[u32] {
+        for (count, distribution) in self.counts.iter_mut().zip(&self.distributions) {
+            *count = distribution.map_or(0, |distribution| distribution.sample(&mut self.rng) as u32);
+        }
+        &self.counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(switches: usize) -> Shape {
+        Shape::new(3, switches).unwrap()
+    }
+
+    #[test]
+    fn uniform_rates_have_the_load() {
+        let rates = Rates::uniform(shape(16), 0.6, 1).unwrap();
+        assert!((rates.load() - 0.6).abs() < 1e-12 && (rates.total() - 153.6).abs() < 1e-9);
+        assert_ne!(rates, Rates::uniform(shape(16), 0.6, 2).unwrap());
+        for load in [0.0, 1.0, 1.5, -0.1, f64::NAN] {
+            let text = Rates::uniform(shape(4), load, 1).unwrap_err().to_string();
+            assert_eq!(text, format!("load is {load}, expected a number above 0 and below 1"));
+        }
+    }
+
+    #[test]
+    fn files_give_back_the_same_rates() {
+        let rates = Rates::uniform(shape(5), 0.5, 3).unwrap();
+        assert_eq!(Rates::parse(&rates.to_csv(), 3).unwrap(), rates);
+        let text = |csv: &str| Rates::parse(csv, 3).unwrap_err().to_string();
+        assert_eq!(text(""), "switches is 0, expected 1 to 256");
+        assert_eq!(text("0.1,0.2\n0.1\n"), "numbers in line 2 is 1, expected 2");
+        assert_eq!(text("0.1,-2\n0,0\n"), "rate of switch 0, class 1 is -2, expected a number of at least 0");
+        assert_eq!(text("1,1\n1,1\n"), "load is 1, expected a number above 0 and below 1");
+    }
+
+    #[test]
+    fn arrivals_have_the_mean_and_the_variance_of_their_rate() {
+        const SLOTS: usize = 20_000;
+        let rates = Rates::parse("0.2,1.4\n0,0.4\n", 2).unwrap();
+        let mut arrivals = Arrivals::new(&rates, stream(1, Purpose::Arrivals, 0));
+        let mut sums = [[0.0; 2]; 4];
+        for _ in 0..SLOTS {
+            for (sum, count) in sums.iter_mut().zip(arrivals.draw()) {
+                sum[0] += f64::from(*count);
+                sum[1] += f64::from(*count).powi(2);
+            }
+        }
+        for (sum, rate) in sums.iter().zip(rates.all()) {
+            let mean = sum[0] / SLOTS as f64;
+            let variance = sum[1] / SLOTS as f64 - mean * mean;
+            assert!(
+                (mean - rate).abs() < 0.04 && (variance - rate).abs() < 0.06,
+                "{rate}: {mean}, {variance}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_gets_too_much_is_known() {
+        assert_eq!(Rates::parse("1.5,1\n0,0.5\n", 2).unwrap().overloaded(), (vec![0], vec![]));
+        assert_eq!(Rates::parse("1.5,0\n1.5,0.5\n", 2).unwrap().overloaded(), (vec![], vec![0]));
+    }
+}

@@ -1,0 +1,270 @@
+//! Routing: the network against figures that an independent program measured, and what learners reach in it.
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use iswitch::{JoinOptions, Loopback, Worker};
+use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
+use iswitch_learn::algorithms::streams::{Purpose, stream};
+use iswitch_learn::algorithms::trainer::Place;
+use iswitch_routing::config::{Learner, RoutingConfig, ValueKind};
+use iswitch_routing::measure::{Measurement, measure};
+use iswitch_routing::network::Shape;
+use iswitch_routing::policy::{Fill, PolicySpec};
+use iswitch_routing::rates::{Arrivals, Rates};
+use iswitch_routing::trained::Saved;
+use iswitch_routing::training::{Iteration, Training, vector_len};
+use iswitch_routing::value::ConvolutionalOptions;
+
+const DRAWS: u64 = 20;
+const TOLERANCE: f64 = 0.03;
+
+/// What the independent program measured, over 200 slots from an empty network and 20 draws of rates: packets before
+/// arrivals and delay in slots.
+const MEASURED: [(usize, f64, Figures); 4] = [
+    (16, 0.6, figures([(424.4, 3.764), (411.1, 3.677), (375.3, 3.444), (307.5, 3.002)])),
+    (16, 0.7, figures([(591.6, 4.302), (546.1, 4.048), (473.9, 3.645), (367.5, 3.052)])),
+    (16, 0.8, figures([(949.6, 5.637), (786.7, 4.842), (678.5, 4.314), (510.9, 3.495)])),
+    (20, 0.5, figures([(495.9, 3.479), (487.0, 3.434), (464.3, 3.321), (397.0, 2.984)])),
+];
+
+type Figures = [(PolicySpec, f64, f64); 4];
+
+const fn figures(values: [(f64, f64); 4]) -> Figures {
+    let [a, b, c, d] = values;
+    [
+        (PolicySpec::Random, a.0, a.1),
+        (PolicySpec::JoinShortestQueue, b.0, b.1),
+        (PolicySpec::PowerOfTwo, c.0, c.1),
+        (PolicySpec::Colouring, d.0, d.1),
+    ]
+}
+
+/// The rates of that program's draw: the splitmix64 generator, seeded as it did.
+fn rates(shape: Shape, load: f64, draw: u64) -> Rates {
+    const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+    let mut state = ((1000 + draw) ^ 0x00AB_CDEF).wrapping_mul(GOLDEN) ^ 0xD1B5_4A32_D192_ED03;
+    let mut next = || {
+        state = state.wrapping_add(GOLDEN);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    (0..8).for_each(|_| {
+        next();
+    });
+    let drawn: Vec<f64> = (0..shape.links()).map(|_| next()).collect();
+    let scale = load * shape.links() as f64 / drawn.iter().sum::<f64>();
+    Rates::new(shape, drawn.into_iter().map(|rate| rate * scale).collect()).unwrap()
+}
+
+fn run(policy: PolicySpec, rates: &Rates, draw: u64) -> Measurement {
+    let mut arrivals = Arrivals::new(rates, stream(draw, Purpose::Arrivals, 0));
+    let mut policy = policy.build(rates.shape(), Fill::Random, draw);
+    measure(policy.as_mut(), rates, &mut arrivals, 200, &mut |_, _, _| {}).unwrap()
+}
+
+#[test]
+fn baselines_are_where_an_independent_program_found_them() {
+    for (switches, load, figures) in MEASURED {
+        let shape = Shape::new(3, switches).unwrap();
+        let draws: Vec<_> = (0..DRAWS).map(|draw| rates(shape, load, draw)).collect();
+        for (policy, queued, delay) in figures {
+            let results: Vec<_> =
+                draws.iter().zip(0..).map(|(rates, draw)| run(policy, rates, draw)).collect();
+            let mean = |of: fn(&Measurement) -> f64| results.iter().map(of).sum::<f64>() / DRAWS as f64;
+            for (what, got, want) in
+                [("queued", mean(|it| it.queued), queued), ("delay", mean(|it| it.delay), delay)]
+            {
+                let off = got / want - 1.0;
+                println!(
+                    "N={switches} load {load}, {policy}, {what}: {got:.3}, expected {want} ({:+.1} %)",
+                    off * 100.0
+                );
+                assert!(
+                    off.abs() < TOLERANCE,
+                    "N={switches} load {load}, {policy}, {what}: {got}, expected {want}"
+                );
+            }
+            assert!(results.iter().all(|it| it.queued >= it.bound_queued), "{policy} is below the bound");
+        }
+    }
+}
+
+#[test]
+fn a_linear_value_reaches_the_bound() {
+    for (load, tolerance, by_iteration) in [(0.6, 0.01, 3), (0.8, 0.03, 8)] {
+        for draw in 0..5 {
+            let mut training = alone(linear(), rates(shape(), load, draw));
+            run_to_the_end(&mut training);
+            let above = |it: &Iteration| it.queued / it.bound_queued - 1.0;
+            let history = training.history();
+            let line: Vec<_> = history.iter().map(|it| format!("{:+.1} %", above(it) * 100.0)).collect();
+            println!("load {load}, draw {draw}: {}", line.join(" "));
+            // Once learnt it stays: no later policy is worse.
+            let learnt = history.iter().position(|it| above(it) < tolerance).unwrap_or(usize::MAX);
+            assert!(learnt <= by_iteration, "load {load}, draw {draw}: {line:?}");
+            assert!(
+                history[learnt..].iter().all(|it| above(it) < tolerance),
+                "load {load}, draw {draw}: {line:?}"
+            );
+            assert!(history.iter().all(|it| it.queued >= it.bound_queued));
+        }
+    }
+}
+
+#[test]
+fn four_workers_learn_what_one_process_learns_to_the_last_bit() {
+    let rates = rates(shape(), 0.7, 1);
+    let config = RoutingConfig { iterations: 2, slots: 400, ..linear() };
+    let mut one = alone(config.clone(), rates.clone());
+    run_to_the_end(&mut one);
+    let many = over_a_switch(4, &config, &rates);
+    for other in &many {
+        assert_eq!(curve(other), curve(&one));
+        assert_eq!(other.digest(), one.digest());
+    }
+}
+
+#[test]
+fn a_training_goes_on_from_its_file_as_if_nothing_had_happened() {
+    let directory = tempfile::tempdir().unwrap();
+    let small = RoutingConfig { slots: 200, test_slots: 50, iterations: 3, ..linear() };
+    let cnn = RoutingConfig { learner: Learner::Mc, window: 20, slots: 40, ..small_cnn(4) };
+    for config in [small, RoutingConfig { learner: Learner::Mlpi, epochs: 2, ..cnn.clone() }, cnn] {
+        let rates = Rates::uniform(config.shape().unwrap(), 0.6, 1).unwrap();
+        let mut whole = alone(config.clone(), rates.clone());
+        run_to_the_end(&mut whole);
+        let mut first = alone(config.clone(), rates);
+        (0..2).for_each(|_| assert!(first.advance(&mut |_| {}).unwrap().is_some()));
+        first.save(directory.path()).unwrap();
+        let saved = Saved::read(directory.path()).unwrap();
+        let mut second = alone(saved.config().clone(), saved.rates().clone());
+        saved.restore(&mut second).unwrap();
+        run_to_the_end(&mut second);
+        assert_eq!(curve(&second), curve(&whole));
+        assert_eq!(second.digest(), whole.digest());
+    }
+}
+
+#[test]
+fn a_network_learns_to_spread_packets_better_than_joining_the_shortest_queue() {
+    let config = RoutingConfig {
+        iterations: 1,
+        slots: 12_800,
+        discount: 0.5,
+        window: 10,
+        epochs: 1,
+        learning_rate: 1e-3,
+        batch_size: 256,
+        test_slots: 200,
+        ..small_cnn(8)
+    };
+    let rates = Rates::uniform(config.shape().unwrap(), 0.6, 1).unwrap();
+    let mut training = alone(config, rates.clone());
+    run_to_the_end(&mut training);
+    let shortest =
+        (1..=4).map(|draw| run(PolicySpec::JoinShortestQueue, &rates, draw).queued).sum::<f64>() / 4.0;
+    let history = training.history();
+    println!("before {:.1}, after {:.1}, jsq {shortest:.1}", history[0].queued, history[1].queued);
+    assert!(
+        history[1].queued < 0.96 * shortest && history[1].queued < 0.93 * history[0].queued,
+        "{history:?}"
+    );
+}
+
+#[test]
+fn workers_with_a_network_stay_identical_under_all_learners() {
+    for learner in [Learner::Mlpi, Learner::Mc, Learner::Td] {
+        let config =
+            RoutingConfig { learner, slots: 40, window: 12, td_slots: 6, iterations: 2, ..small_cnn(4) };
+        let rates = Rates::uniform(config.shape().unwrap(), 0.6, 1).unwrap();
+        let mut one = alone(config.clone(), rates.clone());
+        run_to_the_end(&mut one);
+        for other in over_a_switch(2, &config, &rates) {
+            // Sums of floats in another order; what is learnt is the same but for their rounding.
+            assert_eq!(other.history()[2].states, one.history()[2].states);
+            assert!((other.history()[0].queued - one.history()[0].queued).abs() < 1e-12);
+            let off = other.history()[1].queued / one.history()[1].queued - 1.0;
+            assert!(off.abs() < 0.25, "{learner:?}: {:?} {:?}", other.history(), one.history());
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = RoutingConfig { slots: 40, test_slots: 10, iterations: 0, ..linear() };
+    let mut training = alone(config.clone(), rates(shape(), 0.6, 0));
+    run_to_the_end(&mut training);
+    training.save(directory.path()).unwrap();
+    let saved = Saved::read(directory.path()).unwrap();
+    let error = saved.policy(Shape::new(3, 20).unwrap(), 1, 1).err().unwrap().to_string();
+    assert!(error.ends_with("it is of 3 stages of 16 switches, not 3 stages of 20 switches"), "{error}");
+    let other = Rates::uniform(Shape::new(3, 4).unwrap(), 0.6, 1).unwrap();
+    let len = vector_len(&config).unwrap();
+    let error = Training::new(config, other, Place::ALONE, 1, Box::new(Loopback::alone(len))).err().unwrap();
+    assert_eq!(error.to_string(), "switches of the rates is 4, expected 16");
+    let path = directory.path().join("model.safetensors");
+    let whole = std::fs::read(&path).unwrap();
+    for len in [0, 10, whole.len() / 2, whole.len() - 1] {
+        std::fs::write(&path, &whole[..len]).unwrap();
+        let error = Saved::read(directory.path()).err().unwrap().to_string();
+        assert!(error.contains("it is damaged, or no checkpoint"), "{error}");
+    }
+}
+
+fn shape() -> Shape {
+    Shape::new(3, 16).unwrap()
+}
+
+fn linear() -> RoutingConfig {
+    RoutingConfig::preset(Learner::Mlpi, ValueKind::Linear, 3, 16)
+}
+
+fn small_cnn(switches: usize) -> RoutingConfig {
+    RoutingConfig {
+        control_variate: true,
+        exits_first: true,
+        batch_size: 32,
+        test_slots: 40,
+        network: ConvolutionalOptions { channels: 16, hidden: 64, ..ConvolutionalOptions::paper(switches) },
+        ..RoutingConfig::preset(Learner::Mlpi, ValueKind::Cnn, 3, switches)
+    }
+}
+
+fn alone(config: RoutingConfig, rates: Rates) -> Training {
+    let len = vector_len(&config).unwrap();
+    Training::new(config, rates, Place::ALONE, 1, Box::new(Loopback::alone(len))).unwrap()
+}
+
+fn run_to_the_end(training: &mut Training) {
+    while !training.is_finished() {
+        assert!(training.advance(&mut |_| {}).unwrap().is_some());
+    }
+}
+
+/// All but the times.
+fn curve(training: &Training) -> Vec<Iteration> {
+    training.history().iter().map(|record| Iteration { seconds: 0.0, ..record.clone() }).collect()
+}
+
+/// Trains with workers whose sums a switch makes.
+fn over_a_switch(workers: usize, config: &RoutingConfig, rates: &Rates) -> Vec<Training> {
+    let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+    let switch = EmbeddedSwitch::start(any_port, &EmbeddedOptions::default()).unwrap();
+    let address = switch.address();
+    let len = vector_len(config).unwrap();
+    let train = |rank: usize| {
+        let (config, rates) = (config.clone(), rates.clone());
+        move || {
+            let options = JoinOptions::new(address, workers as u16, len as u32);
+            let worker = Worker::join(JoinOptions { rank: rank as u16, ..options }).unwrap();
+            let mut training =
+                Training::new(config, rates, Place { rank, workers }, 1, Box::new(worker)).unwrap();
+            run_to_the_end(&mut training);
+            assert!(training.replicas_identical().unwrap());
+            training
+        }
+    };
+    let threads: Vec<_> = (0..workers).map(|rank| std::thread::spawn(train(rank))).collect();
+    threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+}

@@ -1,0 +1,19 @@
+//! What a training binary links: the worker side of the wire protocol, and aggregation of gradients on it.
+//!
+//! It depends neither on the switch nor on a neural-network crate. Feature `capi` adds the C interface.
+
+#![warn(missing_docs)]
+
+pub mod aggregate;
+pub mod pipeline;
+pub mod reception;
+pub mod worker;
+
+#[cfg(feature = "capi")]
+pub mod capi;
+
+pub use aggregate::{AggregateError, AggregatorStats, GradientAggregator, Loopback, Round};
+pub use iswitch_protocol::{Key, key_file};
+pub use reception::{Refusal, Refusals};
+pub use worker::asynchronous::AsyncWorker;
+pub use worker::{AnyLengthWorker, JoinError, JoinOptions, ShardedWorker, Worker};

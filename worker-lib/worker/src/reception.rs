@@ -1,0 +1,371 @@
+//! Accepts TCP connections and admits those that greet in time.
+//!
+//! A listening port is open to port scans and to anybody who holds connections open. A connection that is silent,
+//! closes, or sends anything but the expected greeting is closed, counted and logged; it occupies neither a thread nor
+//! the place of a member.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::{self, Read};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use iswitch_socket::PollSet;
+
+/// Time that a connection has for its greeting.
+pub const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
+/// Connections that have not greeted yet; one more displaces the oldest, since a member greets at once.
+pub const MAX_UNGREETED: usize = 64;
+/// Connections that are accepted before those at hand are read.
+const ACCEPT_BATCH: usize = 16;
+/// Pause after a failed accept, such as one without a free descriptor, which would fail again at once.
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+
+/// Why a connection was closed.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It did not greet within five seconds.
+    Silent,
+    /// The other side closed it before its greeting was complete.
+    Closed,
+    /// It sent something else.
+    Foreign,
+    /// It had not greeted when newer connections needed its place.
+    Displaced,
+    /// It greeted on behalf of another group or job.
+    OtherGroup,
+    /// All places are taken.
+    Full,
+}
+
+impl Refusal {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Silent, Self::Closed, Self::Foreign, Self::Displaced, Self::OtherGroup, Self::Full];
+
+    /// Name in logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Silent => "silent",
+            Self::Closed => "closed",
+            Self::Foreign => "foreign",
+            Self::Displaced => "displaced",
+            Self::OtherGroup => "other_group",
+            Self::Full => "full",
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Silent => "no greeting within 5 s",
+            Self::Closed => "closed before its greeting",
+            Self::Foreign => "a foreign greeting",
+            Self::Displaced => "displaced by newer connections before its greeting",
+            Self::OtherGroup => "the greeting of another group",
+            Self::Full => "all places are taken",
+        })
+    }
+}
+
+/// Refused connections, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refusals([u64; Refusal::ALL.len()]);
+
+impl Refusals {
+    /// Connections refused for that reason.
+    pub fn of(&self, reason: Refusal) -> u64 {
+        self.0[reason as usize]
+    }
+
+    /// All refused connections.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+}
+
+/// Counters of refused connections, which another thread may read.
+#[derive(Debug, Default)]
+pub struct RefusalCounters([AtomicU64; Refusal::ALL.len()]);
+
+impl RefusalCounters {
+    /// The counts at this moment.
+    pub fn read(&self) -> Refusals {
+        Refusals(std::array::from_fn(|at| self.0[at].load(Ordering::Relaxed)))
+    }
+
+    /// Counts a refusal. The log has the 1st, 2nd, 4th, 8th... of each reason, so that a scan cannot flood it.
+    fn note(&self, reason: Refusal, peer: SocketAddr, detail: &dyn fmt::Display) {
+        let count = self.0[reason as usize].fetch_add(1, Ordering::Relaxed) + 1;
+        if count.is_power_of_two() {
+            tracing::warn!(%peer, reason = reason.name(), count, "refused a connection: {detail}");
+        }
+    }
+}
+
+/// A connection that has greeted. It blocks.
+#[derive(Debug)]
+pub struct Guest<const LEN: usize> {
+    /// The connection.
+    pub stream: TcpStream,
+    /// Address and port of the other side.
+    pub peer: SocketAddr,
+    /// What it has sent so far.
+    pub greeting: [u8; LEN],
+}
+
+/// A connection that has not greeted yet.
+#[derive(Debug)]
+struct Ungreeted<const LEN: usize> {
+    guest: Guest<LEN>,
+    received: usize,
+    since: Instant,
+}
+
+/// What one read of a greeting has led to.
+enum Progress {
+    Waiting,
+    Complete,
+    Refused(Refusal),
+}
+
+/// Accepts connections that begin with `magic` in a greeting of `LEN` bytes.
+#[derive(Debug)]
+pub struct Reception<const LEN: usize> {
+    listener: TcpListener,
+    magic: &'static [u8],
+    /// By age, the oldest first.
+    ungreeted: VecDeque<Ungreeted<LEN>>,
+    waiting: PollSet,
+    /// No accept before, after one that failed.
+    accept_from: Option<Instant>,
+    refusals: Arc<RefusalCounters>,
+}
+
+impl<const LEN: usize> Reception<LEN> {
+    /// Takes a listener over.
+    ///
+    /// # Errors
+    /// If it cannot be made non-blocking.
+    pub fn new(listener: TcpListener, magic: &'static [u8]) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        Ok(Self {
+            listener,
+            magic,
+            ungreeted: VecDeque::with_capacity(MAX_UNGREETED),
+            waiting: PollSet::new(),
+            accept_from: None,
+            refusals: Arc::default(),
+        })
+    }
+
+    /// Connections refused so far.
+    pub fn refusals(&self) -> &Arc<RefusalCounters> {
+        &self.refusals
+    }
+
+    /// Counts and logs the refusal of a connection that has greeted; the caller drops it.
+    pub fn refuse(&self, reason: Refusal, peer: SocketAddr, detail: &dyn fmt::Display) {
+        self.refusals.note(reason, peer, detail);
+    }
+
+    /// Waits for a connection that has greeted; `None` at `until`, or once one of `watched` can be read.
+    ///
+    /// # Errors
+    /// If the system cannot wait.
+    pub fn next(
+        &mut self,
+        until: Option<Instant>,
+        watched: &[BorrowedFd<'_>],
+    ) -> io::Result<Option<Guest<LEN>>> {
+        loop {
+            self.accept();
+            if let Some(guest) = self.read_greetings() {
+                return Ok(Some(guest));
+            }
+            let now = Instant::now();
+            if until.is_some_and(|until| now >= until) || self.wait(now, until, watched)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn accept(&mut self) {
+        if self.accept_from.is_some_and(|from| Instant::now() < from) {
+            return;
+        }
+        self.accept_from = None;
+        for _ in 0..ACCEPT_BATCH {
+            match self.listener.accept() {
+                Ok((stream, peer)) => self.receive(stream, peer),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(error) => {
+                    tracing::warn!(%error, "a connection was not accepted");
+                    self.accept_from = Some(Instant::now() + ACCEPT_RETRY);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn receive(&mut self, stream: TcpStream, peer: SocketAddr) {
+        if stream.set_nonblocking(true).is_err() {
+            return self.refusals.note(Refusal::Closed, peer, &Refusal::Closed);
+        }
+        if self.ungreeted.len() >= MAX_UNGREETED
+            && let Some(oldest) = self.ungreeted.pop_front()
+        {
+            self.refusals.note(Refusal::Displaced, oldest.guest.peer, &Refusal::Displaced);
+        }
+        let guest = Guest { stream, peer, greeting: [0; LEN] };
+        self.ungreeted.push_back(Ungreeted { guest, received: 0, since: Instant::now() });
+    }
+
+    /// Gives the first connection whose greeting is complete, and closes those that are refused.
+    fn read_greetings(&mut self) -> Option<Guest<LEN>> {
+        let mut at = 0;
+        while let Some(connection) = self.ungreeted.get_mut(at) {
+            match connection.read(self.magic) {
+                Progress::Waiting => at += 1,
+                Progress::Complete => {
+                    let Some(Ungreeted { guest, .. }) = self.ungreeted.remove(at) else { continue };
+                    if guest.stream.set_nonblocking(false).is_ok() {
+                        return Some(guest);
+                    }
+                }
+                Progress::Refused(reason) => {
+                    let peer = connection.guest.peer;
+                    self.ungreeted.remove(at);
+                    self.refusals.note(reason, peer, &reason);
+                }
+            }
+        }
+        None
+    }
+
+    /// Waits for something to read; whether one of `watched` can be.
+    fn wait(&mut self, now: Instant, until: Option<Instant>, watched: &[BorrowedFd<'_>]) -> io::Result<bool> {
+        self.waiting.clear();
+        for fd in watched {
+            self.waiting.push(*fd);
+        }
+        for connection in &self.ungreeted {
+            self.waiting.push(connection.guest.stream.as_fd());
+        }
+        if self.accept_from.is_none() {
+            self.waiting.push(self.listener.as_fd());
+        }
+        let expiry = self.ungreeted.front().map(|oldest| oldest.since + GREETING_TIMEOUT);
+        let next = [until, expiry, self.accept_from].into_iter().flatten().min();
+        self.waiting.wait(next.map(|next| next.saturating_duration_since(now)))?;
+        Ok((0..watched.len()).any(|index| self.waiting.is_ready(index)))
+    }
+}
+
+impl<const LEN: usize> Ungreeted<LEN> {
+    fn read(&mut self, magic: &[u8]) -> Progress {
+        loop {
+            match self.guest.stream.read(&mut self.guest.greeting[self.received..]) {
+                Ok(0) => return Progress::Refused(Refusal::Closed),
+                Ok(len) => self.received += len,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(_) => return Progress::Refused(Refusal::Closed),
+            }
+            let known = self.received.min(magic.len());
+            if self.guest.greeting[..known] != magic[..known] {
+                return Progress::Refused(Refusal::Foreign);
+            }
+            if self.received == LEN {
+                return Progress::Complete;
+            }
+        }
+        let is_late = self.since.elapsed() >= GREETING_TIMEOUT;
+        if is_late { Progress::Refused(Refusal::Silent) } else { Progress::Waiting }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    const MAGIC: &[u8] = b"magi";
+
+    fn reception() -> (Reception<6>, SocketAddr) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        (Reception::new(listener, MAGIC).unwrap(), address)
+    }
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(60)
+    }
+
+    #[test]
+    fn a_greeting_in_pieces_is_admitted() {
+        let (mut reception, address) = reception();
+        let mut member = TcpStream::connect(address).unwrap();
+        for piece in [&b"mag"[..], b"i1"] {
+            member.write_all(piece).unwrap();
+            let shortly = Some(Instant::now() + Duration::from_millis(10));
+            assert!(reception.next(shortly, &[]).unwrap().is_none());
+        }
+        member.write_all(b"2").unwrap();
+        let guest = reception.next(Some(soon()), &[]).unwrap().unwrap();
+        assert_eq!((&guest.greeting, guest.peer), (b"magi12", member.local_addr().unwrap()));
+        assert_eq!(reception.refusals().read().total(), 0);
+    }
+
+    #[test]
+    fn what_does_not_greet_is_closed_and_counted() {
+        let (mut reception, address) = reception();
+        drop(TcpStream::connect(address).unwrap());
+        let mut foreign = TcpStream::connect(address).unwrap();
+        // Shorter than a greeting: it is known to be foreign at once.
+        foreign.write_all(b"G").unwrap();
+        let silent = TcpStream::connect(address).unwrap();
+        while reception.refusals().read().total() < 2 {
+            assert!(reception.next(Some(Instant::now() + Duration::from_millis(5)), &[]).unwrap().is_none());
+        }
+        assert_eq!(reception.refusals().read().of(Refusal::Closed), 1);
+        assert_eq!(reception.refusals().read().of(Refusal::Foreign), 1);
+        // Its time is over.
+        reception.ungreeted[0].since -= GREETING_TIMEOUT;
+        assert!(reception.next(Some(Instant::now()), &[]).unwrap().is_none());
+        assert_eq!(reception.refusals().read().of(Refusal::Silent), 1);
+        for mut closed in [foreign, silent] {
+            assert!(matches!(closed.read(&mut [0]), Ok(0) | Err(_)));
+        }
+    }
+
+    #[test]
+    fn silent_connections_are_bounded_and_hold_no_member_up() {
+        let (mut reception, address) = reception();
+        let mut silent = Vec::new();
+        for _ in 0..MAX_UNGREETED + 10 {
+            silent.push(TcpStream::connect(address).unwrap());
+            reception.next(Some(Instant::now()), &[]).unwrap();
+        }
+        let mut member = TcpStream::connect(address).unwrap();
+        member.write_all(b"magi12").unwrap();
+        assert_eq!(&reception.next(Some(soon()), &[]).unwrap().unwrap().greeting, b"magi12");
+        assert!(reception.ungreeted.len() < MAX_UNGREETED);
+        assert_eq!(reception.refusals().read().of(Refusal::Displaced), 11);
+    }
+
+    #[test]
+    fn what_is_watched_ends_the_wait() {
+        let (mut reception, _) = reception();
+        let (end, other) = std::os::unix::net::UnixStream::pair().unwrap();
+        drop(other);
+        assert!(reception.next(None, &[end.as_fd()]).unwrap().is_none());
+    }
+}
