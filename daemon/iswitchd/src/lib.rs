@@ -1,7 +1,7 @@
 //! The switch daemon: the drivers that feed the aggregation core (`iswitch_switch`) with packets.
 //!
-//! Without the feature `daemon` the crate is the UDP port, the loop that drives it, and [`embedded`], a switch in a thread of
-//! the calling process.
+//! Without the feature `daemon` the crate is the UDP port, the loop that drives it, and [`embedded`], a switch in a
+//! thread of the calling process.
 
 pub mod clock;
 #[cfg(feature = "daemon")]

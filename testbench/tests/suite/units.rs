@@ -12,13 +12,19 @@ const EXPOSURE_MAX_TENTHS: u32 = 25;
 /// All units of the project.
 fn units() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace");
-    let crates = fs::read_dir(root).expect("the tree is readable").flatten();
-    let files =
-        crates.filter_map(|directory| fs::read_dir(directory.path().join("dist")).ok()).flatten().flatten();
-    let units: Vec<_> = files
-        .map(|file| file.path())
-        .filter(|path| path.extension().is_some_and(|it| it == "service"))
-        .collect();
+    let mut units = Vec::new();
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).expect("the tree is readable").flatten() {
+            let (path, name) = (entry.path(), entry.file_name());
+            let is_source = name != "target" && !name.to_string_lossy().starts_with('.');
+            if path.is_dir() && is_source {
+                directories.push(path);
+            } else if path.extension().is_some_and(|it| it == "service") {
+                units.push(path);
+            }
+        }
+    }
     assert!(units.len() >= 3, "{units:?}");
     units
 }
