@@ -56,8 +56,8 @@ pub fn ns3_and(test: &str, programs: &[&str]) -> bool {
     with_programs(test, missing, programs)
 }
 
-/// What the caller has found, if the test may run: it needs that and these programs, but no privilege. The error is what
-/// is missing.
+/// What the caller has found, if the test may run: it needs that and these programs, but no privilege. The error of
+/// `found` says what is missing.
 ///
 /// # Panics
 /// If something is missing, and [`REQUIRE_VARIABLE`] is set.

@@ -31,8 +31,8 @@ impl Forwarded {
         if error.kind() == ErrorKind::NotFound {
             let directory = own.parent().unwrap_or(Path::new("/")).display();
             bail!(
-                "the program {program} is neither in {directory} nor in PATH; `cargo build --release` in the sources of \
-                 iswitch builds it"
+                "the program {program} is neither in {directory} nor in PATH; `cargo build --release` in the \
+                 sources of iswitch builds it"
             );
         }
         Err(error).with_context(|| format!("starting {}", path.display()))

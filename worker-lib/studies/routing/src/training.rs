@@ -1,8 +1,8 @@
 //! Policy iteration (algorithm 1 of the paper): simulate or use the network, learn what states are worth, be greedy.
 //!
 //! The environments of a job are numbered and have random streams of their own, as those of
-//! [`algorithms`](iswitch_learn::algorithms) have; the workers divide them. Counts of arrivals, sums of regressions and of
-//! tests are added as integers, so that a linear value is the same to the last bit however many workers there are;
+//! [`algorithms`](iswitch_learn::algorithms) have; the workers divide them. Counts of arrivals, sums of regressions and
+//! of tests are added as integers, so that a linear value is the same to the last bit however many workers there are;
 //! gradients of a network are added as floats.
 
 use std::sync::Arc;
