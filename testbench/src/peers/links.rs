@@ -53,7 +53,7 @@ pub struct Links {
     /// How fast they are, if not as fast as the machine.
     pub rate: Option<Rate>,
     /// How long a frame is on its way, if not only as long as the machine takes. A relay in user space holds it back,
-    /// and passes on single frames: see [`iswitch_testbench::wire_relay`].
+    /// and passes on single frames: see `iswitch_testbench::wire_relay`.
     pub delay: Option<Duration>,
 }
 

@@ -1,5 +1,5 @@
 //! Distributed reinforcement learning on the gradient aggregation of [`iswitch`]: networks ([`nn`]), environments
-//! ([`env`]), and the [`algorithms`] with the loops that train them.
+//! ([`mod@env`]), and the [`algorithms`] with the loops that train them.
 
 pub mod algorithms;
 pub mod env;

@@ -2,7 +2,7 @@
 //!
 //! Off-policy algorithms learn from single transitions that are drawn again and again; on-policy ones from rollouts,
 //! each once. An actor has a model that is a little old and the environments, a learner has neither environments nor
-//! a say in when they act. What lies between them is in [`actor_learner`](crate::learners::actor_learner).
+//! a say in when they act. What lies between them is in the crate `iswitch-actor-learner`.
 
 use std::ops::Range;
 
