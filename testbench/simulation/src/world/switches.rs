@@ -204,6 +204,8 @@ impl World<'_> {
                 // A round that is open keeps the threshold that it was opened with.
                 self.was_reset = false;
             }
+            // The job took its H along: a flag that stayed would have the operator reset the others' job for ever.
+            Event::JobEnded { .. } => self.switches[at].is_pinned = false,
             Event::Halted { .. } => self.report.halts += u64::from(at == 0),
             Event::EventsLost { count } => {
                 return violated(Rule::Counters, format!("{count} events were lost"));
