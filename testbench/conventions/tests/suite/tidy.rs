@@ -1,7 +1,8 @@
 //! The house rules that a compiler does not check.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+
+use iswitch_conventions::{report, root, sources};
 
 /// rustfmt keeps code to 110; prose may be a word longer.
 const LINE_COLUMNS: usize = 120;
@@ -19,34 +20,6 @@ const UNSAFE_PLACES: [&str; 9] = [
     "worker-lib/learn/src/env/mujoco/",        // libmujoco, opened at run time
     "worker-lib/python/src/array.rs",          // the buffer protocol, DLPack
 ];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace").to_owned()
-}
-
-/// All files under version control's eye with that ending, with their path from the root.
-fn sources(ending: &str) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    let mut directories = vec![root()];
-    while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(directory).expect("the tree is readable") {
-            let path = entry.expect("the tree is readable").path();
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            if path.is_dir() && name != "target" && name != ".git" && name != "runs" {
-                directories.push(path);
-            } else if name.ends_with(ending) {
-                let relative = path.strip_prefix(root()).expect("below the root").display().to_string();
-                found.push((relative, fs::read_to_string(&path).expect("sources are UTF-8")));
-            }
-        }
-    }
-    assert!(!found.is_empty());
-    found
-}
-
-fn report(problems: &[String]) {
-    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
-}
 
 #[test]
 fn lines_fit() {

@@ -1,9 +1,8 @@
 //! Licences and sources of all dependencies are those that `.cargo/deny.toml` allows.
 
 use std::collections::BTreeSet;
-use std::path::Path;
-use std::process::Command;
 
+use iswitch_conventions::{Edge, Metadata, Package, metadata, report, root};
 use serde::Deserialize;
 use spdx::{Expression, LicenseReq};
 
@@ -20,58 +19,6 @@ struct Licenses {
     allow: Vec<String>,
 }
 
-#[derive(Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
-    workspace_members: Vec<String>,
-    resolve: Resolve,
-}
-
-#[derive(Deserialize)]
-struct Resolve {
-    nodes: Vec<Node>,
-}
-
-#[derive(Deserialize)]
-struct Node {
-    id: String,
-    deps: Vec<Edge>,
-}
-
-#[derive(Deserialize)]
-struct Edge {
-    pkg: String,
-    dep_kinds: Vec<EdgeKind>,
-}
-
-#[derive(Deserialize)]
-struct EdgeKind {
-    /// None for a normal dependency.
-    kind: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Package {
-    id: String,
-    name: String,
-    version: String,
-    license: Option<String>,
-    /// The registry; none for a package of the workspace.
-    source: Option<String>,
-    dependencies: Vec<Dependency>,
-}
-
-#[derive(Deserialize)]
-struct Dependency {
-    name: String,
-    req: String,
-    path: Option<String>,
-}
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace")
-}
-
 fn allowed_licenses() -> BTreeSet<LicenseReq> {
     let text = std::fs::read_to_string(root().join(".cargo/deny.toml")).expect("the policy exists");
     let policy: Policy = toml::from_str(&text).expect("the policy is TOML with a list of licences");
@@ -81,14 +28,6 @@ fn allowed_licenses() -> BTreeSet<LicenseReq> {
         requirements.next().expect("an expression names a licence").req.clone()
     };
     policy.licenses.allow.iter().map(requirement).collect()
-}
-
-fn metadata() -> Metadata {
-    let mut command = Command::new(env!("CARGO"));
-    command.args(["metadata", "--locked", "--all-features", "--format-version", "1"]).current_dir(root());
-    let output = command.output().expect("cargo runs");
-    assert!(output.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("cargo prints JSON")
 }
 
 /// Packages that are part of what is built, not only of its tests.
@@ -141,7 +80,7 @@ fn licences_and_sources_are_allowed() {
             }
         }
     }
-    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+    report(&problems);
 }
 
 #[test]

@@ -1,0 +1,102 @@
+//! Which crate may depend on which: the table of ARCHITECTURE.md, and budgets of what is linked.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use iswitch_conventions::{linked, metadata, report, root};
+
+/// Heading of the table's section.
+const SECTION: &str = "## Crates";
+
+/// What a package may link or build at most, with its default features, and what never: a package, the kinds of
+/// dependencies, their maximum number with the package itself, and names that must not be among them.
+const BUDGETS: [(&str, &str, usize, &[&str]); 2] = [
+    // A training binary.
+    (
+        "iswitch",
+        "normal",
+        25,
+        &["iswitch-daemon", "iswitch-switch", "iswitch-learn", "gemm", "rand", "clap", "tokio"],
+    ),
+    // The README's first command.
+    (
+        "iswitch-cli",
+        "normal,build",
+        140,
+        &["tonic", "hyper", "tokio", "rustls", "plotters", "csv", "iswitch-study"],
+    ),
+];
+
+/// The crates of ARCHITECTURE.md, and those that each may depend on.
+fn allowed() -> BTreeMap<String, BTreeSet<String>> {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md exists");
+    let section = text.split(SECTION).nth(1).unwrap_or_else(|| panic!("there is no section {SECTION:?}"));
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    rows.map(|row| {
+        let cells: Vec<_> = row.split('|').map(str::trim).collect();
+        let names = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+        let [name] = &names(cells[1])[..] else { panic!("{row}: expected one crate in the first cell") };
+        (name.clone(), names(cells[cells.len() - 2]).into_iter().collect())
+    })
+    .collect()
+}
+
+#[test]
+fn crates_depend_on_those_below_them() {
+    let allowed = allowed();
+    let metadata = metadata();
+    let members: Vec<_> =
+        metadata.packages.iter().filter(|package| metadata.workspace_members.contains(&package.id)).collect();
+    let mut problems = Vec::new();
+    for package in &members {
+        let Some(allowed) = allowed.get(&package.name) else {
+            problems.push(format!("{} is not in ARCHITECTURE.md, section {SECTION:?}", package.name));
+            continue;
+        };
+        let is_linked = |kind: Option<&str>| kind != Some("dev");
+        let own = package.dependencies.iter().filter(|it| it.path.is_some() && is_linked(it.kind.as_deref()));
+        let own: BTreeSet<_> = own.map(|dependency| dependency.name.clone()).collect();
+        let extra: Vec<_> = own.difference(allowed).collect();
+        let unused: Vec<_> = allowed.difference(&own).collect();
+        if !extra.is_empty() || !unused.is_empty() {
+            let name = &package.name;
+            problems
+                .push(format!("{name} depends on {extra:?} against ARCHITECTURE.md, and not on {unused:?}"));
+        }
+    }
+    let is_gone = |name: &&String| !members.iter().any(|package| package.name == **name);
+    problems.extend(allowed.keys().filter(is_gone).map(|name| format!("there is no crate {name}")));
+    report(&problems);
+}
+
+#[test]
+fn every_arrow_points_downwards() {
+    // The rows stand in the order of the layers, the lowest first.
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md exists");
+    let at = |name: &str| text.find(&format!("\n| `{name}` ")).unwrap_or_else(|| panic!("no row of {name}"));
+    let mut problems = Vec::new();
+    for (name, below) in allowed() {
+        let upward = below.iter().filter(|other| at(other) > at(&name));
+        problems.extend(upward.map(|other| format!("{name} stands above {other} and depends on it")));
+    }
+    report(&problems);
+}
+
+#[test]
+fn programs_link_no_more_than_they_need() {
+    let mut problems = Vec::new();
+    for (package, edges, most, never) in BUDGETS {
+        let linked = linked(package, edges);
+        if linked.len() > most {
+            problems
+                .push(format!("{package} has {} crates, expected at most {most}: {linked:?}", linked.len()));
+        }
+        for name in &linked {
+            if never.contains(&name.split(' ').next().unwrap_or_default()) {
+                problems.push(format!("{package} links {name}"));
+            }
+        }
+    }
+    report(&problems);
+}

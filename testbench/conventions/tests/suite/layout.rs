@@ -1,0 +1,137 @@
+//! The layout of folders, files and `impl` blocks.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use iswitch_conventions::{cargo, entries, output, report, root, sources};
+
+const TOP_FOLDERS: usize = 9;
+const FILE_LINES: usize = 800;
+/// Files in which the inherent `impl` blocks of one type may stand.
+const IMPL_FILES: usize = 3;
+
+#[test]
+fn the_top_level_fits_a_glance() {
+    let is_ignored = |path: &Path| {
+        // Build output and runs: what git ignores.
+        let mut command = std::process::Command::new("git");
+        command.current_dir(root()).args(["check-ignore", "--quiet"]).arg(path);
+        command.status().is_ok_and(|status| status.success())
+    };
+    let name = |path: &Path| path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+    let folders: Vec<_> = entries(root())
+        .into_iter()
+        .filter(|path| path.is_dir() && !name(path).starts_with('.') && name(path) != "target")
+        .filter(|path| !is_ignored(path))
+        .map(|path| name(&path))
+        .collect();
+    assert!(
+        folders.len() <= TOP_FOLDERS,
+        "{} folders, expected at most {TOP_FOLDERS}: {folders:?}",
+        folders.len()
+    );
+}
+
+#[test]
+fn files_have_one_subject() {
+    let mut problems = Vec::new();
+    for (path, text) in sources(".rs") {
+        let lines = text.lines().count();
+        if lines > FILE_LINES {
+            problems.push(format!("{path}: {lines} lines, expected at most {FILE_LINES}"));
+        }
+    }
+    report(&problems);
+}
+
+/// The name of the type that a line begins an inherent `impl` block of.
+fn implemented(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("impl")?;
+    let rest = match rest.strip_prefix('<') {
+        None => rest,
+        Some(parameters) => {
+            let mut depth = 1;
+            let end = parameters.find(|c| {
+                depth += match c {
+                    '<' => 1,
+                    '>' => -1,
+                    _ => 0,
+                };
+                depth == 0
+            })?;
+            &parameters[end + 1..]
+        }
+    };
+    let is_of_a_trait = rest.contains(" for ");
+    let name = rest.trim_start().split(|c: char| !c.is_alphanumeric() && c != '_').next()?;
+    (!is_of_a_trait && !name.is_empty()).then_some(name)
+}
+
+/// The name of the type that a line defines.
+fn defined(line: &str) -> Option<&str> {
+    let keyword = ["struct ", "enum ", "union "]
+        .into_iter()
+        .find_map(|keyword| Some((line.find(keyword)?, keyword)))?;
+    let rest = &line[keyword.0 + keyword.1.len()..];
+    let name = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next()?;
+    (!line.trim_start().starts_with("//") && name.starts_with(char::is_uppercase)).then_some(name)
+}
+
+/// The number of components that two paths share.
+fn shared(a: &str, b: &str) -> usize {
+    a.split('/').zip(b.split('/')).take_while(|(a, b)| a == b).count()
+}
+
+#[test]
+fn a_type_is_implemented_in_few_files() {
+    let sources = sources(".rs");
+    let mut definitions: BTreeMap<&str, BTreeSet<&String>> = BTreeMap::new();
+    for (path, text) in &sources {
+        for name in text.lines().filter_map(defined) {
+            definitions.entry(name).or_default().insert(path);
+        }
+    }
+    let mut files: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
+    for (path, text) in &sources {
+        for name in text.lines().filter_map(implemented) {
+            // Types of one name are told apart by the nearest file that defines one.
+            let candidates = definitions.get(name).into_iter().flatten();
+            let nearest = candidates.max_by_key(|other| (**other == path, shared(other, path)));
+            if let Some(definition) = nearest {
+                files.entry((*definition, name)).or_default().insert(path);
+            }
+        }
+    }
+    let spread = files.iter().filter(|(_, files)| files.len() > IMPL_FILES);
+    let problems: Vec<_> = spread
+        .map(|((definition, name), files)| {
+            let count = files.len();
+            format!("{name} of {definition} has impl blocks in {count} files, at most {IMPL_FILES} expected: {files:?}")
+        })
+        .collect();
+    report(&problems);
+}
+
+#[test]
+fn names_of_implemented_types_are_found() {
+    assert_eq!(implemented("impl Switch {"), Some("Switch"));
+    assert_eq!(implemented("impl<'a, T: Into<u8>> View<'a, T> {"), Some("View"));
+    assert_eq!(implemented("impl fmt::Display for Switch {"), None);
+    assert_eq!(implemented("    impl Inner {"), None);
+}
+
+#[test]
+fn lock_files_name_the_packages_of_the_workspace() {
+    // `--locked` fails if a lock file would have to change.
+    for manifest in ["Cargo.toml", "worker-lib/worker/examples/burn/Cargo.toml"] {
+        output(cargo().args([
+            "metadata",
+            "--locked",
+            "--format-version",
+            "1",
+            "--no-deps",
+            "--manifest-path",
+            manifest,
+        ]));
+    }
+}
