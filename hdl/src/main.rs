@@ -23,8 +23,11 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Write the Verilog of both builds
+    /// Write the Verilog of a build
     Generate {
+        /// The size of the buffer
+        #[arg(long, value_enum, default_value_t = Build::Slots128)]
+        build: Build,
         /// Where to
         #[arg(long, default_value = "hdl/verilog")]
         directory: PathBuf,
@@ -39,7 +42,7 @@ enum Command {
 
 fn main() -> ExitCode {
     match Cli::parse().command {
-        Command::Generate { directory } => finish(generate_all(&directory)),
+        Command::Generate { build, directory } => finish(write_verilog(build, &directory)),
         Command::Simulate(options) => finish(simulate::run(options)),
         Command::Report(options) => report_command::run(&options),
         Command::VerifyAdder(options) => verify_adder::run(&options),
@@ -56,13 +59,11 @@ fn finish(done: Result<()>) -> ExitCode {
     }
 }
 
-fn generate_all(directory: &Path) -> Result<()> {
-    for build in Build::ALL {
-        let path = directory.join(build.file_name());
-        fs::create_dir_all(directory)
-            .and_then(|()| fs::write(&path, generate::accelerator(build)))
-            .with_context(|| path.display().to_string())?;
-        println!("{}", path.display());
-    }
+fn write_verilog(build: Build, directory: &Path) -> Result<()> {
+    let path = directory.join(build.file_name());
+    fs::create_dir_all(directory)
+        .and_then(|()| fs::write(&path, generate::accelerator(build)))
+        .with_context(|| path.display().to_string())?;
+    println!("{}", path.display());
     Ok(())
 }

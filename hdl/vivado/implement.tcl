@@ -14,8 +14,13 @@ switch $build {
     default  { error "BUILD is '$build', expected slots128 or slots256" }
 }
 
+set source [file join $here .. verilog $source]
+if {![file exists $source]} {
+    error "$source does not exist: write it with `cargo run --release -p hdl -- generate --build $build`"
+}
+
 create_project -force iswitch_accel $directory -part xc7vx690tffg1761-3
-add_files -norecurse [file join $here .. verilog $source]
+add_files -norecurse $source
 add_files -fileset constrs_1 -norecurse [file join $here iswitch_accel.xdc]
 set_property top iswitch_accel [current_fileset]
 set_property USED_IN {synthesis implementation out_of_context} [get_files iswitch_accel.xdc]

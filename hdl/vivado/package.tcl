@@ -13,8 +13,13 @@ switch $build {
     default  { error "BUILD is '$build', expected slots128 or slots256" }
 }
 
+set source [file join $here .. verilog $source]
+if {![file exists $source]} {
+    error "$source does not exist: write it with `cargo run --release -p hdl -- generate --build $build`"
+}
+
 create_project -force package_iswitch_accel [file join $directory project] -part xc7vx690tffg1761-3
-add_files -norecurse [file join $here .. verilog $source]
+add_files -norecurse $source
 set_property top iswitch_accel [current_fileset]
 update_compile_order -fileset sources_1
 ipx::package_project -root_dir $directory -vendor iswitch -library net -taxonomy /UserIP -import_files

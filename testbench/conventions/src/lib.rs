@@ -119,6 +119,8 @@ pub struct Package {
     pub license: Option<String>,
     /// The registry; none for a package of the workspace.
     pub source: Option<String>,
+    /// Path of its Cargo.toml.
+    pub manifest_path: String,
     /// The dependencies, as the manifest states them.
     pub dependencies: Vec<Dependency>,
 }

@@ -44,6 +44,9 @@ pub struct Bug {
     /// The kind of job in which it shows.
     #[serde(default)]
     pub mode: JobMode,
+    /// A seed of a simulation that shows the bug, tried before others. For bugs that few seeds show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
     /// The test of the switch core's suite that has to fail, such as `strangers::an_ack_is_never_answered`. Without it,
     /// simulations have to find the bug.
     #[serde(default)]
@@ -79,6 +82,10 @@ impl Mutant {
         let name = name.context("its name does not end with .toml")?.to_owned();
         let bug: Bug = toml::from_str(&fs::read_to_string(path)?)?;
         let Bug { file, search, replace, .. } = &bug;
+        ensure!(
+            bug.seed.is_none() || bug.test.is_none(),
+            "seed is given beside test, expected one of them: simulations cannot find such a bug"
+        );
         let is_in_place = PLACES.iter().any(|place| file.starts_with(place)) && !file.contains("..");
         ensure!(is_in_place, "file is {file:?}, expected one in {}", PLACES.join(", "));
         ensure!(!search.is_empty(), "search is empty, expected text of {file}");
@@ -129,6 +136,7 @@ mod tests {
             what: "A count is too high.".into(),
             breaks: "R-1".into(),
             mode: JobMode::Synchronous,
+            seed: None,
             test: None,
             file: "daemon/switch/src/job.rs".into(),
             search: search.into(),
@@ -163,6 +171,8 @@ mod tests {
             (text("testbench/simulation/src/checker.rs", ""), "file is"),
             (text("daemon/switch/src/../../../x.rs", ""), "file is"),
             (text(good, "mode = 'other'"), "mode"),
+            (text(good, "seed = -1"), "seed"),
+            (text(good, "seed = 1\ntest = 'a::b'"), "seed is given"),
             (text(good, "rule = 'x'"), "rule"),
             (text(good, "").replace("'b'", "'a'"), "replace"),
             (text(good, "").replace("'a'", "''"), "search"),

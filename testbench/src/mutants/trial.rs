@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Mutant, Sources};
+use super::{Bug, Mutant, Sources};
 use iswitch_harness::binaries::executable;
 use iswitch_simulation::JobMode;
 use iswitch_simulation::checker::Rule;
@@ -37,6 +37,8 @@ pub struct Bench {
     target: PathBuf,
     /// Where programs write.
     output: PathBuf,
+    /// The simulation without a bug.
+    control: PathBuf,
     seeds: Seeds,
     time_limit: Duration,
 }
@@ -89,6 +91,8 @@ pub struct Trial {
 pub enum Outcome {
     /// A simulation broke a rule.
     Found {
+        /// Its seed.
+        seed: u64,
         /// Simulations until then, this one included.
         seeds: u64,
         /// The rule, as the checker calls it.
@@ -155,18 +159,40 @@ impl Bench {
         let sources = Sources::copy(workspace, &scratch.join("sources"))?;
         let output = scratch.join("output");
         fs::create_dir_all(&output).with_context(|| format!("making {}", output.display()))?;
-        Ok(Self { sources, target: scratch.join("target"), output, seeds, time_limit })
+        let control = output.join("control");
+        Ok(Self { sources, target: scratch.join("target"), output, control, seeds, time_limit })
     }
 
-    /// Builds and simulates the sources as they are.
+    /// Builds the simulation with the sources as they are. Every seed that shows a bug must break no rule there, or
+    /// finding it says nothing. Returns the seconds that it took.
     ///
     /// # Errors
-    /// If that does not succeed.
-    pub fn control(&self, mode: JobMode) -> Result<Trial> {
-        let (program, build_seconds) =
-            self.build(&["-p", "iswitch-simulation", "--bin", SIMULATE], SIMULATE)?;
-        let (outcome, run_seconds) = self.simulate(&program, mode)?;
-        Ok(Trial { outcome, build_seconds, run_seconds })
+    /// If it does not build.
+    pub fn prepare_control(&self) -> Result<f64> {
+        let (program, seconds) = self.build_simulation()?;
+        fs::copy(&program, &self.control).with_context(|| format!("copying {}", program.display()))?;
+        Ok(seconds)
+    }
+
+    fn build_simulation(&self) -> Result<(PathBuf, f64)> {
+        self.build(&["-p", "iswitch-simulation", "--bin", SIMULATE], SIMULATE)
+    }
+
+    /// Builds the simulation with a bug, and searches for a seed that shows it: the recorded one first.
+    fn search(&self, bug: &Bug) -> Result<Trial> {
+        let (program, build_seconds) = self.build_simulation()?;
+        let begin = Instant::now();
+        let recorded = bug.seed.map(|seed| self.simulate(&program, bug.mode, &["--seed", &seed.to_string()]));
+        let outcome = match recorded.transpose()? {
+            Some(found @ Outcome::Found { .. }) => found,
+            _ => self.simulate(&program, bug.mode, &["--seeds", &self.seeds.of(bug.mode).to_string()])?,
+        };
+        if let Outcome::Found { seed, .. } = outcome {
+            let control = self.simulate(&self.control, bug.mode, &["--seed", &seed.to_string()])?;
+            let is_clean = matches!(control, Outcome::Survived { .. });
+            ensure!(is_clean, "seed {seed} breaks a rule without the bug: {control:?}");
+        }
+        Ok(Trial { outcome, build_seconds, run_seconds: begin.elapsed().as_secs_f64() })
     }
 
     /// Builds the core's tests with the sources as they are, and runs one of them.
@@ -186,7 +212,7 @@ impl Bench {
     /// If the copy cannot be restored.
     pub fn attempt(&self, mutant: &Mutant) -> Result<Trial> {
         let trial = self.sources.plant(mutant).and_then(|()| match &mutant.bug.test {
-            None => self.control(mutant.bug.mode),
+            None => self.search(&mutant.bug),
             Some(test) => self.control_test(test),
         });
         self.sources.restore(&mutant.bug.file)?;
@@ -231,11 +257,10 @@ impl Bench {
         Ok((outcome, begin.elapsed().as_secs_f64()))
     }
 
-    fn simulate(&self, program: &Path, mode: JobMode) -> Result<(Outcome, f64)> {
-        let begin = Instant::now();
+    fn simulate(&self, program: &Path, mode: JobMode, seeds: &[&str]) -> Result<Outcome> {
         let (results, errors) = (self.output.join("results"), self.output.join("errors"));
         let mut command = Command::new(program);
-        command.args(["--json", "--mode", &mode.to_string(), "--seeds", &self.seeds.of(mode).to_string()]);
+        command.args(["--json", "--mode", &mode.to_string()]).args(seeds);
         command.stdin(Stdio::null()).stdout(File::create(&results)?).stderr(File::create(&errors)?);
         let status = run_for(&mut command, self.time_limit)?;
         let results = fs::read_to_string(&results).context("reading what the simulation has found")?;
@@ -244,7 +269,7 @@ impl Bench {
             let errors = String::from_utf8_lossy(&errors);
             bail!("the simulation ended without a result: {status}\n{}", last_lines(&errors));
         };
-        Ok((search.outcome()?, begin.elapsed().as_secs_f64()))
+        search.outcome()
     }
 }
 
@@ -258,7 +283,7 @@ impl Search {
             rule != Rule::Panic,
             "seed {seed} panicked, expected another rule to be broken before: {detail}"
         );
-        Ok(Outcome::Found { seeds: seed - self.first + 1, rule, detail })
+        Ok(Outcome::Found { seed, seeds: seed - self.first + 1, rule, detail })
     }
 }
 
@@ -318,7 +343,7 @@ mod tests {
             let violation = serde_json::json!({ "seed": 7, "rule": rule, "detail": "d" });
             serde_json::json!({ "first": 5, "seeds": 20, "violation": violation }).to_string()
         };
-        let found = Outcome::Found { seeds: 3, rule: Rule::Sum, detail: "d".into() };
+        let found = Outcome::Found { seed: 7, seeds: 3, rule: Rule::Sum, detail: "d".into() };
         assert_eq!(outcome(&violation("sum")).unwrap(), found);
         outcome(&violation("panic")).unwrap_err();
     }
