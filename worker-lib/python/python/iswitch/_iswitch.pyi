@@ -2,6 +2,8 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, Self, final
 
+__all__ = ["Worker", "__version__"]
+
 __version__: str
 
 @final
