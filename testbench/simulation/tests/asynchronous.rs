@@ -18,6 +18,9 @@ fn scenario(workers: &[Pace]) -> Scenario {
         heals: false,
         upsets: Vec::new(),
         is_keyed: false,
+        gradient_len: 150,
+        lease_ms: 10_000,
+        is_declared: true,
     }
 }
 
