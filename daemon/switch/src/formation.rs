@@ -477,7 +477,11 @@ impl Job {
     fn give_up_replay(&mut self, round: Round) {
         let next = round.next();
         let behind = self.chronicle.before(round);
-        let is_up_to_date = |member: &Member| member.standing == Standing::Resumed && member.start == next;
+        // Who was Fresh and has finished no round since knows the history and may not have its sums.
+        let has_sums = |member: &Member| member.resume.is_some_and(|resume| !resume.fresh);
+        let is_up_to_date = |member: &Member| {
+            member.standing == Standing::Resumed && member.start == next && has_sums(member)
+        };
         let others_have_it =
             self.has_parent || behind == 0 || self.members().any(|(_, member)| is_up_to_date(member));
         let (base, history) = if others_have_it {

@@ -89,8 +89,10 @@ class AsynchronousMember(Member):
         self._continue_at(ack.round, ack.history)
         self._number = self._instance & ROUND_MASK
         if ack.standing != Standing.RESUMED:
+            # What it has summed as a member before is not what the job begins with.
+            is_first = self.counts.rejoins == 0
             is_beginning = ack.history == history.begin(self.epoch, self.job.number, ack.round)
-            self._lacks_state = not is_beginning
+            self._lacks_state = not (is_first and is_beginning)
             self.counts.missed += self._lacks_state
 
     def _continue_at(self, aggregate: int, before: int) -> None:

@@ -2,43 +2,44 @@
 //! the pipeline reduced to what decides about sums: when a gradient is made, committed and applied.
 //!
 //! One seed decides everything. Vectors are integers, so every sum is exact, and any vector that was counted twice,
-//! or in part, or in two aggregates, shows in the result.
+//! or in part, or in two aggregates, shows in the result. There is one switch: a switch with a parent refuses such jobs
+//! (requirement V-10).
 
+mod census;
+mod learner;
+mod member;
+mod report;
 mod scenario;
+mod sums;
 mod upsets;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
-use std::net::{Ipv4Addr, SocketAddrV4};
-use std::ops::AddAssign;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
 
-use iswitch::pipeline::{Staleness, digest};
-use iswitch::worker::asynchronous::{AsyncCounters, AsyncProtocol, Submission, Sum};
-use iswitch::worker::auth::Authenticator;
-use iswitch::worker::protocol;
-use iswitch::worker::session::SessionConfig;
-use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Mode};
-use iswitch_protocol::{Round, VectorLayout};
-use iswitch_switch::{Config, Departure, Endpoint, Event, Instant, PortId, Switch};
+use iswitch_protocol::Seg;
+use iswitch_protocol::wire::{Action, Class, ControlBody};
+use iswitch_switch::{Instant, Switch};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use serde::Serialize;
 
+use census::Census;
+use learner::Undecided;
+use member::{SimulatedWorker, endpoint, worker_at};
+pub use report::{Departures, Report, Totals, WorkerReport};
 pub use scenario::{Faults, Pace, Scenario};
 pub use upsets::{PlannedUpset, Upset};
 
 use crate::checker::{Rule, Violation, violated};
 use crate::transcript::{Transcript, describe};
-use crate::{Failure, JOB, job_key, run_with_transcript};
+use crate::{Failure, JOB, run_with_transcript};
 
-const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 254), 7711);
-const GRADIENT_LEN: u32 = 150;
-const SEGMENT_FLOATS: u16 = 4;
 /// Aggregates that every worker must be given after the faults have ended.
 const UPDATES_AFTER_HEAL: u64 = 2;
-/// How long that may take, in virtual time: retries are at most half a second apart.
+/// How long that may take, in virtual time, besides two leases: retries are at most half a second apart.
 const LIVENESS_LIMIT: Duration = Duration::from_secs(3);
+/// How long an operator waits after a lease before he starts the workers again that a job waits for.
+const OPERATOR_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Runs what a seed stands for.
 ///
@@ -56,97 +57,6 @@ pub fn run(scenario: &Scenario, seed: u64) -> Result<Report, Box<Failure<Scenari
     run_with_transcript(scenario, seed, |transcript| Simulation::new(scenario, seed, transcript).run())
 }
 
-/// What one worker has done.
-#[derive(Clone, Debug)]
-pub struct WorkerReport {
-    /// Its clock t and the staleness of its gradients.
-    pub staleness: Staleness,
-    /// What its protocol counted.
-    pub counters: AsyncCounters,
-    /// How often it needed the state of a peer.
-    pub missed: u64,
-}
-
-/// What a simulation has shown.
-#[derive(Clone, Debug)]
-pub struct Report {
-    /// Crashes of the switch and Resets.
-    pub upsets: u64,
-    /// Whether the job has a key.
-    pub is_keyed: bool,
-    /// Aggregates that any worker has applied.
-    pub aggregates: u64,
-    /// Aggregates whose sum was compared with the vectors that their senders say are in them.
-    pub checked: u64,
-    /// Datagrams that were put on the wire.
-    pub datagrams: u64,
-    /// The workers.
-    pub workers: Vec<WorkerReport>,
-}
-
-/// Counts of one simulation, or of many.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Totals {
-    /// Aggregates that any worker has applied.
-    pub aggregates: u64,
-    /// Aggregates whose sum was compared with the vectors in them.
-    pub checked: u64,
-    /// Datagrams that were put on the wire.
-    pub datagrams: u64,
-    /// Vectors that aggregates have taken.
-    pub admitted: u64,
-    /// Gradients that were too stale to be committed.
-    pub skipped: u64,
-    /// Segments sent again because the switch missed them.
-    pub retransmitted: u64,
-    /// Helps sent.
-    pub helps: u64,
-    /// Times that a worker needed the state of a peer.
-    pub missed: u64,
-    /// Times that the switch had forgotten a worker and took it back.
-    pub rejoins: u64,
-    /// Crashes of the switch and Resets.
-    pub upsets: u64,
-    /// Jobs with a key.
-    pub authenticated: u64,
-}
-
-impl Totals {
-    fn of(report: &Report) -> Self {
-        let Report { aggregates, checked, datagrams, upsets, is_keyed, ref workers } = *report;
-        let sum = |count: fn(&WorkerReport) -> u64| workers.iter().map(count).sum();
-        Self {
-            aggregates,
-            checked,
-            datagrams,
-            admitted: sum(|worker| worker.counters.admitted),
-            skipped: sum(|worker| worker.staleness.skipped()),
-            retransmitted: sum(|worker| worker.counters.retransmitted),
-            helps: sum(|worker| worker.counters.helps),
-            missed: sum(|worker| worker.missed),
-            rejoins: sum(|worker| worker.counters.rejoins),
-            upsets,
-            authenticated: u64::from(is_keyed),
-        }
-    }
-}
-
-impl AddAssign for Totals {
-    fn add_assign(&mut self, other: Self) {
-        self.aggregates += other.aggregates;
-        self.checked += other.checked;
-        self.datagrams += other.datagrams;
-        self.admitted += other.admitted;
-        self.skipped += other.skipped;
-        self.retransmitted += other.retransmitted;
-        self.helps += other.helps;
-        self.missed += other.missed;
-        self.rejoins += other.rejoins;
-        self.upsets += other.upsets;
-        self.authenticated += other.authenticated;
-    }
-}
-
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Packet {
     at: Instant,
@@ -154,49 +64,18 @@ struct Packet {
     sequence: u64,
     /// The worker that sent it, or that gets it.
     worker: usize,
+    /// The port of the process that sent it, or that it is for.
+    udp_port: u16,
     to_switch: bool,
     is_data: bool,
     bytes: Vec<u8>,
 }
 
-/// A gradient that is being computed, or waits to be committed.
-#[derive(Clone, Copy, Debug)]
-struct Gradient {
-    /// Number among those of its worker.
-    number: u64,
-    done_at: Instant,
-    /// Aggregates that had been applied to the weights that it is made from.
-    made_at: u64,
-}
-
-struct SimulatedWorker {
-    pace: Pace,
-    protocol: AsyncProtocol,
-    staleness: Staleness,
-    model: Vec<f32>,
-    /// Aggregates that it has applied.
-    updates: u64,
-    /// Epoch of the job as it knows it.
-    epoch: u64,
-    /// The aggregate to be applied next.
-    next: Option<Round>,
-    /// The same where it has missed what is before, and no peer has got so far.
-    awaits_state: Option<Round>,
-    gradient: Option<Gradient>,
-    computed: u64,
-    /// The vector under way.
-    committed: Option<u64>,
-    sequence: u64,
-    missed: u64,
-    /// Vectors of which it cannot know what became.
-    lost: u64,
-    /// What arrived while it was stopped.
-    inbox: VecDeque<(Class, Vec<u8>)>,
-}
-
 /// What is known of an aggregate.
 #[derive(Default)]
 struct Aggregate {
+    /// The contributions, as the switch sent them.
+    sent: Option<u16>,
     /// The sum and the contributions, as the first worker got them.
     sum: Option<(Vec<f32>, u16)>,
     /// The model after it, as the first worker had it.
@@ -218,72 +97,28 @@ struct Simulation<'a> {
     sequence: u64,
     wire: BinaryHeap<Reverse<Packet>>,
     switch: Switch,
+    census: Census,
     workers: Vec<SimulatedWorker>,
+    /// Worker processes that there were.
+    lives: u64,
+    /// What those have done that have ended.
+    ended: Vec<WorkerReport>,
+    departures: Departures,
+    undecided: Vec<Undecided>,
     /// By epoch and number.
     aggregates: BTreeMap<(u64, u32), Aggregate>,
     /// Upsets that have happened.
     upsets: usize,
     /// The model of those who were Resumed, by epoch and their next aggregate.
     resumed_models: BTreeMap<(u64, u32), Vec<f32>>,
-    /// The first aggregate for which the threshold H is the one that was set.
-    pinned_from: Option<u32>,
     datagrams: u64,
-}
-
-fn endpoint(worker: usize) -> Endpoint {
-    let peer = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, worker as u8), 5000);
-    Endpoint { port: PortId(0), peer, local: SWITCH, peer_mac: [0; 6], local_mac: [0; 6] }
-}
-
-/// The integers of a worker's vector: sums of them stay exact.
-fn vector(worker: usize, number: u64) -> Vec<f32> {
-    let element = |index: u64| ((worker as u64 * 31 + number * 17 + index * 7) % 4096) as f32;
-    (0..u64::from(GRADIENT_LEN)).map(element).collect()
-}
-
-impl SimulatedWorker {
-    /// When it goes on, if it is stopped now.
-    fn stopped_until(&self, begin: Instant, now: Instant) -> Option<Instant> {
-        let stall = self.pace.stall?;
-        let periods = now.since(begin).as_nanos() / stall.as_nanos();
-        (periods % 2 == 1).then(|| begin.plus(stall * (periods as u32 + 1)))
-    }
-
-    /// When it has something to do of its own accord.
-    fn deadline(&self, begin: Instant, now: Instant) -> Option<Instant> {
-        let gradient = self.gradient.map(|gradient| gradient.done_at);
-        // A gradient that is done waits for the protocol, which waits for packets.
-        let gradient = gradient.filter(|done_at| *done_at > now || self.protocol.is_ready());
-        let waiting = (!self.inbox.is_empty()).then_some(now);
-        let earliest = self.protocol.poll_timeout().into_iter().chain(gradient).chain(waiting).min()?;
-        Some(self.stopped_until(begin, now.max(earliest)).unwrap_or(earliest))
-    }
 }
 
 impl<'a> Simulation<'a> {
     /// A job whose workers are about to join.
     fn new(scenario: &'a Scenario, seed: u64, transcript: &'a mut Transcript) -> Self {
         let begin = Instant::from_nanos(1);
-        let layout = VectorLayout::new(GRADIENT_LEN, SEGMENT_FLOATS).expect("a valid layout");
         let count = scenario.workers.len();
-        let member = |(worker, pace): (usize, &Pace)| SimulatedWorker {
-            pace: *pace,
-            protocol: protocol(session(layout, worker, count, seed), begin, scenario.is_keyed),
-            staleness: Staleness::new(scenario.staleness_bound),
-            model: vec![0.0; GRADIENT_LEN as usize],
-            updates: 0,
-            epoch: 0,
-            next: None,
-            awaits_state: None,
-            gradient: None,
-            computed: 0,
-            committed: None,
-            sequence: 0,
-            missed: 0,
-            lost: 0,
-            inbox: VecDeque::new(),
-        };
-        let workers = scenario.workers.iter().enumerate().map(member).collect();
         Self {
             scenario,
             seed,
@@ -294,12 +129,16 @@ impl<'a> Simulation<'a> {
             now: begin,
             sequence: 0,
             wire: BinaryHeap::new(),
-            switch: upsets::switch(seed, 0, scenario.is_keyed),
-            workers,
+            switch: upsets::switch(seed, 0, scenario),
+            census: Census::default(),
+            workers: (0..count).map(|worker| SimulatedWorker::new(scenario, seed, worker, begin)).collect(),
+            lives: count as u64,
+            ended: Vec::new(),
+            departures: Departures::default(),
+            undecided: Vec::new(),
             aggregates: BTreeMap::new(),
             upsets: 0,
             resumed_models: BTreeMap::new(),
-            pinned_from: None,
             datagrams: 0,
         }
     }
@@ -312,58 +151,75 @@ impl<'a> Simulation<'a> {
         }
         (0..self.workers.len()).for_each(|worker| self.flush_worker(worker));
         let end = self.begin.plus(self.scenario.duration);
-        while self.now < end {
-            self.step()?;
-        }
+        while self.now < end && self.step()? {}
         if self.scenario.heals {
             self.heal()?;
         }
         self.report()
     }
 
-    /// Ends all faults: from now on every worker has to go on.
+    /// Ends all faults: from now on every worker that is alive has to go on.
     fn heal(&mut self) -> Result<(), Violation> {
         self.note(|| "all faults end".to_owned());
         self.faults = Faults { delay: self.faults.delay, ..Faults::NONE };
-        let limit = self.now.plus(LIVENESS_LIMIT);
-        let mut targets = Vec::new();
         for worker in &mut self.workers {
             worker.pace.stall = None;
-            targets.push(worker.updates + UPDATES_AFTER_HEAL);
+            worker.updates_since_heal = 0;
         }
-        loop {
-            let behind =
-                self.workers.iter().zip(&targets).position(|(worker, target)| worker.updates < *target);
-            match behind {
-                None => return Ok(()),
-                Some(behind) if self.now > limit => {
-                    let jobs: Vec<_> = self.switch.jobs().collect();
-                    let detail = format!("worker {behind} does not go on; the switch has {jobs:?}");
-                    return violated(Rule::Liveness, detail);
-                }
-                Some(_) => self.step()?,
+        self.start_gone(false);
+        let lease = Duration::from_millis(u64::from(self.scenario.lease_ms));
+        let mut operate_at = Some(self.now.plus(lease + OPERATOR_PATIENCE));
+        let limit = self.now.plus(LIVENESS_LIMIT + lease * 2);
+        while !self.has_gone_on() {
+            if self.now > limit {
+                let jobs: Vec<_> = self.switch.jobs().collect();
+                let updates: Vec<_> = self.workers.iter().map(|worker| worker.updates_since_heal).collect();
+                let detail = format!("workers have applied {updates:?} since; the switch has {jobs:?}");
+                return violated(Rule::Liveness, detail);
             }
+            if operate_at.take_if(|at| *at <= self.now).is_some() && !self.is_complete() {
+                self.note(|| "all workers are started that the job waits for".to_owned());
+                self.start_gone(true);
+            }
+            self.step()?;
         }
+        Ok(())
+    }
+
+    fn has_gone_on(&self) -> bool {
+        let is_gone = |worker: &SimulatedWorker| !worker.is_running && worker.returns.is_none();
+        let has_gone_on = |worker: &SimulatedWorker| worker.updates_since_heal >= UPDATES_AFTER_HEAL;
+        self.workers.iter().all(|worker| is_gone(worker) || has_gone_on(worker)) && self.is_census_right()
+    }
+
+    /// Whether the job waits for no worker.
+    fn is_complete(&self) -> bool {
+        self.switch.jobs().any(|job| job.job == JOB && job.formed)
     }
 
     fn note(&mut self, line: impl FnOnce() -> String) {
         self.transcript.note(self.now, line);
     }
 
-    /// Lets the next packet arrive, or the next deadline pass.
-    fn step(&mut self) -> Result<(), Violation> {
+    /// Lets the next packet arrive, or the next deadline pass. False if nothing is left to happen.
+    fn step(&mut self) -> Result<bool, Violation> {
         let (begin, now) = (self.begin, self.now);
         let packet = self.wire.peek().map(|Reverse(next)| next.at);
         let deadlines = self.workers.iter().filter_map(|worker| worker.deadline(begin, now));
         let deadline = deadlines.chain(self.switch.poll_timeout()).chain(self.upset_deadline()).min();
         let Some(at) = packet.into_iter().chain(deadline).min() else {
-            return violated(Rule::Liveness, "nothing moves any more".to_owned());
+            if self.workers.iter().any(|worker| worker.is_running) {
+                return violated(Rule::Liveness, "nothing moves any more".to_owned());
+            }
+            return Ok(false);
         };
         self.now = self.now.max(at);
         self.upset();
         if packet == Some(at) {
-            let Some(Reverse(next)) = self.wire.pop() else { return Ok(()) };
-            return self.deliver(next);
+            if let Some(Reverse(next)) = self.wire.pop() {
+                self.deliver(next)?;
+            }
+            return Ok(true);
         }
         for worker in 0..self.workers.len() {
             if self.workers[worker].deadline(begin, now).is_some_and(|deadline| deadline <= self.now) {
@@ -371,19 +227,29 @@ impl<'a> Simulation<'a> {
             }
         }
         self.switch.handle_timeout(self.now);
-        self.flush_switch()
+        self.flush_switch()?;
+        Ok(true)
     }
 
     fn deliver(&mut self, packet: Packet) -> Result<(), Violation> {
-        let Packet { worker, to_switch, is_data, bytes, .. } = packet;
+        let Packet { worker, udp_port, to_switch, is_data, bytes, .. } = packet;
         let class = if is_data { Class::Data } else { Class::Control };
         self.note(|| {
             let way = if to_switch { format!("{worker} -> switch") } else { format!("switch -> {worker}") };
             format!("{way}: {}", describe(class, &bytes, bytes.len()))
         });
         if to_switch {
-            self.switch.handle_datagrams(self.now, &endpoint(worker), class, &bytes, bytes.len());
+            let from = endpoint(worker, udp_port);
+            self.switch.handle_datagrams(self.now, &from, class, &bytes, bytes.len());
+            // A control packet of an earlier session is not authentic, and a Join may be of an earlier process.
+            let is_join = bytes.first() == Some(&(Action::Join as u8));
+            if is_data || !self.scenario.is_keyed && !is_join {
+                self.census.hear(from.peer, self.now);
+            }
             return self.flush_switch();
+        }
+        if !self.workers[worker].is_running || self.workers[worker].udp_port != udp_port {
+            return Ok(());
         }
         self.workers[worker].inbox.push_back((class, bytes));
         if self.workers[worker].stopped_until(self.begin, self.now).is_some() {
@@ -395,8 +261,15 @@ impl<'a> Simulation<'a> {
     /// One turn of a worker: it receives, applies sums, and computes and commits gradients.
     fn act(&mut self, worker: usize) -> Result<(), Violation> {
         let now = self.now;
+        if !self.workers[worker].is_running {
+            self.start_process(worker);
+            return Ok(());
+        }
         while let Some((class, bytes)) = self.workers[worker].inbox.pop_front() {
             self.workers[worker].protocol.handle_datagrams(now, class, &bytes, bytes.len());
+            if self.is_turned_away(worker)? {
+                return Ok(());
+            }
             self.note_admission(worker)?;
             self.apply_sums(worker)?;
         }
@@ -411,172 +284,41 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    /// LWU: sums in order, each the same for all, and the same model after it.
-    fn apply_sums(&mut self, worker: usize) -> Result<(), Violation> {
-        self.fetch_state(worker);
-        loop {
-            while self.workers[worker].awaits_state.is_none()
-                && let Some(sum) = self.workers[worker].protocol.take_sum()
-            {
-                self.apply(worker, sum)?;
-            }
-            let acting = &mut self.workers[worker];
-            if let Some(divergence) = acting.protocol.take_divergence() {
-                return violated(Rule::Agreement, format!("worker {worker}: {divergence:?}"));
-            }
-            match acting.protocol.take_failure() {
-                None => return Ok(()),
-                Some(protocol::Failure::Missed(next)) => {
-                    acting.missed += 1;
-                    acting.awaits_state = Some(next);
-                    self.fetch_state(worker);
-                }
-                Some(failure) => {
-                    return violated(Rule::Refusal, format!("worker {worker} failed: {failure:?}"));
-                }
-            }
-        }
-    }
-
-    /// The state that a worker lacks which has missed sums: the model of a peer that has just applied the last of them.
-    fn fetch_state(&mut self, worker: usize) {
-        let Some(next) = self.workers[worker].awaits_state else { return };
-        if let Some(model) = self.model_before(self.workers[worker].epoch, next) {
-            let acting = &mut self.workers[worker];
-            (acting.model, acting.next, acting.awaits_state) = (model, Some(next), None);
-        }
-    }
-
-    fn apply(&mut self, worker: usize, sum: Sum) -> Result<(), Violation> {
-        let number = sum.aggregate.get();
-        self.check_threshold(number, sum.contributions)?;
-        let acting = &mut self.workers[worker];
-        if acting.next.is_some_and(|next| next != sum.aggregate) {
-            let detail = format!("worker {worker} was given {number}, expected {:?}", acting.next);
-            return violated(Rule::RoundOrder, detail);
-        }
-        acting.updates += 1;
-        acting.next = Some(sum.aggregate.next());
-        acting.model.iter_mut().zip(&sum.vector).for_each(|(x, sum)| *x = (*x + sum) % 1e6);
-        acting.staleness.applied(number);
-        acting.protocol.tell_digest(sum.aggregate, digest(&acting.model));
-        let known = self.aggregates.entry((acting.epoch, number)).or_default();
-        match &known.sum {
-            None => {
-                known.model.clone_from(&acting.model);
-                known.sum = Some((sum.vector.clone(), sum.contributions));
-            }
-            Some((vector, contributions)) => {
-                let is_same = *vector == sum.vector && *contributions == sum.contributions;
-                if !is_same || known.model != acting.model {
-                    let detail = format!("worker {worker} has another sum or model for aggregate {number}");
-                    return violated(Rule::Agreement, detail);
-                }
-            }
-        }
-        acting.protocol.recycle(sum.vector);
-        self.note(|| format!("{worker} applies {number}"));
-        Ok(())
-    }
-
-    fn check_threshold(&self, number: u32, contributions: u16) -> Result<(), Violation> {
-        let is_pinned = self.pinned_from.is_some_and(|first| number >= first);
-        let threshold = if is_pinned { self.scenario.threshold } else { self.workers.len() as u16 };
-        // Who comes back may not know any more whether H was set.
-        if contributions == threshold || self.upsets > 0 {
-            return Ok(());
-        }
-        let detail = format!("aggregate {number} counts {contributions} vectors, and H was {threshold}");
-        violated(Rule::Threshold, detail)
-    }
-
-    fn note_submission(&mut self, worker: usize) -> Result<(), Violation> {
-        let acting = &mut self.workers[worker];
-        let Some(submission) = acting.protocol.take_submission() else { return Ok(()) };
-        let committed = acting.committed.take();
-        let (number, aggregate) = match (committed, submission) {
-            (Some(number), Submission::Admitted(aggregate)) => (number, aggregate),
-            (Some(_), Submission::Lost) if self.upsets > 0 => {
-                acting.lost += 1;
-                acting.staleness.admitted(acting.sequence, None);
-                acting.sequence += 1;
-                return Ok(());
-            }
-            _ => return violated(Rule::Lost, format!("worker {worker} was told {submission:?}")),
-        };
-        acting.staleness.admitted(acting.sequence, Some(aggregate.get()));
-        acting.sequence += 1;
-        let place = (acting.epoch, aggregate.get());
-        self.aggregates.entry(place).or_default().vectors.push((worker, number));
-        self.note(|| format!("{worker} is told that {aggregate} has its vector {number}"));
-        Ok(())
-    }
-
-    /// LGC: computes, commits what is not too stale, begins anew.
-    fn compute(&mut self, worker: usize) -> Result<(), Violation> {
-        let now = self.now;
-        let acting = &mut self.workers[worker];
-        if let Some(Gradient { number, done_at, made_at }) = acting.gradient {
-            if now < done_at || !acting.protocol.is_ready() {
-                return Ok(());
-            }
-            if acting.staleness.may_commit(made_at) {
-                let staleness = acting.updates - made_at;
-                if staleness > u64::from(self.scenario.staleness_bound) {
-                    let detail =
-                        format!("worker {worker} commits a gradient that is {staleness} updates old");
-                    return violated(Rule::Staleness, detail);
-                }
-                acting.staleness.committed(acting.sequence, made_at);
-                acting.committed = Some(number);
-                acting.protocol.submit(now, &vector(worker, number));
-            }
-        }
-        let done_at = now.plus(acting.pace.compute);
-        acting.gradient = Some(Gradient { number: acting.computed, done_at, made_at: acting.updates });
-        acting.computed += 1;
-        Ok(())
-    }
-
     fn flush_worker(&mut self, worker: usize) {
         let mut buffer = Vec::new();
         while let Some((class, stride)) = self.workers[worker].protocol.poll_transmit(self.now, &mut buffer) {
             for bytes in buffer.chunks(stride) {
-                self.send(worker, true, class, bytes);
+                self.send(worker, self.workers[worker].udp_port, true, class, bytes);
             }
         }
     }
 
     fn flush_switch(&mut self) -> Result<(), Violation> {
-        let mut packets = Vec::new();
+        self.follow_epoch();
+        let (mut packets, mut results) = (Vec::new(), Vec::new());
         while let Some(transmit) = self.switch.poll_transmit() {
             for recipient in transmit.recipients() {
-                let to = usize::from(recipient.peer.ip().octets()[3]);
                 let datagrams = transmit.payload.chunks(transmit.stride);
-                packets.extend(datagrams.map(|bytes| (to, transmit.class, bytes.to_vec())));
+                packets.extend(datagrams.map(|bytes| (recipient.peer, transmit.class, bytes.to_vec())));
             }
+            if transmit.class == Class::Data {
+                results.extend(
+                    transmit.payload.chunks(transmit.stride).filter_map(|bytes| bytes.first_chunk().copied()),
+                );
+            }
+        }
+        let mut finished = None;
+        for seg in results.into_iter().map(Seg::from_bytes) {
+            finished = self.note_result(seg)?.or(finished);
         }
         for (to, class, bytes) in packets {
-            self.send(to, false, class, &bytes);
+            self.send(worker_at(to), to.port(), false, class, &bytes);
         }
-        while let Some(event) = self.switch.poll_event() {
-            match event {
-                Event::Diverged { .. } => return violated(Rule::Agreement, event.to_string()),
-                Event::ThresholdSet { .. } => {
-                    let newest = self.switch.jobs().next().and_then(|job| job.round);
-                    self.pinned_from.get_or_insert(newest.map_or(0, |newest| newest + 1));
-                }
-                // Restarted: an answer from before it was admitted made it join again.
-                Event::Left { why: Departure::Forgotten | Departure::Restarted, .. } if self.upsets > 0 => {}
-                Event::Left { .. } => return violated(Rule::Membership, event.to_string()),
-                _ => {}
-            }
-        }
-        Ok(())
+        self.follow_switch(finished)
     }
 
     /// Puts a packet on the wire: it is lost, or arrives once or twice.
-    fn send(&mut self, worker: usize, to_switch: bool, class: Class, bytes: &[u8]) {
+    fn send(&mut self, worker: usize, udp_port: u16, to_switch: bool, class: Class, bytes: &[u8]) {
         let Faults { delay, jitter, loss, duplication } = self.faults;
         let copies = 1 + u32::from(self.random.random_bool(duplication));
         self.datagrams += 1;
@@ -592,6 +334,7 @@ impl<'a> Simulation<'a> {
                 at,
                 sequence: self.sequence,
                 worker,
+                udp_port,
                 to_switch,
                 is_data,
                 bytes,
@@ -599,71 +342,19 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    fn report(self) -> Result<Report, Violation> {
-        let mut checked = 0;
-        for ((_, number), aggregate) in &self.aggregates {
-            let Some((sum, contributions)) = &aggregate.sum else { continue };
-            if aggregate.vectors.len() > usize::from(*contributions) {
-                let detail = format!("aggregate {number} counts {contributions}: {:?}", aggregate.vectors);
-                return violated(Rule::Lost, detail);
-            }
-            // At the end a sender may not know yet which aggregate took its vector.
-            if aggregate.vectors.len() < usize::from(*contributions) {
-                continue;
-            }
-            let mut expected = vec![0.0; GRADIENT_LEN as usize];
-            for (worker, vector_number) in &aggregate.vectors {
-                let vector = vector(*worker, *vector_number);
-                expected.iter_mut().zip(vector).for_each(|(sum, x)| *sum += x);
-            }
-            if expected != *sum {
-                let detail = format!("aggregate {number} is not the sum of {:?}", aggregate.vectors);
-                return violated(Rule::Sum, detail);
-            }
-            checked += 1;
-        }
-        let aggregates = self.aggregates.values().filter(|aggregate| aggregate.sum.is_some()).count() as u64;
-        // Each worker may not know yet what became of its last vector.
-        let unknown = aggregates - checked;
-        let lost: u64 = self.workers.iter().map(|worker| worker.lost).sum();
-        if unknown > self.workers.len() as u64 + lost {
-            let detail =
-                format!("{unknown} aggregates count vectors whose senders were told nothing of them");
-            return violated(Rule::Lost, detail);
-        }
-        let workers = self.workers.into_iter().map(|worker| WorkerReport {
-            staleness: worker.staleness,
-            counters: worker.protocol.counters(),
-            missed: worker.missed,
-        });
+    fn report(mut self) -> Result<Report, Violation> {
+        let checked = self.check_sums()?;
+        self.departures.unconfirmed = checked.unconfirmed;
+        let is_applied = |aggregate: &&Aggregate| aggregate.sum.is_some();
         Ok(Report {
             upsets: self.upsets as u64,
+            departures: self.departures,
             is_keyed: self.scenario.is_keyed,
-            aggregates,
-            checked,
+            aggregates: self.aggregates.values().filter(is_applied).count() as u64,
+            checked: checked.all,
             datagrams: self.datagrams,
-            workers: workers.collect(),
+            workers: self.workers.iter().map(SimulatedWorker::report).collect(),
+            ended: self.ended,
         })
     }
-}
-
-fn config(boot: u64) -> Config {
-    Config { boot, memory_bytes: 16 << 20, ..Config::default() }
-}
-
-fn protocol(config: SessionConfig, begin: Instant, is_keyed: bool) -> AsyncProtocol {
-    // The counter begins with a number that looks random.
-    let first_counter = u64::from(config.join.instance) << 24;
-    let protocol = AsyncProtocol::new(config, begin);
-    if is_keyed { protocol.with_key(Authenticator::new(job_key(), first_counter)) } else { protocol }
-}
-
-fn session(layout: VectorLayout, worker: usize, workers: usize, seed: u64) -> SessionConfig {
-    let join = JoinRepr {
-        mode: Mode::Asynchronous,
-        instance: (seed as u32).wrapping_mul(0x9E37_79B9).wrapping_add(worker as u32),
-        rank: worker as u16,
-        ..JoinRepr::worker(layout.gradient_len(), layout.segment_floats(), workers as u16)
-    };
-    SessionConfig { job: JOB, layout, join, recv_buffer_bytes: 4 << 20, heartbeats: true }
 }

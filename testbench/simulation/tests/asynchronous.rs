@@ -4,7 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use iswitch_simulation::Failure;
-use iswitch_simulation::asynchronous::{self, Faults, Pace, Report, Scenario, Totals, simulate};
+use iswitch_simulation::asynchronous::{
+    self, Departures, Faults, Pace, Report, Scenario, Totals, Upset, simulate,
+};
 
 const FAST: Pace = Pace { compute: Duration::from_micros(500), stall: None };
 
@@ -18,6 +20,9 @@ fn scenario(workers: &[Pace]) -> Scenario {
         heals: false,
         upsets: Vec::new(),
         is_keyed: false,
+        gradient_len: 150,
+        lease_ms: 10_000,
+        is_declared: true,
     }
 }
 
@@ -112,6 +117,41 @@ fn who_has_missed_more_than_is_kept_goes_on_with_the_others() {
     };
     let missed: Vec<_> = (0..3).map(|seed| run(&scenario, seed).workers[2].missed).collect();
     assert!(missed.iter().any(|missed| *missed > 0), "{missed:?}");
+}
+
+/// Three equal workers with a lease of 50 ms, of which one is killed after 100 of 500 ms.
+fn one_is_killed(return_after: Option<Duration>, new_port: bool) -> Report {
+    let crash = Upset::Crash { worker: 2, return_after, new_port };
+    let upsets = vec![(Duration::from_millis(100), crash)];
+    run(&Scenario { lease_ms: 50, heals: true, upsets, ..scenario(&[FAST; 3]) }, 1)
+}
+
+#[test]
+fn a_killed_worker_is_expelled_and_the_others_go_on() {
+    let report = one_is_killed(None, false);
+    let departures = Departures { crashes: 1, expelled: 1, ..report.departures };
+    assert_eq!(report.departures, departures);
+    assert_eq!((departures.returns, departures.turned_away), (0, 0));
+    let (others, killed) = (contributed(&report, 0), contributed(&report, 2));
+    assert!(killed > 0 && others > 4 * killed, "{others} vectors of each other worker, {killed} of that one");
+}
+
+#[test]
+fn a_process_at_the_address_of_a_killed_one_takes_its_place_at_once() {
+    let report = one_is_killed(Some(Duration::from_millis(1)), false);
+    let Departures { crashes, returns, turned_away, expelled, .. } = report.departures;
+    assert_eq!((crashes, returns, turned_away, expelled), (1, 1, 0, 0));
+    let (updates, others) = (report.workers[2].staleness.updates(), report.workers[0].staleness.updates());
+    assert!(updates > others / 2 && updates < others, "{updates} updates since, {others} in all");
+}
+
+#[test]
+fn a_process_at_another_port_finds_a_place_when_the_lease_of_the_killed_one_has_ended() {
+    let report = one_is_killed(Some(Duration::from_millis(1)), true);
+    let Departures { crashes, returns, turned_away, expelled, .. } = report.departures;
+    assert_eq!((crashes, expelled), (1, 1));
+    assert!(turned_away > 0 && returns == 1 + turned_away, "{:?}", report.departures);
+    assert!(contributed(&report, 2) > 0, "{report:?}");
 }
 
 #[test]

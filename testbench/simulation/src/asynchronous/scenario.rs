@@ -2,10 +2,17 @@
 
 use std::time::Duration;
 
+use iswitch_switch::Config;
 use serde::{Deserialize, Serialize};
 
+use super::member::SEGMENT_FLOATS;
 use super::upsets::{PlannedUpset, Upset};
 use crate::swarm::Draw;
+
+/// Most floats of a short vector: what can go wrong does so between a few segments as well as between many.
+const MOST_FLOATS: usize = 9 * SEGMENT_FLOATS as usize;
+/// A job whose workers are killed runs for so long at least: leases have to end in it.
+const SHORTEST_WITH_CRASHES: Duration = Duration::from_millis(40);
 
 /// What the network does to packets. Probabilities are per datagram.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
@@ -68,6 +75,30 @@ pub struct Scenario {
     pub upsets: Vec<PlannedUpset>,
     /// Whether the job has a key.
     pub is_keyed: bool,
+    /// Floats in the vector.
+    #[serde(default = "long_vector")]
+    pub gradient_len: u32,
+    /// Silence after which the switch expels a member, in milliseconds.
+    #[serde(default = "long_lease")]
+    pub lease_ms: u32,
+    /// Whether the workers declare how many they are, so that nothing is summed before all have joined.
+    #[serde(default = "declared")]
+    pub is_declared: bool,
+}
+
+/// The vector of some of the jobs.
+fn long_vector() -> u32 {
+    150
+}
+
+/// The lease of jobs whose workers are never killed.
+fn long_lease() -> u32 {
+    Config::default().lease_ms
+}
+
+/// Jobs whose workers are never killed are declared.
+fn declared() -> bool {
+    true
 }
 
 impl Scenario {
@@ -89,7 +120,7 @@ impl Scenario {
         let threshold = if draw.chance(0.5) { 0 } else { draw.among(1..=count + 2) as u16 };
         let staleness_bound = draw.among(0..=4) as u32;
         let duration = turn * draw.scale(10.0, 250.0) as u32;
-        Self {
+        let mut scenario = Self {
             workers,
             threshold,
             staleness_bound,
@@ -98,7 +129,32 @@ impl Scenario {
             heals: true,
             upsets: draw_upsets(&mut draw, duration, count),
             is_keyed: draw.chance(0.3),
+            gradient_len: long_vector(),
+            lease_ms: long_lease(),
+            is_declared: declared(),
+        };
+        if draw.chance(0.75) {
+            scenario.gradient_len = draw.among(1..=MOST_FLOATS) as u32;
         }
+        if draw.chance(0.4) {
+            scenario.draw_crashes(&mut draw);
+        }
+        scenario
+    }
+
+    /// Worker processes that are killed, and a lease that expels them; it also expels some that are only slow.
+    fn draw_crashes(&mut self, draw: &mut Draw) {
+        self.duration = self.duration.max(SHORTEST_WITH_CRASHES);
+        let micros = self.duration.as_micros() as u64;
+        self.lease_ms = draw.time(8_000..=micros).as_millis() as u32;
+        self.is_declared = draw.chance(0.6);
+        for _ in 0..draw.among(1..=4) {
+            let worker = draw.among(0..=self.workers.len() - 1);
+            let return_after = draw.chance(0.75).then(|| draw.time(100..=micros));
+            let at = self.duration.mul_f64(draw.among(0..=1_000) as f64 / 1_000.0);
+            self.upsets.push((at, Upset::Crash { worker, return_after, new_port: draw.chance(0.5) }));
+        }
+        self.upsets.sort_by_key(|(at, _)| *at);
     }
 }
 

@@ -1,0 +1,201 @@
+//! A machine with a worker process: the real protocol, and what its training loop knows.
+
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::time::Duration;
+
+use iswitch::pipeline::Staleness;
+use iswitch::worker::asynchronous::AsyncProtocol;
+use iswitch::worker::auth::Authenticator;
+use iswitch::worker::session::SessionConfig;
+use iswitch_protocol::wire::{Class, JoinRepr, Mode};
+use iswitch_protocol::{Round, VectorLayout};
+use iswitch_switch::{Endpoint, Instant, PortId};
+
+use super::report::WorkerReport;
+use super::{Pace, Scenario};
+use crate::checker::mix;
+use crate::{JOB, job_key};
+
+const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 254), 7711);
+pub(super) const FIRST_UDP_PORT: u16 = 5000;
+pub(super) const SEGMENT_FLOATS: u16 = 4;
+/// Receive buffer of a worker, in bytes.
+const RECV_BUFFER_BYTES: usize = 4 << 20;
+
+/// A gradient that is being computed, or waits to be committed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gradient {
+    /// Number among those of its worker.
+    pub(super) number: u64,
+    pub(super) done_at: Instant,
+    /// Aggregates that had been applied to the weights that it is made from.
+    pub(super) made_at: u64,
+}
+
+/// A process that will start.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Return {
+    pub(super) at: Instant,
+    pub(super) new_port: bool,
+}
+
+pub(super) struct SimulatedWorker {
+    pub(super) pace: Pace,
+    pub(super) udp_port: u16,
+    /// Whether its process runs. If not, what is below tells of the last one.
+    pub(super) is_running: bool,
+    /// When the next one starts.
+    pub(super) returns: Option<Return>,
+    /// Gradients of all processes of this worker: no number is used twice.
+    pub(super) computed: u64,
+    pub(super) protocol: AsyncProtocol,
+    pub(super) staleness: Staleness,
+    pub(super) model: Vec<f32>,
+    /// Aggregates that it has applied.
+    pub(super) updates: u64,
+    /// The same since the faults have ended, over all processes.
+    pub(super) updates_since_heal: u64,
+    /// Epoch of the job as it knows it.
+    pub(super) epoch: u64,
+    /// The aggregate to be applied next.
+    pub(super) next: Option<Round>,
+    /// The same where it has missed what is before, and no peer has got so far.
+    pub(super) awaits_state: Option<Round>,
+    /// Whether the state that it has got is of a later aggregate than it needed: sums up to that one are in it.
+    pub(super) is_ahead: bool,
+    pub(super) gradient: Option<Gradient>,
+    /// The vector under way.
+    pub(super) committed: Option<u64>,
+    pub(super) sequence: u64,
+    pub(super) missed: u64,
+    /// What arrived while it was stopped.
+    pub(super) inbox: VecDeque<(Class, Vec<u8>)>,
+}
+
+/// The integers of a worker's vector: sums of them stay exact.
+pub(super) fn vector(gradient_len: u32, worker: usize, number: u64) -> Vec<f32> {
+    let element = |index: u64| ((worker as u64 * 31 + number * 17 + index * 7) % 4096) as f32;
+    (0..u64::from(gradient_len)).map(element).collect()
+}
+
+/// The end of a worker's link, as the switch knows it.
+pub(super) fn endpoint(worker: usize, udp_port: u16) -> Endpoint {
+    let peer = address(worker, udp_port);
+    Endpoint { port: PortId(0), peer, local: SWITCH, peer_mac: [0; 6], local_mac: [0; 6] }
+}
+
+pub(super) fn address(worker: usize, udp_port: u16) -> SocketAddrV4 {
+    SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, worker as u8), udp_port)
+}
+
+/// Whose address that is.
+pub(super) fn worker_at(address: SocketAddrV4) -> usize {
+    usize::from(address.ip().octets()[3])
+}
+
+impl SimulatedWorker {
+    /// The first process of a worker.
+    pub(super) fn new(scenario: &Scenario, seed: u64, worker: usize, now: Instant) -> Self {
+        let protocol = protocol(scenario, session(scenario, worker, first_instance(seed, worker)), now);
+        Self {
+            pace: scenario.workers[worker],
+            udp_port: FIRST_UDP_PORT,
+            is_running: true,
+            returns: None,
+            computed: 0,
+            protocol,
+            staleness: Staleness::new(scenario.staleness_bound),
+            model: initial_model(scenario),
+            updates: 0,
+            updates_since_heal: 0,
+            epoch: 0,
+            next: None,
+            awaits_state: None,
+            is_ahead: false,
+            gradient: None,
+            committed: None,
+            sequence: 0,
+            missed: 0,
+            inbox: VecDeque::new(),
+        }
+    }
+
+    /// Another process, the `life`th of all. It knows nothing of the one before.
+    pub(super) fn start(
+        &mut self,
+        scenario: &Scenario,
+        (seed, life): (u64, u64),
+        worker: usize,
+        now: Instant,
+    ) {
+        let instance = mix(seed ^ life << 40) as u32;
+        *self = Self {
+            pace: self.pace,
+            udp_port: self.udp_port,
+            computed: self.computed,
+            updates_since_heal: self.updates_since_heal,
+            protocol: protocol(scenario, session(scenario, worker, instance), now),
+            ..Self::new(scenario, seed, worker, now)
+        };
+    }
+
+    /// What its last process has done.
+    pub(super) fn report(&self) -> WorkerReport {
+        let (staleness, counters) = (self.staleness.clone(), self.protocol.counters());
+        WorkerReport { staleness, counters, missed: self.missed }
+    }
+
+    /// When it goes on, if it is stopped now.
+    pub(super) fn stopped_until(&self, begin: Instant, now: Instant) -> Option<Instant> {
+        let stall = self.pace.stall?;
+        let periods = now.since(begin).as_nanos() / stall.as_nanos();
+        (periods % 2 == 1).then(|| begin.plus(stall * (periods as u32 + 1)))
+    }
+
+    /// When it has something to do of its own accord.
+    pub(super) fn deadline(&self, begin: Instant, now: Instant) -> Option<Instant> {
+        if !self.is_running {
+            return self.returns.map(|returns| returns.at);
+        }
+        let gradient = self.gradient.map(|gradient| gradient.done_at);
+        // A gradient that is done waits for the protocol, which waits for packets.
+        let gradient = gradient.filter(|done_at| *done_at > now || self.protocol.is_ready());
+        let waiting = (!self.inbox.is_empty()).then_some(now);
+        let earliest = self.protocol.poll_timeout().into_iter().chain(gradient).chain(waiting).min()?;
+        Some(self.stopped_until(begin, now.max(earliest)).unwrap_or(earliest))
+    }
+}
+
+/// What all learners begin with.
+pub(super) fn initial_model(scenario: &Scenario) -> Vec<f32> {
+    vec![0.0; scenario.gradient_len as usize]
+}
+
+/// Between two lives of a worker that send from the same port: nothing of the first is on the wire any more.
+pub(super) fn quiet_time(scenario: &Scenario) -> Duration {
+    scenario.faults.delay + scenario.faults.jitter + Duration::from_nanos(1)
+}
+
+fn first_instance(seed: u64, worker: usize) -> u32 {
+    (seed as u32).wrapping_mul(0x9E37_79B9).wrapping_add(worker as u32)
+}
+
+fn protocol(scenario: &Scenario, config: SessionConfig, begin: Instant) -> AsyncProtocol {
+    // The counter begins with a number that looks random.
+    let first_counter = u64::from(config.join.instance) << 24;
+    let protocol = AsyncProtocol::new(config, begin);
+    if scenario.is_keyed { protocol.with_key(Authenticator::new(job_key(), first_counter)) } else { protocol }
+}
+
+fn session(scenario: &Scenario, worker: usize, instance: u32) -> SessionConfig {
+    let layout = VectorLayout::new(scenario.gradient_len, SEGMENT_FLOATS).expect("a valid layout");
+    let workers = if scenario.is_declared { scenario.workers.len() as u16 } else { 0 };
+    let join = JoinRepr {
+        mode: Mode::Asynchronous,
+        instance,
+        rank: worker as u16,
+        ..JoinRepr::worker(layout.gradient_len(), layout.segment_floats(), workers)
+    };
+    SessionConfig { job: JOB, layout, join, recv_buffer_bytes: RECV_BUFFER_BYTES, heartbeats: true }
+}
