@@ -55,15 +55,26 @@ pub struct Key {
 }
 
 /// Why something is no key. It never shows the key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyError {
     /// Too short or too long.
-    #[error("the key has {0} bytes, expected {MIN_KEY_LEN_BYTES} to {MAX_KEY_LEN_BYTES}")]
     Length(usize),
     /// Something that is no hexadecimal digit, or half a byte.
-    #[error("the key is not a line of hexadecimal digits, two for each byte")]
     NotHex,
 }
+
+impl fmt::Display for KeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length(len) => {
+                write!(f, "the key has {len} bytes, expected {MIN_KEY_LEN_BYTES} to {MAX_KEY_LEN_BYTES}")
+            }
+            Self::NotHex => f.write_str("the key is not a line of hexadecimal digits, two for each byte"),
+        }
+    }
+}
+
+impl core::error::Error for KeyError {}
 
 impl Key {
     /// A key of 16 to 64 bytes.

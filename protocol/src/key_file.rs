@@ -1,37 +1,71 @@
 //! Keys in files: one line of hexadecimal digits, two for each of 16 to 64 bytes.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use core::fmt;
+use std::error::Error;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::string::String;
 
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::auth::{Key, KeyError};
 use crate::limits::MAX_KEY_LEN_BYTES;
 
-/// Bytes of a new key.
-const NEW_KEY_LEN_BYTES: usize = 32;
+#[cfg(feature = "key-creation")]
+mod create;
+
+#[cfg(feature = "key-creation")]
+pub use create::create;
+
 /// Bytes of the longest file: the digits of the longest key, and some white space.
 const MAX_FILE_LEN_BYTES: usize = 2 * MAX_KEY_LEN_BYTES + 64;
 /// Permission bits of users who are neither the file's owner nor in its group.
 const OTHERS: u32 = 0o007;
-/// Permission bits of a new file.
-const OWNER_ONLY: u32 = 0o600;
 
 /// Why a key could not be read or made.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum KeyFileError {
     /// The file cannot be opened, read or written.
-    #[error("{0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
     /// Everybody may read or write it.
-    #[error("the file's mode is {:04o}, expected no access for others (chmod o= FILE)", .0)]
     Exposed(u32),
     /// There is no key in it.
-    #[error("{0}")]
-    Key(#[from] KeyError),
+    Key(KeyError),
+}
+
+impl fmt::Display for KeyFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => error.fmt(f),
+            Self::Exposed(mode) => {
+                write!(f, "the file's mode is {mode:04o}, expected no access for others (chmod o= FILE)")
+            }
+            Self::Key(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for KeyFileError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Io(error) => Some(error),
+            Self::Exposed(_) => None,
+            Self::Key(error) => Some(error),
+        }
+    }
+}
+
+impl From<io::Error> for KeyFileError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<KeyError> for KeyFileError {
+    fn from(error: KeyError) -> Self {
+        Self::Key(error)
+    }
 }
 
 /// Reads a key. A file that is open to others is refused: whoever could read it has the key.
@@ -55,21 +89,4 @@ pub fn read(path: &Path) -> Result<Key, KeyFileError> {
         return Err(KeyError::NotHex.into());
     }
     Ok(Key::from_hex(&text[..len])?)
-}
-
-/// Writes a new random key of 32 bytes into a file that does not exist yet and that its owner alone can read.
-pub fn create(path: &Path) -> Result<(), KeyFileError> {
-    let mut bytes = Zeroizing::new([0; NEW_KEY_LEN_BYTES]);
-    getrandom::fill(&mut *bytes).map_err(io::Error::from)?;
-    let mut text = String::with_capacity(2 * NEW_KEY_LEN_BYTES + 1);
-    for byte in bytes.iter() {
-        for digit in [byte >> 4, byte & 0xf] {
-            text.extend(char::from_digit(u32::from(digit), 16));
-        }
-    }
-    text.push('\n');
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(path)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    text.zeroize();
-    Ok(written?)
 }

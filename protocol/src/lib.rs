@@ -4,8 +4,8 @@
 //! how rounds compare; [`limits`] holds every limit. `SPEC.md` beside this crate is the specification; its
 //! requirements (`W-1`, `D-3`, ...) are cited where they are enforced.
 //!
-//! The crate does no I/O, allocates nothing and has no unsafe code; only `key_file`, behind the feature of that
-//! name, reads and writes files.
+//! The crate does no I/O, allocates nothing and has no unsafe code; only `key_file`, behind the features
+//! `key-file` and `key-creation`, reads and writes files. The feature `frame` adds Ethernet, IPv4 and UDP headers.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -159,18 +159,31 @@ pub struct VectorLayout {
 }
 
 /// What is wrong with a layout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayoutError {
     /// A vector has at least one float.
-    #[error("gradient length is 0, expected at least 1 float")]
     EmptyVector,
     /// A segment has 1 to [`MAX_SEGMENT_FLOATS`] floats.
-    #[error("segment size is {0} floats, expected 1 to {MAX_SEGMENT_FLOATS}")]
     SegmentSize(u16),
     /// The index of a segment has 24 bits.
-    #[error("the vector has {0} segments, expected at most {MAX_SEGMENTS}")]
     TooManySegments(u32),
 }
+
+impl fmt::Display for LayoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EmptyVector => f.write_str("gradient length is 0, expected at least 1 float"),
+            Self::SegmentSize(floats) => {
+                write!(f, "segment size is {floats} floats, expected 1 to {MAX_SEGMENT_FLOATS}")
+            }
+            Self::TooManySegments(count) => {
+                write!(f, "the vector has {count} segments, expected at most {MAX_SEGMENTS}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for LayoutError {}
 
 impl VectorLayout {
     /// A vector of `gradient_len` floats in segments of `segment_floats`.

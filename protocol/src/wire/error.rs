@@ -1,9 +1,10 @@
 //! What can be wrong with a packet: at once the error, the drop reason, the metric label and the log field.
 
+use core::fmt;
+
 /// Why a packet is not a valid iSwitch packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-#[error("{}", self.name())]
 pub enum WireError {
     /// Shorter than the format needs.
     Truncated,
@@ -54,3 +55,11 @@ impl WireError {
         }
     }
 }
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl core::error::Error for WireError {}

@@ -5,41 +5,14 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use etherparse::{EtherType, Ethernet2Header, Ethernet2HeaderSlice, IpNumber, Ipv4Header, Ipv4HeaderSlice};
 use etherparse::{IpFragOffset, UdpHeader, UdpHeaderSlice};
 
-use crate::limits::{DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, DEFAULT_PORT, TOS_MASK};
 use crate::limits::{IPV4_HEADER_LEN_BYTES, UDP_HEADER_LEN_BYTES};
-use crate::wire::WireError;
+use crate::wire::{Class, Classifier, WireError};
 
 /// Bytes of an Ethernet header without VLAN tag.
 pub const ETHERNET_HEADER_LEN_BYTES: usize = 14;
 /// Bytes before the UDP payload of the frames that we send.
 pub const HEADERS_LEN_BYTES: usize = ETHERNET_HEADER_LEN_BYTES + IPV4_HEADER_LEN_BYTES + UDP_HEADER_LEN_BYTES;
 const TIME_TO_LIVE: u8 = 64;
-
-/// What the ToS of a packet makes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Class {
-    /// A control packet.
-    Control,
-    /// A data packet.
-    Data,
-}
-
-/// Tells our packets from all others, by ToS and UDP port (requirement W-1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Classifier {
-    /// ToS of control packets, low two bits zero.
-    pub control_tos: u8,
-    /// ToS of data packets, low two bits zero, different from the other.
-    pub data_tos: u8,
-    /// UDP port of the switch.
-    pub udp_port: u16,
-}
-
-impl Default for Classifier {
-    fn default() -> Self {
-        Self { control_tos: DEFAULT_CONTROL_TOS, data_tos: DEFAULT_DATA_TOS, udp_port: DEFAULT_PORT }
-    }
-}
 
 /// Ethernet, IP and UDP addresses of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,24 +40,6 @@ pub struct FrameView<'a> {
 }
 
 impl Classifier {
-    /// What a ToS byte makes of a packet; `None` if it is not ours. The ECN bits do not count (W-2).
-    pub fn class_of(&self, tos: u8) -> Option<Class> {
-        match tos & TOS_MASK {
-            tos if tos == self.control_tos => Some(Class::Control),
-            tos if tos == self.data_tos => Some(Class::Data),
-            _ => None,
-        }
-    }
-
-    /// The ToS byte of a class.
-    #[inline]
-    pub fn tos_of(&self, class: Class) -> u8 {
-        match class {
-            Class::Control => self.control_tos,
-            Class::Data => self.data_tos,
-        }
-    }
-
     /// Takes a frame apart. `None`: ordinary traffic. An error: ToS says ours, but it cannot be used.
     ///
     /// A frame with a VLAN tag is ordinary; the port belongs on the VLAN's own interface.
@@ -250,6 +205,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::limits::{DEFAULT_DATA_TOS, DEFAULT_PORT};
 
     fn addresses() -> FrameAddresses {
         FrameAddresses {

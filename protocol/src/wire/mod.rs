@@ -5,15 +5,19 @@
 //! `parse` from a view and `emit` into a buffer. Emitting writes every byte of the packet, so the buffer
 //! needs no clearing.
 
+mod class;
 pub mod control;
 pub mod data;
 mod error;
+#[cfg(feature = "frame")]
 pub mod frame;
 
+pub use class::{Class, Classifier};
 pub use control::{
     AckRepr, Action, ControlBody, ControlPacket, ControlRepr, DigestRepr, JoinRepr, Kind, Mode, ResumeRepr,
     Standing, Status,
 };
 pub use data::{DataPacket, emit_seg};
 pub use error::WireError;
-pub use frame::{Class, Classifier, FrameAddresses, FrameView};
+#[cfg(feature = "frame")]
+pub use frame::{FrameAddresses, FrameView};

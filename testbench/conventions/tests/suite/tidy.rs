@@ -16,7 +16,7 @@ const UNSAFE_PLACES: [&str; 9] = [
     "daemon/iswitchd/src/port/xdp/",           // AF_XDP, bpf
     "daemon/sandbox/src/violation.rs",         // the handler of SIGSYS
     "worker-lib/worker/src/capi.rs",           // pointers from C
-    "worker-lib/learn/src/nn/matmul.rs",       // the interface of the gemm crate
+    "worker-lib/learn/src/nn/matmul.rs",       // the interface of the gemm-f32 crate
     "worker-lib/learn/src/env/mujoco/",        // libmujoco, opened at run time
     "worker-lib/python/src/array.rs",          // the buffer protocol, DLPack
 ];

@@ -1,5 +1,7 @@
-//! Matrix product over slices: the safe door to the `gemm` crate.
+//! Matrix product over slices: the safe door to the `gemm-f32` crate.
 #![allow(unsafe_code)]
+
+use gemm_common::Parallelism;
 
 /// A dense matrix that is read, row-major or the transpose of a row-major one.
 #[derive(Clone, Copy, Debug)]
@@ -57,8 +59,8 @@ fn element_count(rows: usize, cols: usize) -> usize {
     rows.checked_mul(cols).expect("a matrix that memory can hold")
 }
 
-/// `out = lhs * rhs`, or `out += lhs * rhs` with `accumulate`, by `threads` threads. One is right for a worker that
-/// shares its cores with others, where a pool collapses; small products take one in any case.
+/// `out = lhs * rhs`, or `out += lhs * rhs` with `accumulate`, by `threads` threads (feature `threads`). One is right
+/// for a worker that shares its cores with others, where a pool collapses; small products take one in any case.
 ///
 /// # Panics
 /// If the shapes do not fit each other.
@@ -66,34 +68,48 @@ pub fn matmul(out: MatrixMut<'_>, accumulate: bool, lhs: MatrixRef<'_>, rhs: Mat
     let MatrixMut { data, rows, cols } = out;
     assert_eq!(lhs.cols, rhs.rows, "inner dimensions");
     assert_eq!((rows, cols), (lhs.rows, rhs.cols), "outer dimensions");
+    // The kernel prefers a destination whose columns are contiguous: for a row-major one that is the transposed product,
+    // (rhs^T lhs^T)^T. Both orders of a column vector are contiguous.
+    let (m, n, strides) = if cols > 1 { (cols, rows, (cols, 1)) } else { (rows, cols, (1, cols)) };
+    let (a, b) = if cols > 1 { (rhs.transposed(), lhs.transposed()) } else { (lhs, rhs) };
     // SAFETY: each of the three matrices was made by a constructor that checked that its slice holds exactly
     // rows * cols elements, and its strides are (cols, 1) or, transposed, (1, rows), so every element that
     // gemm addresses lies inside the slice. `out` is borrowed mutably, so it overlaps neither operand. A
     // stride fits isize because a slice never exceeds isize::MAX bytes. With `accumulate` off gemm does not
     // read `out`; it is initialised in any case.
     unsafe {
-        gemm::gemm(
-            rows,
-            cols,
-            lhs.cols,
+        gemm_f32::gemm::f32::get_gemm_fn()(
+            m,
+            n,
+            a.cols,
             data.as_mut_ptr(),
-            1,
-            cols as isize,
+            strides.0 as isize,
+            strides.1 as isize,
             accumulate,
-            lhs.data.as_ptr(),
-            lhs.col_stride as isize,
-            lhs.row_stride as isize,
-            rhs.data.as_ptr(),
-            rhs.col_stride as isize,
-            rhs.row_stride as isize,
-            1.0_f32,
-            1.0_f32,
+            a.data.as_ptr(),
+            a.col_stride as isize,
+            a.row_stride as isize,
+            b.data.as_ptr(),
+            b.col_stride as isize,
+            b.row_stride as isize,
+            1.0,
+            1.0,
             false,
             false,
             false,
-            if threads > 1 { gemm::Parallelism::Rayon(threads) } else { gemm::Parallelism::None },
+            parallelism(threads),
         );
     }
+}
+
+#[cfg(feature = "threads")]
+fn parallelism(threads: usize) -> Parallelism {
+    if threads > 1 { Parallelism::Rayon(threads) } else { Parallelism::None }
+}
+
+#[cfg(not(feature = "threads"))]
+fn parallelism(_threads: usize) -> Parallelism {
+    Parallelism::None
 }
 
 #[cfg(test)]

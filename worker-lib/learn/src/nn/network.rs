@@ -208,8 +208,8 @@ impl Network {
 }
 
 impl Workspace {
-    /// With so many threads for each matrix product, at least one. A worker of a machine that others share is best
-    /// off with one.
+    /// Uses `threads` threads for each matrix product, at least one. One is best for a worker that shares its cores.
+    #[cfg(feature = "threads")]
     #[must_use]
     pub fn with_threads(mut self, threads: usize) -> Self {
         self.threads = threads.max(1);

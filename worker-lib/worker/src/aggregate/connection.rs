@@ -3,6 +3,7 @@
 //! Bytes on them are the floats of vectors, little-endian, without any framing: both ends know how long a vector is.
 //! The kernel cuts them up into super-frames by itself.
 
+use std::error::Error;
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream};
@@ -36,21 +37,18 @@ pub enum Style {
 }
 
 /// Why a group of workers was not formed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum ConnectError {
     /// A socket failed.
-    #[error("{what} {address}: {error}")]
     Io {
         /// What was tried.
         what: &'static str,
         /// With whom.
         address: SocketAddr,
         /// What the operating system said.
-        #[source]
         error: io::Error,
     },
     /// The other side was not there in time.
-    #[error("no connection {what} {address} within {waited:?}")]
     Timeout {
         /// What was waited for.
         what: &'static str,
@@ -60,7 +58,6 @@ pub enum ConnectError {
         waited: Duration,
     },
     /// Members did not connect in time.
-    #[error("no connection at {address} from {} within {waited:?}{refused}", Ranks(.missing))]
     Incomplete {
         /// Where this end listens.
         address: SocketAddr,
@@ -72,7 +69,6 @@ pub enum ConnectError {
         refused: RefusedMeanwhile,
     },
     /// The next member of a ring closed the connection before the ring was complete.
-    #[error("{address} closed the connection while the ring was forming; its log may say why{refused}")]
     Left {
         /// The next member.
         address: SocketAddr,
@@ -80,13 +76,11 @@ pub enum ConnectError {
         refused: RefusedMeanwhile,
     },
     /// Somebody else speaks another language at that address.
-    #[error("{address} is no member of a ring and no parameter server")]
     Foreign {
         /// The address.
         address: SocketAddr,
     },
     /// The two ends do not mean the same group.
-    #[error("{field} is {theirs} at {address}, and {own} here")]
     Mismatch {
         /// The field that differs.
         field: &'static str,
@@ -98,7 +92,6 @@ pub enum ConnectError {
         own: u32,
     },
     /// An option makes no sense.
-    #[error("{field} is {value}, expected {expected}")]
     BadOption {
         /// The option.
         field: &'static str,
@@ -107,6 +100,43 @@ pub enum ConnectError {
         /// What was expected.
         expected: &'static str,
     },
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { what, address, error } => write!(f, "{what} {address}: {error}"),
+            Self::Timeout { what, address, waited } => {
+                write!(f, "no connection {what} {address} within {waited:?}")
+            }
+            Self::Incomplete { address, missing, waited, refused } => {
+                let missing = Ranks(missing);
+                write!(f, "no connection at {address} from {missing} within {waited:?}{refused}")
+            }
+            Self::Left { address, refused } => write!(
+                f,
+                "{address} closed the connection while the ring was forming; its log may say why{refused}"
+            ),
+            Self::Foreign { address } => {
+                write!(f, "{address} is no member of a ring and no parameter server")
+            }
+            Self::Mismatch { field, address, theirs, own } => {
+                write!(f, "{field} is {theirs} at {address}, and {own} here")
+            }
+            Self::BadOption { field, value, expected } => {
+                write!(f, "{field} is {value}, expected {expected}")
+            }
+        }
+    }
+}
+
+impl Error for ConnectError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Io { error, .. } => Some(error),
+            _ => None,
+        }
+    }
 }
 
 /// Ranks for an error: all of them, or the first few.

@@ -9,6 +9,8 @@ mod loopback;
 mod parameter_server;
 mod ring;
 
+use std::error::Error;
+use std::fmt;
 use std::time::Duration;
 
 pub use connection::{ConnectError, RefusedMeanwhile, Style};
@@ -30,10 +32,9 @@ pub struct Round {
 
 /// Why an aggregation did not deliver a sum. The vector is as it was.
 #[non_exhaustive]
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum AggregateError {
     /// The vector is not as long as the job declared.
-    #[error("vector has {actual} floats, the job aggregates {expected}")]
     WrongLength {
         /// Floats that the caller passed.
         actual: usize,
@@ -41,7 +42,6 @@ pub enum AggregateError {
         expected: usize,
     },
     /// The worker's own vector holds NaN or an infinity; nothing was sent.
-    #[error("vector[{index}] is {value}: a sum with it would poison every replica")]
     NonFinite {
         /// Position of the first such element.
         index: usize,
@@ -49,7 +49,6 @@ pub enum AggregateError {
         value: f32,
     },
     /// Nothing was heard from the switch for as long as the caller was willing to wait.
-    #[error("no answer from the switch {switch} for {silent:?}")]
     SwitchLost {
         /// The switch.
         switch: std::net::SocketAddr,
@@ -57,10 +56,6 @@ pub enum AggregateError {
         silent: Duration,
     },
     /// The other workers did not contribute for as long as the caller was willing to wait.
-    #[error(
-        "round {round} is not complete after {waited:?}: {missing} segments wait for {}",
-        if *.parent_lost { "the parent of the switch, which does not answer it" } else { "other workers" }
-    )]
     Stalled {
         /// The round.
         round: u32,
@@ -73,25 +68,21 @@ pub enum AggregateError {
     },
     /// The switch no longer knows this worker, because its lease ran out or the switch was restarted, and does not
     /// take it back.
-    #[error("the switch no longer counts this worker as a member ({reason})")]
     Expelled {
         /// What the switch gave as the reason.
         reason: &'static str,
     },
     /// The worker was away and is a member again, but the others have gone on without it. It lacks the sums in
     /// between: a learner fetches its state from another worker before it contributes again.
-    #[error("the others went on without this worker, which is a member again from round {next}")]
     MissedRounds {
         /// The round of the next call.
         next: u32,
     },
     /// A member halted the job; it continues after a Reset. What was sent before the Reset may be refused like this
     /// once more.
-    #[error("the job is halted")]
     Halted,
     /// The round of this call is over at the switch and its result no longer kept: the job was reset, or the
     /// others went on without this worker.
-    #[error("round {round} is over, the job is at round {current}")]
     StaleRound {
         /// The round of this call.
         round: u32,
@@ -99,14 +90,12 @@ pub enum AggregateError {
         current: u32,
     },
     /// The switch refused a contribution.
-    #[error("the switch refused segment data: {reason}")]
     Refused {
         /// The reason it gave.
         reason: &'static str,
     },
     /// The weights of this worker and of another differ after the same aggregate, although they have applied the same
     /// sums.
-    #[error("the weights after aggregate {aggregate} differ from those of member {member}")]
     Diverged {
         /// The aggregate.
         aggregate: u32,
@@ -114,7 +103,6 @@ pub enum AggregateError {
         member: u16,
     },
     /// Another worker of a ring, or the parameter server, is gone or was silent for too long; the group has ended.
-    #[error("no bytes from {peer} for {silent:?}")]
     PeerLost {
         /// The other end of the connection.
         peer: std::net::SocketAddr,
@@ -122,17 +110,73 @@ pub enum AggregateError {
         silent: Duration,
     },
     /// The worker was closed while the call waited.
-    #[error("the worker was closed")]
     Closed,
     /// The caller gave up waiting; the next call repeats the round, as after [`Self::Stalled`].
-    #[error("interrupted while waiting for the sum")]
     Interrupted,
     /// Another worker of the group is gone.
-    #[error("another worker of the group ended")]
     PeerGone,
     /// The socket failed.
-    #[error("socket: {0}")]
-    Io(#[from] std::io::Error),
+    Io(std::io::Error),
+}
+
+impl fmt::Display for AggregateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WrongLength { actual, expected } => {
+                write!(f, "vector has {actual} floats, the job aggregates {expected}")
+            }
+            Self::NonFinite { index, value } => {
+                write!(f, "vector[{index}] is {value}: a sum with it would poison every replica")
+            }
+            Self::SwitchLost { switch, silent } => {
+                write!(f, "no answer from the switch {switch} for {silent:?}")
+            }
+            Self::Stalled { round, waited, missing, parent_lost } => {
+                let awaited = match parent_lost {
+                    true => "the parent of the switch, which does not answer it",
+                    false => "other workers",
+                };
+                write!(
+                    f,
+                    "round {round} is not complete after {waited:?}: {missing} segments wait for {awaited}"
+                )
+            }
+            Self::Expelled { reason } => {
+                write!(f, "the switch no longer counts this worker as a member ({reason})")
+            }
+            Self::MissedRounds { next } => {
+                write!(f, "the others went on without this worker, which is a member again from round {next}")
+            }
+            Self::Halted => f.write_str("the job is halted"),
+            Self::StaleRound { round, current } => {
+                write!(f, "round {round} is over, the job is at round {current}")
+            }
+            Self::Refused { reason } => write!(f, "the switch refused segment data: {reason}"),
+            Self::Diverged { aggregate, member } => {
+                write!(f, "the weights after aggregate {aggregate} differ from those of member {member}")
+            }
+            Self::PeerLost { peer, silent } => write!(f, "no bytes from {peer} for {silent:?}"),
+            Self::Closed => f.write_str("the worker was closed"),
+            Self::Interrupted => f.write_str("interrupted while waiting for the sum"),
+            Self::PeerGone => f.write_str("another worker of the group ended"),
+            Self::Io(error) => write!(f, "socket: {error}"),
+        }
+    }
+}
+
+impl Error for AggregateError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<std::io::Error> for AggregateError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
 }
 
 /// Counters of an aggregator since it was made.

@@ -3,6 +3,8 @@
 //! It holds no weights: what the paper's server updates once, every worker updates for itself, with the same bits. So
 //! it does less than the paper's, and can only be faster.
 
+use std::error::Error;
+use std::fmt;
 use std::net::{SocketAddr, SocketAddrV4, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::yield_now;
@@ -169,14 +171,42 @@ fn free_places_of_the_gone(places: &mut [Option<Client>]) {
 }
 
 /// Why a parameter server ended before its workers did.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum ServeError {
     /// The workers did not come together.
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
+    Connect(ConnectError),
     /// A connection failed in the midst of a round.
-    #[error(transparent)]
-    Round(#[from] AggregateError),
+    Round(AggregateError),
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connect(error) => error.fmt(f),
+            Self::Round(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for ServeError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Connect(error) => error.source(),
+            Self::Round(error) => error.source(),
+        }
+    }
+}
+
+impl From<ConnectError> for ServeError {
+    fn from(error: ConnectError) -> Self {
+        Self::Connect(error)
+    }
+}
+
+impl From<AggregateError> for ServeError {
+    fn from(error: AggregateError) -> Self {
+        Self::Round(error)
+    }
 }
 
 struct Service {

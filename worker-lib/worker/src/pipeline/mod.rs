@@ -18,6 +18,7 @@
 mod staleness;
 
 use std::error::Error;
+use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -71,14 +72,36 @@ impl Default for PipelineConfig {
 
 /// Why a pipeline has ended early.
 #[non_exhaustive]
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum PipelineError {
     /// Gradients or sums cannot be exchanged, or the models of two workers differ.
-    #[error("{0}")]
-    Aggregate(#[from] AggregateError),
+    Aggregate(AggregateError),
     /// The learner failed.
-    #[error("{0}")]
     Learner(LearnerError),
+}
+
+impl fmt::Display for PipelineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Aggregate(error) => error.fmt(f),
+            Self::Learner(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for PipelineError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Aggregate(error) => Some(error),
+            Self::Learner(_) => None,
+        }
+    }
+}
+
+impl From<AggregateError> for PipelineError {
+    fn from(error: AggregateError) -> Self {
+        Self::Aggregate(error)
+    }
 }
 
 /// What a pipeline has done.

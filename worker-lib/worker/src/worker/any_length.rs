@@ -6,6 +6,7 @@
 //! the same lengths in the same order, as with every collective; so all number the jobs alike, without asking each
 //! other.
 
+use std::error::Error;
 use std::fmt;
 
 use super::join::{JoinError, JoinOptions};
@@ -20,10 +21,9 @@ pub const MAX_LENGTHS: usize = 16;
 
 /// Why a vector was not summed.
 #[non_exhaustive]
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum AnyLengthError {
     /// The job for vectors of a length could not be joined.
-    #[error("joining job {job}, for vectors of {floats} floats: {source}")]
     Join {
         /// The job.
         job: u32,
@@ -33,12 +33,8 @@ pub enum AnyLengthError {
         source: JoinError,
     },
     /// A round was not completed.
-    #[error(transparent)]
-    Aggregate(#[from] AggregateError),
+    Aggregate(AggregateError),
     /// The last call failed half way: some workers may have its sum, and the others need this one's part to get it.
-    #[error(
-        "vector has {actual} floats, expected the one of {expected} floats again that was not summed completely"
-    )]
     Unfinished {
         /// Floats that the caller passed.
         actual: usize,
@@ -46,11 +42,45 @@ pub enum AnyLengthError {
         expected: usize,
     },
     /// An earlier call failed for good: this worker and the others may be at different vectors.
-    #[error("the worker has failed and has to join anew: {reason}")]
     Failed {
         /// How that call failed.
         reason: String,
     },
+}
+
+impl fmt::Display for AnyLengthError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Join { job, floats, source } => {
+                write!(f, "joining job {job}, for vectors of {floats} floats: {source}")
+            }
+            Self::Aggregate(error) => error.fmt(f),
+            Self::Unfinished { actual, expected } => write!(
+                f,
+                "vector has {actual} floats, expected the one of {expected} floats again that was not summed \
+                 completely"
+            ),
+            Self::Failed { reason } => {
+                write!(f, "the worker has failed and has to join anew: {reason}")
+            }
+        }
+    }
+}
+
+impl Error for AnyLengthError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Join { source, .. } => Some(source),
+            Self::Aggregate(error) => error.source(),
+            Self::Unfinished { .. } | Self::Failed { .. } => None,
+        }
+    }
+}
+
+impl From<AggregateError> for AnyLengthError {
+    fn from(error: AggregateError) -> Self {
+        Self::Aggregate(error)
+    }
 }
 
 /// What one sum holds.

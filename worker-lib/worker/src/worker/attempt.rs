@@ -6,11 +6,13 @@ use iswitch_protocol::Instant;
 use iswitch_protocol::wire::{Action, ControlBody, ControlRepr, Status};
 
 use super::auth::Authenticator;
-use super::protocol::Membership;
-use super::session::JoinProgress;
+use super::enrolment::JoinProgress;
+use super::membership::Membership;
 
-const FIRST_JOIN_RETRY: Duration = Duration::from_millis(20);
-const LAST_JOIN_RETRY: Duration = Duration::from_millis(500);
+/// Time until a request without an answer is repeated; it doubles each time.
+pub(super) const FIRST_RETRY: Duration = Duration::from_millis(20);
+/// The longest that it becomes.
+pub(super) const LAST_RETRY: Duration = Duration::from_millis(500);
 
 /// Several heartbeats may be lost before a lease ends.
 const HEARTBEATS_PER_LEASE: u32 = 4;
@@ -50,9 +52,9 @@ impl Attempt {
     pub(crate) fn new(instance: u32, number: u32, now: Instant) -> Self {
         Self {
             request: Self::request_of(instance, number),
-            retry: FIRST_JOIN_RETRY,
-            longest_retry: LAST_JOIN_RETRY,
-            deadline: now.plus(FIRST_JOIN_RETRY),
+            retry: FIRST_RETRY,
+            longest_retry: LAST_RETRY,
+            deadline: now.plus(FIRST_RETRY),
             due: true,
             present: None,
             nonce: 0,
@@ -123,7 +125,7 @@ impl Attempt {
     /// Repeats the Join often enough to renew the lease while the job waits for others or an answer is lost.
     fn keep_alive(&mut self, now: Instant, lease_ms: u32) {
         let heartbeat = heartbeat_interval(Duration::from_millis(u64::from(lease_ms)));
-        self.longest_retry = heartbeat.min(LAST_JOIN_RETRY);
+        self.longest_retry = heartbeat.min(LAST_RETRY);
         self.retry = self.retry.min(self.longest_retry);
         self.deadline = self.deadline.min(now.plus(self.longest_retry));
     }

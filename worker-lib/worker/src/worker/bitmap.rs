@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use iswitch_protocol::limits::MAX_BITMAP_LEN_BYTES;
+use iswitch_protocol::limits::{MAX_BITMAP_LEN_BYTES, MAX_RANGE_SEGMENTS};
 
 /// A set of segment indices below a fixed length.
 #[derive(Debug)]
@@ -40,6 +40,16 @@ impl Bitmap {
     /// The first index from `from` on and below `end` that is not in the set.
     pub(crate) fn next_zero(&self, from: u32, end: u32) -> Option<u32> {
         self.next(from, end, |word| !word)
+    }
+
+    /// Ranges that together have all indices below `end` that are not in the set, each as long as one Help may name.
+    pub(crate) fn zero_ranges(&self, end: u32) -> impl Iterator<Item = Range<u32>> {
+        let mut next = 0;
+        core::iter::from_fn(move || {
+            let first = self.next_zero(next, end)?;
+            next = (first + MAX_RANGE_SEGMENTS).min(end);
+            Some(first..next)
+        })
     }
 
     /// One bit for each index of a range that is not in the set, lowest first. The range has at most as

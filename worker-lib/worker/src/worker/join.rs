@@ -1,5 +1,7 @@
 //! Joining a job: what a worker declares, and why it can be turned away.
 
+use std::error::Error;
+use std::fmt;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
@@ -155,16 +157,13 @@ impl JoinOptions {
 
 /// Why a worker could not join.
 #[non_exhaustive]
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum JoinError {
     /// The vector cannot be cut up like that.
-    #[error("{0}")]
-    Layout(#[from] LayoutError),
+    Layout(LayoutError),
     /// The list of switches is empty.
-    #[error("no switch is named, expected at least one")]
     NoSwitch,
     /// Nobody answered.
-    #[error("no answer from the switch {switch} within {waited:?} (is iswitchd running there?){detail}")]
     NoAnswer {
         /// The switch.
         switch: SocketAddrV4,
@@ -174,7 +173,6 @@ pub enum JoinError {
         detail: String,
     },
     /// The switch refused, and named the field.
-    #[error("the switch refused: {reason}")]
     Refused {
         /// The field or resource.
         status: Status,
@@ -182,14 +180,8 @@ pub enum JoinError {
         reason: String,
     },
     /// Data packets cannot be tagged without a key.
-    #[error("tag_data is true without a key, expected a key")]
     TagsWithoutKey,
     /// The switch, or somebody at its address, does not know this worker's key; and nobody else has answered.
-    #[error(
-        "no proof within {waited:?} that the switch {switch} has this worker's key of job {job}; \
-         it says that the job has {}",
-        if *.has_key { "another one" } else { "none (give iswitchd the same --key-file)" }
-    )]
     KeyRefused {
         /// The switch.
         switch: SocketAddrV4,
@@ -201,10 +193,6 @@ pub enum JoinError {
         has_key: bool,
     },
     /// The path does not carry packets as long as a segment.
-    #[error(
-        "a packet of {len} bytes does not fit the path to {switch}: segment_floats is {segment_floats}, \
-         choose fewer (or raise the MTU)"
-    )]
     PathMtu {
         /// The switch.
         switch: SocketAddrV4,
@@ -214,7 +202,6 @@ pub enum JoinError {
         segment_floats: u16,
     },
     /// The other workers did not come.
-    #[error("{present} of {workers} workers joined within {waited:?}")]
     WorkersMissing {
         /// Workers that have joined.
         present: u16,
@@ -224,12 +211,75 @@ pub enum JoinError {
         waited: Duration,
     },
     /// The caller gave up waiting.
-    #[error("interrupted while joining")]
     Interrupted,
     /// The job runs, but no other worker gave its state.
-    #[error(transparent)]
-    State(#[from] StateError),
+    State(StateError),
     /// The socket failed.
-    #[error("socket: {0}")]
-    Io(#[from] std::io::Error),
+    Io(std::io::Error),
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Layout(error) => error.fmt(f),
+            Self::NoSwitch => f.write_str("no switch is named, expected at least one"),
+            Self::NoAnswer { switch, waited, detail } => write!(
+                f,
+                "no answer from the switch {switch} within {waited:?} (is iswitchd running there?){detail}"
+            ),
+            Self::Refused { reason, .. } => write!(f, "the switch refused: {reason}"),
+            Self::TagsWithoutKey => f.write_str("tag_data is true without a key, expected a key"),
+            Self::KeyRefused { switch, job, waited, has_key } => {
+                let which = match has_key {
+                    true => "another one",
+                    false => "none (give iswitchd the same --key-file)",
+                };
+                write!(
+                    f,
+                    "no proof within {waited:?} that the switch {switch} has this worker's key of job {job}; \
+                     it says that the job has {which}"
+                )
+            }
+            Self::PathMtu { switch, len, segment_floats } => write!(
+                f,
+                "a packet of {len} bytes does not fit the path to {switch}: segment_floats is \
+                 {segment_floats}, choose fewer (or raise the MTU)"
+            ),
+            Self::WorkersMissing { present, workers, waited } => {
+                write!(f, "{present} of {workers} workers joined within {waited:?}")
+            }
+            Self::Interrupted => f.write_str("interrupted while joining"),
+            Self::State(error) => error.fmt(f),
+            Self::Io(error) => write!(f, "socket: {error}"),
+        }
+    }
+}
+
+impl Error for JoinError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Layout(error) => Some(error),
+            Self::State(error) => error.source(),
+            Self::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<LayoutError> for JoinError {
+    fn from(error: LayoutError) -> Self {
+        Self::Layout(error)
+    }
+}
+
+impl From<StateError> for JoinError {
+    fn from(error: StateError) -> Self {
+        Self::State(error)
+    }
+}
+
+impl From<std::io::Error> for JoinError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
 }

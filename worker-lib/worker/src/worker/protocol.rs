@@ -8,68 +8,28 @@
 //! Contributions and sums belong to the caller. A contribution must stay as it is until its round has ended.
 
 use core::ops::Range;
-use core::time::Duration;
 
 use iswitch_protocol::limits::{
-    DATA_TAG_LEN_BYTES, MAX_RANGE_SEGMENTS, MAX_SUPERFRAME_DATAGRAMS, SEG_LEN_BYTES, datagram_truesize,
-    recv_room, superframe_datagrams,
+    DATA_TAG_LEN_BYTES, MAX_RANGE_SEGMENTS, MAX_SUPERFRAME_DATAGRAMS, SEG_LEN_BYTES, superframe_datagrams,
 };
-use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
+use iswitch_protocol::wire::control::RangeRepr;
 use iswitch_protocol::wire::{
-    AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, ResumeRepr, Standing, Status,
+    AckRepr, Action, Class, ControlBody, ControlRepr, DataPacket, ResumeRepr, Standing, Status,
 };
 use iswitch_protocol::{Instant, Round, Seg, SegmentIndex, VectorLayout, history};
 
 use super::auth::DataKeys;
 use super::bitmap::Bitmap;
+use super::membership::{MembershipState, Position, Run, max_window};
+use super::requests::{MAX_HELPS_AT_ONCE, Question, Requests, range_of};
 use super::superframe::Frame;
 use super::timer::RetryTimer;
 use super::window::Window;
 
+pub use super::membership::Membership;
+
 /// Results may overtake each other by this many segments before a gap counts as a loss: a super-frame.
 const REORDER_SEGMENTS: u32 = MAX_SUPERFRAME_DATAGRAMS as u32;
-/// Ranges that one expired timer asks for; the rest waits for the next.
-pub(super) const MAX_HELPS_AT_ONCE: usize = 8;
-
-/// What the Ack of a Join told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Membership {
-    /// Id of this member.
-    pub member: u16,
-    /// The first round to take part in.
-    pub start: Round,
-    /// Segments that may be in flight.
-    pub window: u16,
-    /// Identifies the run of the switch.
-    pub boot: u64,
-    /// Silence after which the switch expels a member.
-    pub lease: Duration,
-    /// Members of the switch in the job.
-    pub members: u16,
-    /// Workers in the whole job.
-    pub weight: u16,
-    /// Where the member stands.
-    pub standing: Standing,
-    /// What has been summed before `start`, or with it where the member supplies or awaits that sum.
-    pub history: u64,
-}
-
-impl Membership {
-    /// Reads the Ack of a Join that was granted.
-    pub fn from_ack(ack: &AckRepr<'_>) -> Self {
-        Self {
-            member: ack.member,
-            start: ack.round,
-            window: ack.window,
-            boot: ack.boot,
-            lease: Duration::from_millis(u64::from(ack.lease_ms)),
-            members: ack.members,
-            weight: ack.weight,
-            standing: ack.standing,
-            history: ack.history,
-        }
-    }
-}
 
 /// Why a round did not end with a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,16 +88,10 @@ pub struct WorkerCounters {
 
 /// The protocol of one member, from the moment it has joined.
 #[derive(Debug)]
-pub struct WorkerProtocol {
+pub(super) struct WorkerProtocol {
     job: u32,
     layout: VectorLayout,
-    membership: Membership,
-    /// Boot ids that were valid before: what still arrives from those runs is of no interest.
-    past_boots: [u64; 2],
-    /// Whether the switch has lost its parent.
-    is_orphaned: bool,
-    /// The threshold H if a member has pinned it, otherwise zero.
-    pinned_threshold: u16,
+    membership: MembershipState,
     next_round: Round,
     /// Whether the next round is one whose sum others supply.
     awaits: bool,
@@ -152,24 +106,14 @@ pub struct WorkerProtocol {
     outcome: Option<Result<Finished, Failure>>,
     window: Window,
     recv_buffer_bytes: usize,
-    next_request: u32,
     timer: RetryTimer,
     helps: Vec<RangeRepr>,
-    /// When the latest Help was sent and which it was, to measure the round trip.
-    help_sent: Option<(u32, Instant)>,
     received: Bitmap,
     resend: Bitmap,
     contributions: Vec<u16>,
     /// With which data packets are tagged, if they are.
     data_keys: Option<DataKeys>,
     counters: WorkerCounters,
-}
-
-/// Segments that may be in flight: what the switch grants and this member's own receive buffer holds.
-pub(super) fn max_window(layout: &VectorLayout, membership: &Membership, recv_buffer_bytes: usize) -> u32 {
-    let datagram = datagram_truesize(layout.full_packet_len() + DATA_TAG_LEN_BYTES);
-    let own = (recv_room(recv_buffer_bytes) / datagram).clamp(1, usize::from(u16::MAX)) as u32;
-    u32::from(membership.window).min(own).max(1)
 }
 
 /// How far a round is.
@@ -200,16 +144,18 @@ struct Progress {
 impl WorkerProtocol {
     /// The protocol of a member that was just admitted. `recv_buffer_bytes` is the receive buffer that the
     /// worker really has: results that do not fit in it would be lost.
-    pub fn new(job: u32, layout: VectorLayout, membership: Membership, recv_buffer_bytes: usize) -> Self {
+    pub(super) fn new(
+        job: u32,
+        layout: VectorLayout,
+        membership: Membership,
+        recv_buffer_bytes: usize,
+    ) -> Self {
         let max_window = max_window(&layout, &membership, recv_buffer_bytes);
         let segments = layout.segment_count() as usize;
         let mut protocol = Self {
             job,
             layout,
-            membership,
-            past_boots: [membership.boot; 2],
-            is_orphaned: false,
-            pinned_threshold: 0,
+            membership: MembershipState::new(membership),
             next_round: membership.start,
             awaits: false,
             history: 0,
@@ -219,10 +165,8 @@ impl WorkerProtocol {
             outcome: None,
             window: Window::new(max_window),
             recv_buffer_bytes,
-            next_request: 1,
             timer: RetryTimer::default(),
             helps: Vec::with_capacity(MAX_HELPS_AT_ONCE),
-            help_sent: None,
             received: Bitmap::new(segments),
             resend: Bitmap::new(segments),
             contributions: vec![0; segments],
@@ -234,7 +178,7 @@ impl WorkerProtocol {
     }
 
     /// Tags data packets from now on, or does not.
-    pub(crate) fn set_data_keys(&mut self, keys: Option<DataKeys>) {
+    pub(super) fn set_data_keys(&mut self, keys: Option<DataKeys>) {
         self.data_keys = keys;
     }
 
@@ -249,20 +193,16 @@ impl WorkerProtocol {
 
     /// Whether the member is already where that membership begins: it has been told what it lacks, and may have
     /// contributed to the round.
-    pub(crate) fn stands_at(&self, membership: &Membership) -> bool {
+    pub(super) fn stands_at(&self, membership: &Membership) -> bool {
         self.history != 0 && (self.history, self.next_round) == (membership.history, membership.start)
     }
 
     /// The member was admitted again, perhaps by another run of the switch.
-    pub(crate) fn readmit(&mut self, membership: Membership) {
-        if membership.boot != self.membership.boot {
-            self.past_boots = [self.past_boots[1], self.membership.boot];
-        }
-        self.membership = membership;
+    pub(super) fn readmit(&mut self, membership: Membership) {
+        self.membership.readmit(membership);
         self.window.grant(max_window(&self.layout, &membership, self.recv_buffer_bytes));
         self.next_round = membership.start;
         self.awaits = membership.standing == Standing::Awaits;
-        self.pinned_threshold = 0;
         self.current = None;
         self.outcome = None;
         match membership.standing {
@@ -277,68 +217,59 @@ impl WorkerProtocol {
 
     /// Goes on at the next round without what was summed before.
     fn adopt(&mut self, history: u64) {
-        let beginning = history::begin(self.membership.boot, self.job, self.next_round);
+        let beginning = history::begin(self.membership.get().boot, self.job, self.next_round);
         self.history = history;
         self.has_history = history == beginning;
         self.previous = 0;
     }
 
     /// What to tell a switch that has forgotten this member; `None` if it does not know where it stands.
-    pub(crate) fn resume(&self) -> Option<ResumeRepr> {
-        (self.history != 0).then_some(ResumeRepr {
-            round: self.next_round,
-            members: self.membership.members,
-            weight: self.membership.weight,
-            threshold: self.pinned_threshold,
+    pub(super) fn resume(&self) -> Option<ResumeRepr> {
+        self.membership.resume(Position {
+            next: self.next_round,
             history: self.history,
             previous: self.previous,
-            behind: 0,
-            fresh: !self.has_history,
+            has_sums: self.has_history,
         })
     }
 
     /// The round that comes next, or is under way.
-    pub(crate) fn next_round(&self) -> Round {
+    pub(super) fn next_round(&self) -> Round {
         self.next_round
     }
 
     /// Whether the switch has lost its parent, as it said when it last answered.
-    pub fn is_orphaned(&self) -> bool {
-        self.is_orphaned
+    pub(super) fn is_orphaned(&self) -> bool {
+        self.membership.is_orphaned()
     }
 
     /// What the switch told when the worker joined.
-    pub fn membership(&self) -> &Membership {
-        &self.membership
-    }
-
-    /// How the vector is cut up.
-    pub fn layout(&self) -> &VectorLayout {
-        &self.layout
+    pub(super) fn membership(&self) -> &Membership {
+        self.membership.get()
     }
 
     /// What was counted since the worker joined.
-    pub fn counters(&self) -> &WorkerCounters {
+    pub(super) fn counters(&self) -> &WorkerCounters {
         &self.counters
     }
 
     /// Gradients in each segment of the last sum, `[segment_count]`.
-    pub fn contributions(&self) -> &[u16] {
+    pub(super) fn contributions(&self) -> &[u16] {
         &self.contributions
     }
 
     /// Segments without a result in the round under way.
-    pub fn remaining(&self) -> usize {
+    pub(super) fn remaining(&self) -> usize {
         self.current.map_or(0, |progress| progress.remaining as usize)
     }
 
     /// Starts the next round and returns its number.
-    pub fn begin_round(&mut self, now: Instant) -> Round {
+    pub(super) fn begin_round(&mut self, now: Instant) -> Round {
         self.begin(now, if self.awaits { Part::Awaits } else { Part::Contributes })
     }
 
     /// Sends the last sum to those who lack it, in a round before the next one.
-    pub(crate) fn begin_supplying(&mut self, now: Instant) {
+    pub(super) fn begin_supplying(&mut self, now: Instant) {
         self.begin(now, Part::Supplies);
     }
 
@@ -370,43 +301,50 @@ impl WorkerProtocol {
     }
 
     /// Gives up the round under way; the next call to [`Self::begin_round`] repeats it.
-    pub fn abandon_round(&mut self) {
+    pub(super) fn abandon_round(&mut self) {
         self.current = None;
     }
 
     /// How the round ended, once.
-    pub fn take_outcome(&mut self) -> Option<Result<Finished, Failure>> {
+    pub(super) fn take_outcome(&mut self) -> Option<Result<Finished, Failure>> {
         self.outcome.take()
     }
 
     /// When [`Self::handle_timeout`] is due.
-    pub fn poll_timeout(&self) -> Option<Instant> {
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
         self.current.map(|_| self.timer.deadline())
     }
 
-    /// Takes in a datagram of the switch, or a super-frame of datagrams of `stride` bytes. Results go into `sums`.
-    pub fn handle_datagrams(
-        &mut self,
-        now: Instant,
-        class: Class,
-        payload: &[u8],
-        stride: usize,
-        sums: &mut [f32],
-    ) {
+    /// Takes in results of `stride` bytes one after the other, into `sums`.
+    pub(super) fn handle_results(&mut self, now: Instant, payload: &[u8], stride: usize, sums: &mut [f32]) {
         let before = self.remaining();
         for bytes in payload.chunks(stride.max(1)) {
-            let used = match class {
-                Class::Data => self.handle_result(bytes, sums),
-                Class::Control => self.handle_control(now, bytes),
-            };
+            let used = self.handle_result(bytes, sums);
             self.counters.ignored += u64::from(!used);
         }
         self.note_progress(now, before);
     }
 
+    /// Takes in a control packet of the switch.
+    pub(super) fn handle_control(&mut self, now: Instant, repr: &ControlRepr<'_>) {
+        let before = self.remaining();
+        let used = match repr.body {
+            ControlBody::Ack(ack) => self.handle_ack(now, repr.request, &ack),
+            ControlBody::Halt if repr.job == self.job => {
+                if self.current.is_some() {
+                    self.fail(Failure::Halted);
+                }
+                true
+            }
+            _ => false,
+        };
+        self.counters.ignored += u64::from(!used);
+        self.note_progress(now, before);
+    }
+
     /// The segments that the next results are likely to be of, one after the other from the first on: none of them has
     /// a result, and nobody needs what is in the sums at their places. `None` if there are no such segments.
-    pub(crate) fn landing(&self) -> Option<Range<u32>> {
+    pub(super) fn landing(&self) -> Option<Range<u32>> {
         let progress = self.current.filter(|progress| progress.part == Part::Contributes)?;
         let (first, end) = (progress.frontier, self.layout.segment_count());
         // Until the first result has come, the sums are those of the round before, which others may ask for.
@@ -419,7 +357,7 @@ impl WorkerProtocol {
 
     /// Takes in results whose floats are already in their places: the Segs of packets of `stride` bytes, the last of
     /// `last_len`, for the segments of [`Self::landing`]. Returns how many were what was expected.
-    pub(crate) fn handle_landed(
+    pub(super) fn handle_landed(
         &mut self,
         now: Instant,
         segs: &[[u8; SEG_LEN_BYTES]],
@@ -458,7 +396,7 @@ impl WorkerProtocol {
     }
 
     /// Asks what has become of what is in flight after a silence.
-    pub fn handle_timeout(&mut self, now: Instant) {
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
         let Some(progress) = &mut self.current else { return };
         if !self.timer.expire(now) || progress.in_flight == 0 {
             return;
@@ -481,30 +419,24 @@ impl WorkerProtocol {
     fn ask_for_all(&mut self) {
         let Some(progress) = self.current else { return };
         self.helps.clear();
-        let mut next = 0;
-        while self.helps.len() < MAX_HELPS_AT_ONCE
-            && let Some(first) = self.received.next_zero(next, progress.unsent)
-        {
-            next = (first + MAX_RANGE_SEGMENTS).min(progress.unsent);
-            self.push_help(progress.round, first, next);
-        }
+        let missing = self.received.zero_ranges(progress.unsent).take(MAX_HELPS_AT_ONCE);
+        self.helps.extend(missing.map(|range| range_of(progress.round, range)));
     }
 
     /// Puts the next packets into `frame` and returns their class and the bytes of each.
-    pub(crate) fn poll_frame(
+    pub(super) fn poll_frame(
         &mut self,
         now: Instant,
         vector: &[f32],
+        requests: &mut Requests,
         frame: &mut Frame,
     ) -> Option<(Class, usize)> {
         frame.clear();
         if let Some(range) = self.helps.pop() {
-            let id = self.take_request_id();
-            self.help_sent = Some((id, now));
             self.counters.helps += 1;
-            let bitmap = self.received.zeros(range.first..range.first + range.count);
-            let wanted = SegmentSetRepr::of(range, &bitmap);
-            return Some(self.emit_control(id, ControlBody::Help(wanted), frame.control()));
+            let wanted = (range, &self.received);
+            let help = requests.emit_question(now, &mut self.timer, wanted, Question::Help, frame.control());
+            return Some(help);
         }
         if self.current?.resend > 0 {
             self.emit_resends(vector, frame);
@@ -512,21 +444,6 @@ impl WorkerProtocol {
             self.emit_fresh(now, vector, frame);
         }
         (!frame.is_empty()).then(|| (Class::Data, self.full_packet_len().min(frame.len())))
-    }
-
-    /// Writes a control packet into `buffer`.
-    pub fn emit_control(&self, request: u32, body: ControlBody<'_>, buffer: &mut Vec<u8>) -> (Class, usize) {
-        let repr = ControlRepr { job: self.job, request, body };
-        buffer.resize(repr.buffer_len(), 0);
-        let len = repr.emit(buffer);
-        (Class::Control, len)
-    }
-
-    /// An id that no request of this member has had; never zero.
-    pub fn take_request_id(&mut self) -> u32 {
-        let id = self.next_request;
-        self.next_request = id.wrapping_add(1).max(1);
-        id
     }
 
     fn handle_result(&mut self, bytes: &[u8], sums: &mut [f32]) -> bool {
@@ -591,10 +508,10 @@ impl WorkerProtocol {
         self.has_history = true;
         match progress.part {
             Part::Supplies => {}
-            Part::Awaits => (self.history, self.previous) = (self.membership.history, before),
+            Part::Awaits => (self.history, self.previous) = (self.membership.get().history, before),
             Part::Contributes => {
                 // Who does not know what has been summed before cannot say what it has now.
-                let after = history::after(before, self.membership.boot, progress.round);
+                let after = history::after(before, self.membership.get().boot, progress.round);
                 (self.history, self.previous) = if before == 0 { (0, 0) } else { (after, before) };
             }
         }
@@ -633,40 +550,18 @@ impl WorkerProtocol {
         }
     }
 
-    fn handle_control(&mut self, now: Instant, bytes: &[u8]) -> bool {
-        let Ok(repr) = ControlPacket::new_checked(bytes).and_then(|packet| ControlRepr::parse(&packet))
-        else {
-            return false;
-        };
-        match repr.body {
-            ControlBody::Ack(ack) => self.handle_ack(now, repr.request, &ack),
-            ControlBody::Halt if repr.job == self.job => {
-                if self.current.is_some() {
-                    self.fail(Failure::Halted);
-                }
-                true
-            }
-            _ => false,
-        }
-    }
-
     fn handle_ack(&mut self, now: Instant, request: u32, ack: &AckRepr<'_>) -> bool {
         if ack.status == Status::Challenge {
             // The answer to a Join that was late: this is a member by now.
             return false;
         }
-        if ack.boot != self.membership.boot {
-            if self.past_boots.contains(&ack.boot) {
-                return false;
+        match self.membership.hear(ack) {
+            Run::Present => {}
+            Run::Past => return false,
+            Run::New => {
+                self.fail(Failure::Forgotten);
+                return true;
             }
-            self.fail(Failure::Forgotten);
-            return true;
-        }
-        if ack.status == Status::Success {
-            self.membership.members = ack.members;
-            self.membership.weight = ack.weight;
-            self.is_orphaned = ack.orphaned;
-            self.pinned_threshold = if ack.pinned { ack.threshold } else { 0 };
         }
         match (ack.status, ack.action) {
             (Status::Success, Action::Help) => self.handle_help_answer(now, request, ack),
@@ -691,11 +586,7 @@ impl WorkerProtocol {
     }
 
     fn handle_help_answer(&mut self, now: Instant, request: u32, ack: &AckRepr<'_>) {
-        if let Some((id, sent)) = self.help_sent
-            && id == request
-        {
-            self.help_sent = None;
-            self.timer.measure(now.since(sent));
+        if self.timer.note_answer(now, request) {
             self.end_probe();
         }
         let (Some(progress), Some(missing)) = (&mut self.current, &ack.missing) else { return };
@@ -752,7 +643,7 @@ impl WorkerProtocol {
     }
 
     fn push_help(&mut self, round: Round, first: u32, end: u32) {
-        self.helps.push(RangeRepr { round, first, count: end - first });
+        self.helps.push(range_of(round, first..end));
     }
 
     /// Writes segments that the switch misses.

@@ -7,64 +7,25 @@
 //! ends with [`Failure::Missed`].
 
 use core::ops::Range;
-use core::time::Duration;
 
-use iswitch_protocol::wire::{
-    Action, Class, ControlBody, ControlPacket, ControlRepr, JoinRepr, Standing, Status,
-};
+use iswitch_protocol::wire::{Action, Class, ControlBody, ControlRepr, Standing, Status};
 use iswitch_protocol::{Instant, Round, VectorLayout};
 
-use super::attempt::{Answer, Attempt, heartbeat_interval};
+use super::attempt::Answer;
 use super::auth::Authenticator;
+use super::enrolment::Enrolment;
 use super::landing::Landed;
 use super::protocol::{Failure, Finished, Membership, WorkerCounters, WorkerProtocol};
 use super::superframe::Frame;
 
-/// What a session needs to know.
-#[derive(Clone, Copy, Debug)]
-pub struct SessionConfig {
-    /// The job.
-    pub job: u32,
-    /// How the vector is cut up: must agree with `join`.
-    pub layout: VectorLayout,
-    /// What the member declares.
-    pub join: JoinRepr,
-    /// Receive buffer that the worker really has, in bytes: results that do not fit in it would be lost.
-    pub recv_buffer_bytes: usize,
-    /// Whether to keep the lease alive. Otherwise the caller does, see [`ControlBody::HEARTBEAT`].
-    pub heartbeats: bool,
-}
-
-/// How far an attempt to join is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JoinProgress {
-    /// The switch has not answered.
-    Unanswered,
-    /// The job waits for others: so many members have joined.
-    Waiting(u16),
-    /// The job is complete.
-    Joined,
-    /// The switch has refused: the reason, and what was expected.
-    Refused(Status, u32),
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Phase {
-    Joining(Attempt),
-    /// Sends the last sum to those who lack it; the caller's round waits.
-    Supplying,
-    Member,
-    Refused(Status, u32),
-}
+pub use super::enrolment::{JoinProgress, SessionConfig};
 
 /// The whole protocol of a worker.
 #[derive(Debug)]
 pub struct Session {
-    config: SessionConfig,
-    /// If the job has a key.
-    authenticator: Option<Authenticator>,
-    phase: Phase,
-    attempts: u32,
+    enrolment: Enrolment,
+    /// Whether the member sends the last sum to those who lack it; the caller's round waits.
+    is_supplying: bool,
     /// Once the switch has admitted the worker.
     protocol: Option<WorkerProtocol>,
     /// Sum of the last round, and results of the one under way: `[gradient_len]`.
@@ -74,12 +35,8 @@ pub struct Session {
     /// Where the worker goes on after it has missed rounds that the caller does not know of yet.
     missed: Option<Round>,
     outcome: Option<Result<Finished, Failure>>,
-    heartbeat_at: Instant,
-    rejoins: u64,
     /// The request of the caller's that waits for its Ack, and that.
     request: Option<(u32, Option<Status>)>,
-    /// Whether somebody has said that the job has a key; whoever it was cannot prove that he is the switch.
-    key_refused: Option<bool>,
     /// Control packets that did not come from the switch.
     forged: u64,
     /// What [`Self::poll_transmit`] puts together.
@@ -89,46 +46,35 @@ pub struct Session {
 impl Session {
     /// A worker that begins to join.
     pub fn new(config: SessionConfig, now: Instant) -> Self {
-        let mut session = Self {
-            config,
-            authenticator: None,
-            phase: Phase::Member,
-            attempts: 0,
+        Self {
+            enrolment: Enrolment::new(config, now),
+            is_supplying: false,
             protocol: None,
             sums: vec![0.0; config.layout.gradient_len() as usize],
             is_wanted: false,
             missed: None,
             outcome: None,
-            heartbeat_at: now,
-            rejoins: 0,
             request: None,
-            key_refused: None,
             forged: 0,
             frame: Frame::default(),
-        };
-        session.join(now);
-        session
+        }
     }
 
     /// The same with a key: nothing is believed that was not made with it.
     #[must_use]
     pub fn with_key(mut self, authenticator: Authenticator) -> Self {
-        self.authenticator = Some(authenticator);
+        self.enrolment.set_key(authenticator);
         self
     }
 
     /// Whether the job has a key, in the words of somebody who refused this worker's and may not be the switch.
     pub fn key_refused(&self) -> Option<bool> {
-        self.key_refused
+        self.enrolment.key_refused()
     }
 
     /// How far joining is.
     pub fn join_progress(&self) -> JoinProgress {
-        match self.phase {
-            Phase::Joining(attempt) => attempt.progress(),
-            Phase::Supplying | Phase::Member => JoinProgress::Joined,
-            Phase::Refused(status, expected) => JoinProgress::Refused(status, expected),
-        }
+        self.enrolment.progress()
     }
 
     /// What the switch told when it last admitted the worker.
@@ -138,7 +84,7 @@ impl Session {
 
     /// How the vector is cut up.
     pub fn layout(&self) -> &VectorLayout {
-        &self.config.layout
+        &self.config().layout
     }
 
     /// Sum of the last round that was finished: `[gradient_len]`, until the next one begins.
@@ -159,7 +105,7 @@ impl Session {
 
     /// How often the switch has forgotten this worker and taken it back.
     pub fn rejoins(&self) -> u64 {
-        self.rejoins
+        self.enrolment.rejoins()
     }
 
     /// Number of the round that comes next, or is under way; the job's numbers change when the switch is restarted.
@@ -185,17 +131,19 @@ impl Session {
             return;
         }
         self.is_wanted = true;
-        match self.phase {
-            Phase::Member => self.start_round(now),
-            Phase::Refused(..) => self.join(now),
-            Phase::Joining(_) | Phase::Supplying => {}
+        if self.is_in_rounds() {
+            self.start_round(now);
+        } else if self.enrolment.is_refused() {
+            self.join(now);
         }
     }
 
     /// Gives up the round under way; the next call to [`Self::begin_round`] repeats it.
     pub fn abandon_round(&mut self) {
         self.is_wanted = false;
-        if let (Phase::Member, Some(protocol)) = (self.phase, &mut self.protocol) {
+        if self.is_in_rounds()
+            && let Some(protocol) = &mut self.protocol
+        {
             protocol.abandon_round();
         }
     }
@@ -207,25 +155,15 @@ impl Session {
 
     /// When [`Self::handle_timeout`] is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let own = match self.phase {
-            Phase::Joining(attempt) => Some(attempt.deadline()),
-            Phase::Supplying | Phase::Member => self.protocol.as_ref().and_then(WorkerProtocol::poll_timeout),
-            Phase::Refused(..) => None,
-        };
-        let heartbeat = self.sends_heartbeats().then_some(self.heartbeat_at);
-        own.into_iter().chain(heartbeat).min()
+        let rounds = self.active_protocol().and_then(WorkerProtocol::poll_timeout);
+        rounds.into_iter().chain(self.enrolment.poll_timeout()).min()
     }
 
     /// Lets time pass.
     pub fn handle_timeout(&mut self, now: Instant) {
-        match &mut self.phase {
-            Phase::Joining(attempt) => attempt.handle_timeout(now),
-            Phase::Supplying | Phase::Member => {
-                if let Some(protocol) = &mut self.protocol {
-                    protocol.handle_timeout(now);
-                }
-            }
-            Phase::Refused(..) => {}
+        self.enrolment.handle_timeout(now);
+        if let Some(protocol) = self.active_protocol_mut() {
+            protocol.handle_timeout(now);
         }
     }
 
@@ -235,27 +173,32 @@ impl Session {
             Class::Control => {
                 payload.chunks(stride.max(1)).for_each(|bytes| self.handle_control(now, bytes));
             }
-            Class::Data => self.pass_on(now, class, payload, stride),
+            Class::Data => {
+                if self.enrolment.is_member()
+                    && let Some(protocol) = &mut self.protocol
+                {
+                    protocol.handle_results(now, payload, stride, &mut self.sums);
+                    self.follow(now);
+                }
+            }
         }
     }
 
     fn handle_control(&mut self, now: Instant, bytes: &[u8]) {
-        let Ok(packet) = ControlPacket::new_checked(bytes) else { return self.forged += 1 };
-        let Ok(repr) = ControlRepr::parse(&packet) else { return self.forged += 1 };
-        if self.authenticator.as_ref().is_some_and(|own| !own.accept(&packet)) {
-            self.forged += 1;
-            return self.note_refused_key(&repr);
-        }
+        let Some(repr) = self.enrolment.open(bytes) else { return self.forged += 1 };
         if let (ControlBody::Ack(ack), Some((request, outcome))) = (&repr.body, &mut self.request)
             && (repr.request == *request && ack.action != Action::Join)
         {
             *outcome = Some(ack.status);
             return;
         }
-        match self.phase {
-            Phase::Joining(_) => self.handle_join_answer(now, &repr),
-            _ if self.is_contradicted(&repr) => self.join(now),
-            _ => self.pass_on(now, Class::Control, bytes, bytes.len()),
+        if self.enrolment.is_joining() {
+            self.handle_join_answer(now, &repr);
+        } else if self.is_contradicted(&repr) {
+            self.join(now);
+        } else if let Some(protocol) = self.active_protocol_mut() {
+            protocol.handle_control(now, &repr);
+            self.follow(now);
         }
     }
 
@@ -264,21 +207,9 @@ impl Session {
     fn is_contradicted(&self, repr: &ControlRepr<'_>) -> bool {
         let (ControlBody::Ack(ack), Some(membership)) = (&repr.body, self.membership()) else { return false };
         let is_granted = (ack.action, ack.status, ack.formed) == (Action::Join, Status::Success, true);
-        let is_last = repr.request == Attempt::request_of(self.config.join.instance, self.attempts);
-        is_granted && is_last && (ack.round, ack.standing) != (membership.start, membership.standing)
-    }
-
-    fn pass_on(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
-        if let (Phase::Supplying | Phase::Member, Some(protocol)) = (self.phase, &mut self.protocol) {
-            protocol.handle_datagrams(now, class, payload, stride, &mut self.sums);
-            self.follow(now);
-        }
-    }
-
-    fn note_refused_key(&mut self, repr: &ControlRepr<'_>) {
-        if let Phase::Joining(attempt) = self.phase {
-            self.key_refused = attempt.key_refused(repr).or(self.key_refused);
-        }
+        is_granted
+            && self.enrolment.is_last_join(repr.request)
+            && (ack.round, ack.standing) != (membership.start, membership.standing)
     }
 
     /// Where the floats of the next results are likely to belong: in the sums, segment after segment. Whoever receives
@@ -289,15 +220,14 @@ impl Session {
     }
 
     fn landing_places(&self) -> Option<Range<usize>> {
-        let Phase::Member = self.phase else { return None };
-        let landing = self.protocol.as_ref().and_then(WorkerProtocol::landing)?;
-        let size = usize::from(self.config.layout.segment_floats());
+        let landing = self.protocol.as_ref().filter(|_| self.is_in_rounds())?.landing()?;
+        let size = usize::from(self.layout().segment_floats());
         Some(landing.start as usize * size..(landing.end as usize * size).min(self.sums.len()))
     }
 
     /// As [`Self::handle_datagrams`], on the way that the driver's datagrams take: the same comes of it.
     pub fn handle_scattered(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
-        let segment_floats = usize::from(self.config.layout.segment_floats());
+        let segment_floats = usize::from(self.layout().segment_floats());
         let Some(places) = self.landing() else { return self.handle_datagrams(now, class, payload, stride) };
         let mut rest = vec![0; payload.len()];
         let landed = Landed::scatter(places, segment_floats, &mut rest, payload, stride);
@@ -306,8 +236,8 @@ impl Session {
 
     /// Takes in what was received into [`Self::landing`], and into `rest` what did not fit there.
     pub(super) fn handle_landed(&mut self, now: Instant, class: Class, landed: &Landed, rest: &[u8]) {
+        let (layout, stride) = (self.config().layout, landed.received.stride);
         let (Some(places), Some(protocol)) = (self.landing_places(), &mut self.protocol) else { return };
-        let (layout, stride) = (self.config.layout, landed.received.stride);
         let segs = if class == Class::Data { landed.segs(layout.full_packet_len()) } else { &[] };
         let taken = protocol.handle_landed(now, segs, stride, landed.last_len());
         self.follow(now);
@@ -337,7 +267,7 @@ impl Session {
 
     /// The vector that the segments of a frame are of.
     pub(super) fn source<'a>(&'a self, contribution: &'a [f32]) -> &'a [f32] {
-        if matches!(self.phase, Phase::Supplying) { &self.sums } else { contribution }
+        if self.is_supplying { &self.sums } else { contribution }
     }
 
     /// As [`Self::poll_transmit`]; the floats may stay where they are: see [`Self::source`].
@@ -348,49 +278,24 @@ impl Session {
         frame: &mut Frame,
     ) -> Option<(Class, usize)> {
         frame.clear();
-        if let Phase::Joining(attempt) = &mut self.phase {
-            let nonce = attempt.nonce(self.authenticator.as_ref());
-            return attempt.take_due().map(|request| {
-                let join = JoinRepr { resume: self.resume(), nonce, ..self.config.join };
-                self.emit(request, ControlBody::Join(join), frame.control())
-            });
+        let Self { enrolment, protocol, sums, .. } = self;
+        let resume = || protocol.as_ref().and_then(WorkerProtocol::resume);
+        let packet = enrolment.poll_transmit(now, resume, frame.control());
+        if packet.is_some() || !enrolment.is_member() {
+            return packet;
         }
-        if self.sends_heartbeats() && self.heartbeat_at <= now {
-            self.heartbeat_at = now.plus(self.heartbeat_interval());
-            return Some(self.emit(0, ControlBody::HEARTBEAT, frame.control()));
-        }
-        let protocol = self.protocol.as_mut()?;
-        let (class, stride) = match self.phase {
-            Phase::Supplying => protocol.poll_frame(now, &self.sums, frame),
-            Phase::Member => protocol.poll_frame(now, contribution, frame),
-            Phase::Joining(_) | Phase::Refused(..) => None,
-        }?;
-        if class == Class::Control {
-            // In rounds it asks for help and nothing else.
-            self.sign(Action::Help, frame.control());
-            return Some((class, frame.len()));
-        }
-        Some((class, stride))
+        let vector = if self.is_supplying { sums } else { contribution };
+        protocol.as_mut()?.poll_frame(now, vector, enrolment.requests(), frame)
     }
 
     /// Writes a control packet into `buffer`.
     pub fn emit(&self, request: u32, body: ControlBody<'_>, buffer: &mut Vec<u8>) -> (Class, usize) {
-        let repr = ControlRepr { job: self.config.job, request, body };
-        buffer.resize(repr.buffer_len(), 0);
-        repr.emit(buffer);
-        self.sign(repr.action(), buffer);
-        (Class::Control, buffer.len())
-    }
-
-    fn sign(&self, action: Action, packet: &mut Vec<u8>) {
-        if let Some(authenticator) = &self.authenticator {
-            authenticator.sign(action, packet);
-        }
+        self.enrolment.emit(request, body, buffer)
     }
 
     /// Begins to wait for the Ack of a request of the caller's, and returns the id to send it with.
     pub fn begin_request(&mut self) -> u32 {
-        let id = self.protocol.as_mut().map_or(1, WorkerProtocol::take_request_id);
+        let id = self.enrolment.requests().take_id();
         self.request = Some((id, None));
         id
     }
@@ -402,21 +307,31 @@ impl Session {
         Some(status)
     }
 
-    fn resume(&self) -> Option<iswitch_protocol::wire::ResumeRepr> {
-        self.protocol.as_ref().and_then(WorkerProtocol::resume)
+    pub(super) fn enrolment(&mut self) -> &mut Enrolment {
+        &mut self.enrolment
     }
 
-    fn sends_heartbeats(&self) -> bool {
-        self.config.heartbeats && matches!(self.phase, Phase::Member | Phase::Supplying)
+    fn config(&self) -> &SessionConfig {
+        self.enrolment.config()
     }
 
-    fn heartbeat_interval(&self) -> Duration {
-        heartbeat_interval(self.membership().map_or(Duration::ZERO, |membership| membership.lease))
+    /// Whether the rounds are those of the caller.
+    fn is_in_rounds(&self) -> bool {
+        self.enrolment.is_member() && !self.is_supplying
+    }
+
+    /// The protocol, if the worker is a member just now.
+    fn active_protocol(&self) -> Option<&WorkerProtocol> {
+        self.protocol.as_ref().filter(|_| self.enrolment.is_member())
+    }
+
+    fn active_protocol_mut(&mut self) -> Option<&mut WorkerProtocol> {
+        self.protocol.as_mut().filter(|_| self.enrolment.is_member())
     }
 
     fn join(&mut self, now: Instant) {
-        self.attempts += 1;
-        self.phase = Phase::Joining(Attempt::new(self.config.join.instance, self.attempts, now));
+        self.is_supplying = false;
+        self.enrolment.join(now);
         if let Some((_, outcome)) = &mut self.request {
             // The switch does not answer the request of a membership that is over.
             outcome.get_or_insert(Status::UnknownMember);
@@ -424,45 +339,33 @@ impl Session {
     }
 
     fn handle_join_answer(&mut self, now: Instant, repr: &ControlRepr<'_>) {
-        let Phase::Joining(attempt) = &mut self.phase else { return };
-        match attempt.handle_answer(now, repr, self.authenticator.as_ref()) {
-            Some(Answer::Refused(status, expected)) => self.refused(status, expected),
+        match self.enrolment.handle_answer(now, repr) {
             Some(Answer::Admitted(membership)) => self.admitted(now, membership),
+            Some(Answer::Refused(status, expected)) => {
+                self.end_wait(Err(Failure::JoinRefused(status, expected)));
+            }
             None => {}
         }
     }
 
-    fn refused(&mut self, status: Status, expected: u32) {
-        self.phase = Phase::Refused(status, expected);
-        if core::mem::take(&mut self.is_wanted) {
-            self.outcome = Some(Err(Failure::JoinRefused(status, expected)));
-        }
-    }
-
     fn admitted(&mut self, now: Instant, membership: Membership) {
-        self.phase = Phase::Member;
         let is_news = self.protocol.as_ref().is_none_or(|protocol| !protocol.stands_at(&membership));
-        if let Some(protocol) = &mut self.protocol {
-            self.rejoins += 1;
-            protocol.readmit(membership);
-        } else {
-            let SessionConfig { job, layout, recv_buffer_bytes, .. } = self.config;
-            self.protocol = Some(WorkerProtocol::new(job, layout, membership, recv_buffer_bytes));
-        }
-        let keys = self.authenticator.as_ref().filter(|_| self.config.join.tagged);
-        let keys = keys.map(|own| own.data_keys(membership.boot, self.config.job));
-        if let Some(protocol) = &mut self.protocol {
-            protocol.set_data_keys(keys);
-        }
-        self.heartbeat_at = now.plus(self.heartbeat_interval());
+        let SessionConfig { job, layout, recv_buffer_bytes, .. } = *self.config();
+        let keys = self.enrolment.data_keys(membership.boot);
+        let protocol = match &mut self.protocol {
+            Some(protocol) => {
+                protocol.readmit(membership);
+                protocol
+            }
+            none => none.insert(WorkerProtocol::new(job, layout, membership, recv_buffer_bytes)),
+        };
+        protocol.set_data_keys(keys);
         match membership.standing {
-            Standing::Fresh if self.rejoins > 0 && is_news => self.has_missed(membership.start),
+            Standing::Fresh if self.enrolment.rejoins() > 0 && is_news => self.has_missed(membership.start),
             Standing::Fresh | Standing::Resumed | Standing::Awaits => self.start_round(now),
             Standing::Supplies => {
-                self.phase = Phase::Supplying;
-                if let Some(protocol) = &mut self.protocol {
-                    protocol.begin_supplying(now);
-                }
+                self.is_supplying = true;
+                protocol.begin_supplying(now);
             }
         }
     }
@@ -472,6 +375,13 @@ impl Session {
             self.outcome = Some(Err(Failure::Missed(next)));
         } else {
             self.missed = Some(next);
+        }
+    }
+
+    /// The round that the caller waits for has ended, if it waits.
+    fn end_wait(&mut self, outcome: Result<Finished, Failure>) {
+        if core::mem::take(&mut self.is_wanted) {
+            self.outcome = Some(outcome);
         }
     }
 
@@ -485,18 +395,11 @@ impl Session {
     /// Draws the consequences of what the protocol has come to.
     fn follow(&mut self, now: Instant) {
         let Some(outcome) = self.protocol.as_mut().and_then(WorkerProtocol::take_outcome) else { return };
-        match (outcome, self.phase) {
-            (Err(Failure::Forgotten), _) => self.join(now),
-            (Ok(_), Phase::Supplying) => {
-                self.phase = Phase::Member;
-                self.start_round(now);
-            }
-            (outcome, _) => {
-                self.phase = Phase::Member;
-                if core::mem::take(&mut self.is_wanted) {
-                    self.outcome = Some(outcome);
-                }
-            }
+        let has_supplied = core::mem::take(&mut self.is_supplying);
+        match outcome {
+            Err(Failure::Forgotten) => self.join(now),
+            Ok(_) if has_supplied => self.start_round(now),
+            outcome => self.end_wait(outcome),
         }
     }
 }

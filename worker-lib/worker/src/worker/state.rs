@@ -16,6 +16,8 @@
 //! ```
 
 use std::collections::VecDeque;
+use std::error::Error;
+use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::AsFd;
@@ -43,10 +45,9 @@ const MIN_BYTES_PER_SECOND: u64 = 1 << 20;
 
 /// Why the state could not be fetched.
 #[non_exhaustive]
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum StateError {
     /// The connection failed, or the peer was silent for two minutes.
-    #[error("state of worker {peer}: {source}")]
     Io {
         /// The worker asked.
         peer: SocketAddrV4,
@@ -54,13 +55,32 @@ pub enum StateError {
         source: io::Error,
     },
     /// The peer is already past that round.
-    #[error("worker {peer} no longer has its state of round {round}")]
     TooLate {
         /// The worker asked.
         peer: SocketAddrV4,
         /// The round.
         round: u32,
     },
+}
+
+impl fmt::Display for StateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { peer, source } => write!(f, "state of worker {peer}: {source}"),
+            Self::TooLate { peer, round } => {
+                write!(f, "worker {peer} no longer has its state of round {round}")
+            }
+        }
+    }
+}
+
+impl Error for StateError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            Self::TooLate { .. } => None,
+        }
+    }
 }
 
 /// Gives the state of a learner to newcomers.

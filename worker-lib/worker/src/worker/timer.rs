@@ -24,6 +24,8 @@ pub(crate) struct RetryTimer {
     unmeasured: u32,
     /// The timer has expired, and no round trip was measured since.
     is_unanswered: bool,
+    /// The latest question that measures a round trip, and when it was sent.
+    question: Option<(u32, Instant)>,
     deadline: Instant,
 }
 
@@ -35,6 +37,7 @@ impl Default for RetryTimer {
             timeout: MIN_TIMEOUT,
             unmeasured: 0,
             is_unanswered: false,
+            question: None,
             deadline: Instant::default(),
         }
     }
@@ -67,8 +70,22 @@ impl RetryTimer {
         true
     }
 
+    /// A question with that id is sent now; the round trip of its answer counts if no other is sent before.
+    pub(crate) fn note_question(&mut self, now: Instant, id: u32) {
+        self.question = Some((id, now));
+    }
+
+    /// Takes in an answer. Whether it is the one to the latest question.
+    pub(crate) fn note_answer(&mut self, now: Instant, id: u32) -> bool {
+        let sent = self.question.take_if(|(asked, _)| *asked == id);
+        if let Some((_, sent)) = sent {
+            self.measure(now.since(sent));
+        }
+        sent.is_some()
+    }
+
     /// A round trip took so long: exponential averages with the weights of RFC 6298.
-    pub(crate) fn measure(&mut self, round_trip: Duration) {
+    fn measure(&mut self, round_trip: Duration) {
         self.is_unanswered = false;
         self.unmeasured = 0;
         if self.smoothed_round_trip == Duration::ZERO {

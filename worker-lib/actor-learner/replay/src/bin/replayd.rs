@@ -8,6 +8,9 @@ use clap::{CommandFactory as _, Parser};
 use iswitch_replay::cli::{ServeArgs, addresses, run};
 use iswitch_replay::options::{ShardOptions, TableOptions};
 use iswitch_replay::server::{Address, ShardConfig};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// Exit status for options that cannot be used, as for a wrong command line.
 const BAD_OPTIONS: u8 = 2;
@@ -35,12 +38,10 @@ fn main() -> ExitCode {
     }
     let cli = Cli::parse();
     let (json, is_confined) = (cli.serve.json, !cli.no_sandbox);
-    tracing_subscriber::fmt()
-        .with_env_filter(
-            tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into()),
-        )
-        .with_writer(std::io::stderr)
-        .init();
+    let filter = std::env::var("RUST_LOG").ok().and_then(|directives| directives.parse().ok());
+    let filter = filter.unwrap_or_else(|| Targets::new().with_default(LevelFilter::INFO));
+    let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    tracing_subscriber::registry().with(log).with(filter).init();
     let (config, addresses) = match options(cli) {
         Ok(options) => options,
         Err(error) => return fail(&error, BAD_OPTIONS),

@@ -10,17 +10,17 @@ mod sender;
 mod udp;
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use iswitch_protocol::wire::{
-    AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DigestRepr, JoinRepr, ResumeRepr,
-    Standing, Status,
+    AckRepr, Action, Class, ControlBody, ControlRepr, DigestRepr, ResumeRepr, Standing, Status,
 };
 use iswitch_protocol::{Instant, Round, VectorLayout, history};
 
-use super::attempt::{Answer, Attempt, heartbeat_interval};
+use super::attempt::Answer;
 use super::auth::Authenticator;
-use super::protocol::{Failure, Membership, max_window};
+use super::enrolment::Enrolment;
+use super::membership::{MembershipState, Position, Run, max_window};
+use super::protocol::{Failure, Membership};
 use super::session::{JoinProgress, SessionConfig};
 use super::timer::RetryTimer;
 use receiver::Receiver;
@@ -30,8 +30,6 @@ pub use udp::{Admission, AsyncWorker};
 
 /// Digests that wait to be sent: the network is faster than whoever makes them.
 const MAX_PENDING_DIGESTS: usize = 8;
-/// Distance between the instances of two memberships of a process, so that the numbers of their vectors are apart.
-const INSTANCE_STEP: u32 = 0x9E37_79B9;
 
 /// One aggregate.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,34 +83,6 @@ pub struct AsyncCounters {
     pub rejoins: u64,
 }
 
-/// Ids of requests, and what is the same in all of them.
-#[derive(Debug)]
-struct Requests {
-    job: u32,
-    next: u32,
-    /// If the job has a key.
-    authenticator: Option<Authenticator>,
-}
-
-impl Requests {
-    /// An id that no request of this member has had; never zero.
-    fn take_id(&mut self) -> u32 {
-        let id = self.next;
-        self.next = id.wrapping_add(1).max(1);
-        id
-    }
-
-    fn emit(&self, request: u32, body: ControlBody<'_>, buffer: &mut Vec<u8>) -> (Class, usize) {
-        let repr = ControlRepr { job: self.job, request, body };
-        buffer.resize(repr.buffer_len(), 0);
-        repr.emit(buffer);
-        if let Some(authenticator) = &self.authenticator {
-            authenticator.sign(repr.action(), buffer);
-        }
-        (Class::Control, buffer.len())
-    }
-}
-
 /// A request of the caller that is repeated until the switch answers.
 #[derive(Debug)]
 struct Order {
@@ -122,28 +92,12 @@ struct Order {
     due: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Phase {
-    Joining(Attempt),
-    Member,
-    Refused(Status, u32),
-}
-
 /// The protocol of a member of an asynchronous job.
 #[derive(Debug)]
 pub struct AsyncProtocol {
-    config: SessionConfig,
-    phase: Phase,
-    attempts: u32,
+    enrolment: Enrolment,
     /// Once the switch has admitted the member.
-    membership: Option<Membership>,
-    /// Boot ids that were valid before: what still arrives from those runs is of no interest.
-    past_boots: [u64; 2],
-    /// The threshold H if a member has pinned it, otherwise zero.
-    pinned_threshold: u16,
-    requests: Requests,
-    /// Whether somebody has said that the job has a key; whoever it was cannot prove that he is the switch.
-    key_refused: Option<bool>,
+    membership: Option<MembershipState>,
     sender: Sender,
     receiver: Receiver,
     digests: VecDeque<DigestRepr>,
@@ -155,22 +109,15 @@ pub struct AsyncProtocol {
     failure: Option<Failure>,
     /// Whether the caller has missed sums and has taken none since: it may not have the state of a peer yet.
     lacks_state: bool,
-    heartbeat_at: Instant,
     counters: AsyncCounters,
 }
 
 impl AsyncProtocol {
     /// A member that begins to join. `config.join` must ask for the asynchronous mode.
     pub fn new(config: SessionConfig, now: Instant) -> Self {
-        let mut protocol = Self {
-            config,
-            phase: Phase::Member,
-            attempts: 0,
+        Self {
+            enrolment: Enrolment::new(config, now),
             membership: None,
-            past_boots: [0; 2],
-            pinned_threshold: 0,
-            requests: Requests { job: config.job, next: 1, authenticator: None },
-            key_refused: None,
             sender: Sender::new(config.layout),
             receiver: Receiver::new(config.layout),
             digests: VecDeque::new(),
@@ -180,54 +127,47 @@ impl AsyncProtocol {
             divergence: None,
             failure: None,
             lacks_state: false,
-            heartbeat_at: now,
             counters: AsyncCounters::default(),
-        };
-        protocol.join(now);
-        protocol
+        }
     }
 
     /// The same with a key: nothing is believed that was not made with it.
     #[must_use]
     pub fn with_key(mut self, authenticator: Authenticator) -> Self {
-        self.requests.authenticator = Some(authenticator);
+        self.enrolment.set_key(authenticator);
         self
     }
 
     /// Whether the job has a key, in the words of somebody who refused this member's and may not be the switch.
     pub fn key_refused(&self) -> Option<bool> {
-        self.key_refused
+        self.enrolment.key_refused()
     }
 
     /// How far joining is.
     pub fn join_progress(&self) -> JoinProgress {
-        match self.phase {
-            Phase::Joining(attempt) => attempt.progress(),
-            Phase::Member => JoinProgress::Joined,
-            Phase::Refused(status, expected) => JoinProgress::Refused(status, expected),
-        }
+        self.enrolment.progress()
     }
 
     /// What the switch told when it last admitted the member.
     pub fn membership(&self) -> Option<&Membership> {
-        self.membership.as_ref()
+        self.membership.as_ref().map(MembershipState::get)
     }
 
     /// How the vector is cut up.
     pub fn layout(&self) -> &VectorLayout {
-        &self.config.layout
+        &self.enrolment.config().layout
     }
 
     /// What was counted so far.
     pub fn counters(&self) -> AsyncCounters {
-        self.counters
+        AsyncCounters { rejoins: self.enrolment.rejoins(), ..self.counters }
     }
 
     /// Whether a vector may be submitted: none is under way, and the sums come in and are taken as they are made. A
     /// member that lags behind would only add to what it, and perhaps all, have to catch up with.
     pub fn is_ready(&self) -> bool {
         let keeps_up = self.receiver.ready_len() <= 1 && !self.receiver.lags();
-        self.is_member() && self.sender.is_idle() && self.submission.is_none() && keeps_up
+        self.enrolment.is_member() && self.sender.is_idle() && self.submission.is_none() && keeps_up
     }
 
     /// Whether there is room for results. If not, datagrams had better stay in the receive buffer until
@@ -239,7 +179,7 @@ impl AsyncProtocol {
     /// Begins to send a vector (`[gradient_len]`). [`Self::is_ready`] must hold.
     pub fn submit(&mut self, now: Instant, vector: &[f32]) {
         debug_assert!(self.is_ready());
-        self.sender.begin(now, vector, &self.requests);
+        self.sender.begin(now, vector, self.enrolment.requests());
     }
 
     /// What became of the vector, once.
@@ -297,12 +237,14 @@ impl AsyncProtocol {
     /// in a later one.
     pub fn order(&mut self, now: Instant, body: ControlBody<'static>) {
         let body = match (body, &self.membership) {
-            (ControlBody::Reset { .. }, Some(membership)) => ControlBody::Reset { boot: membership.boot },
+            (ControlBody::Reset { .. }, Some(membership)) => {
+                ControlBody::Reset { boot: membership.get().boot }
+            }
             _ => body,
         };
         let mut timer = RetryTimer::default();
         timer.restart(now);
-        self.order = Some(Order { id: self.requests.take_id(), body, timer, due: true });
+        self.order = Some(Order { id: self.enrolment.requests().take_id(), body, timer, due: true });
         self.order_outcome = None;
     }
 
@@ -313,28 +255,23 @@ impl AsyncProtocol {
 
     /// When [`Self::handle_timeout`] is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        match self.phase {
-            Phase::Joining(attempt) => Some(attempt.deadline()),
-            Phase::Refused(..) => None,
-            Phase::Member => {
-                let order = self.order.as_ref().map(|order| order.timer.deadline());
-                let own = [self.receiver.poll_timeout(), self.heartbeat_at];
-                own.into_iter().chain(self.sender.poll_timeout()).chain(order).min()
-            }
+        let own = self.enrolment.poll_timeout();
+        if !self.enrolment.is_member() {
+            return own;
         }
+        let order = self.order.as_ref().map(|order| order.timer.deadline());
+        let exchange = [self.sender.poll_timeout(), Some(self.receiver.poll_timeout())];
+        exchange.into_iter().chain([own, order]).flatten().min()
     }
 
     /// Lets time pass.
     pub fn handle_timeout(&mut self, now: Instant) {
-        match &mut self.phase {
-            Phase::Joining(attempt) => attempt.handle_timeout(now),
-            Phase::Refused(..) => {}
-            Phase::Member => {
-                self.sender.handle_timeout(now);
-                self.receiver.handle_timeout(now);
-                if let Some(order) = &mut self.order {
-                    order.due |= order.timer.expire(now);
-                }
+        self.enrolment.handle_timeout(now);
+        if self.enrolment.is_member() {
+            self.sender.handle_timeout(now);
+            self.receiver.handle_timeout(now);
+            if let Some(order) = &mut self.order {
+                order.due |= order.timer.expire(now);
             }
         }
     }
@@ -342,14 +279,13 @@ impl AsyncProtocol {
     /// Takes in a datagram of the switch, or a super-frame of datagrams of `stride` bytes.
     pub fn handle_datagrams(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
         for bytes in payload.chunks(stride.max(1)) {
-            let used = match (self.phase, class) {
-                (_, Class::Control) => self.handle_control(now, bytes),
-                (Phase::Member, Class::Data) => self.receiver.handle_result(now, bytes),
-                _ => false,
+            let used = match class {
+                Class::Control => self.handle_control(now, bytes),
+                Class::Data => self.enrolment.is_member() && self.receiver.handle_result(now, bytes),
             };
             self.counters.ignored += u64::from(!used);
         }
-        if self.is_member() {
+        if self.enrolment.is_member() {
             self.receiver.follow();
         }
     }
@@ -357,29 +293,21 @@ impl AsyncProtocol {
     /// Writes the next packets into `buffer` and returns their class and the bytes of each.
     pub fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<(Class, usize)> {
         buffer.clear();
-        if let Phase::Joining(attempt) = &mut self.phase {
-            let request = attempt.take_due()?;
-            let nonce = attempt.nonce(self.requests.authenticator.as_ref());
-            let (resume, instance) = (self.resume(), self.instance());
-            let join = JoinRepr { resume, instance, nonce, ..self.config.join };
-            return Some(self.requests.emit(request, ControlBody::Join(join), buffer));
-        }
-        if !self.is_member() {
-            return None;
-        }
-        if self.heartbeat_at <= now {
-            self.expect_heartbeat(now);
-            return Some(self.requests.emit(0, ControlBody::HEARTBEAT, buffer));
+        let resume = self.resume();
+        let packet = self.enrolment.poll_transmit(now, || resume, buffer);
+        if packet.is_some() || !self.enrolment.is_member() {
+            return packet;
         }
         if let Some(order) = self.order.as_mut().filter(|order| order.due) {
             order.due = false;
             let (id, body) = (order.id, order.body);
-            return Some(self.requests.emit(id, body, buffer));
+            return Some(self.enrolment.emit(id, body, buffer));
         }
         if let Some(digest) = self.digests.pop_front() {
-            return Some(self.requests.emit(0, ControlBody::Digest(digest), buffer));
+            return Some(self.enrolment.emit(0, ControlBody::Digest(digest), buffer));
         }
-        let Self { sender, receiver, requests, counters, .. } = self;
+        let Self { sender, receiver, enrolment, counters, .. } = self;
+        let requests = enrolment.requests();
         receiver
             .poll_transmit(now, requests, counters, buffer)
             .or_else(|| sender.poll_transmit(now, requests, counters, buffer))
@@ -387,83 +315,54 @@ impl AsyncProtocol {
 
     /// Writes a control packet into `buffer`. A request of zero wants no answer.
     pub fn emit(&self, request: u32, body: ControlBody<'_>, buffer: &mut Vec<u8>) -> (Class, usize) {
-        self.requests.emit(request, body, buffer)
+        self.enrolment.emit(request, body, buffer)
     }
 
-    fn is_member(&self) -> bool {
-        matches!(self.phase, Phase::Member)
-    }
-
-    /// Another one for each membership, as it numbers the vectors.
-    fn instance(&self) -> u32 {
-        self.config.join.instance.wrapping_add(INSTANCE_STEP.wrapping_mul(self.attempts - 1))
-    }
-
-    fn expect_heartbeat(&mut self, now: Instant) {
-        let lease = self.membership.map_or(Duration::ZERO, |membership| membership.lease);
-        self.heartbeat_at = now.plus(heartbeat_interval(lease));
-    }
-
-    fn join(&mut self, now: Instant) {
-        self.attempts += 1;
-        self.phase = Phase::Joining(Attempt::new(self.config.join.instance, self.attempts, now));
+    pub(super) fn enrolment(&mut self) -> &mut Enrolment {
+        &mut self.enrolment
     }
 
     /// What to tell a switch that has forgotten this member.
     fn resume(&self) -> Option<ResumeRepr> {
-        let membership = self.membership.as_ref()?;
-        (self.receiver.history() != 0).then_some(ResumeRepr {
-            round: self.receiver.next(),
-            members: membership.members,
-            weight: membership.weight,
-            threshold: self.pinned_threshold,
+        self.membership.as_ref()?.resume(Position {
+            next: self.receiver.next(),
             history: self.receiver.history(),
             previous: 0,
-            behind: 0,
-            fresh: self.lacks_state,
+            has_sums: !self.lacks_state,
         })
     }
 
     fn handle_join_answer(&mut self, now: Instant, repr: &ControlRepr<'_>) -> bool {
-        let Phase::Joining(attempt) = &mut self.phase else { return false };
-        match attempt.handle_answer(now, repr, self.requests.authenticator.as_ref()) {
-            Some(Answer::Admitted(membership)) => self.admitted(now, membership),
-            Some(Answer::Refused(status, expected)) => {
-                self.phase = Phase::Refused(status, expected);
-                if self.membership.is_some() {
-                    self.fail(Failure::JoinRefused(status, expected));
-                }
+        let Some(answer) = self.enrolment.handle_answer(now, repr) else { return false };
+        match answer {
+            Answer::Admitted(membership) => self.admitted(now, membership),
+            Answer::Refused(status, expected) if self.membership.is_some() => {
+                self.fail(Failure::JoinRefused(status, expected));
             }
-            None => return false,
+            Answer::Refused(..) => {}
         }
         true
     }
 
     fn admitted(&mut self, now: Instant, membership: Membership) {
-        if let Some(before) = self.membership.replace(membership) {
-            self.counters.rejoins += 1;
-            if before.boot != membership.boot {
-                self.past_boots = [self.past_boots[1], before.boot];
-            }
+        let SessionConfig { job, layout, recv_buffer_bytes, .. } = *self.enrolment.config();
+        if let Some(known) = &mut self.membership {
+            known.readmit(membership);
             // Who still lacks the state has to know at which aggregate it is needed now.
             if membership.standing != Standing::Resumed || self.lacks_state {
                 self.miss(membership.start);
             }
         } else {
             // The caller learns it from the membership.
-            let beginning = history::begin(membership.boot, self.config.job, membership.start);
+            self.membership = Some(MembershipState::new(membership));
+            let beginning = history::begin(membership.boot, job, membership.start);
             self.lacks_state = membership.history != beginning;
         }
-        self.phase = Phase::Member;
-        self.pinned_threshold = 0;
-        let window = max_window(&self.config.layout, &membership, self.config.recv_buffer_bytes);
-        let keys = self.requests.authenticator.as_ref().filter(|_| self.config.join.tagged);
-        let keys = keys.map(|own| own.data_keys(membership.boot, self.config.job));
-        self.sender.admitted(Round::new(self.instance()), window, keys);
+        let window = max_window(&layout, &membership, recv_buffer_bytes);
+        let keys = self.enrolment.data_keys(membership.boot);
+        self.sender.admitted(Round::new(self.enrolment.instance()), window, keys);
         self.receiver.set_tag_key(keys.map(|keys| keys.result));
         self.receiver.restart(now, membership.start, membership.history, membership.boot);
-        // The first one at once (requirement M-12).
-        self.heartbeat_at = now;
     }
 
     /// The vector under way, if there is one, is in no aggregate as far as anybody can tell.
@@ -476,7 +375,7 @@ impl AsyncProtocol {
 
     fn forgotten(&mut self, now: Instant) {
         self.lose_vector();
-        self.join(now);
+        self.enrolment.join(now);
     }
 
     /// The caller lacks sums before that aggregate.
@@ -502,22 +401,13 @@ impl AsyncProtocol {
     }
 
     fn handle_control(&mut self, now: Instant, bytes: &[u8]) -> bool {
-        let Ok(packet) = ControlPacket::new_checked(bytes) else { return false };
-        let Ok(repr) = ControlRepr::parse(&packet) else { return false };
-        if self.requests.authenticator.as_ref().is_some_and(|own| !own.accept(&packet)) {
-            if let Phase::Joining(attempt) = self.phase {
-                self.key_refused = attempt.key_refused(&repr).or(self.key_refused);
-            }
-            return false;
-        }
-        match self.phase {
-            Phase::Joining(_) => return self.handle_join_answer(now, &repr),
-            Phase::Refused(..) => return false,
-            Phase::Member => {}
+        let Some(repr) = self.enrolment.open(bytes) else { return false };
+        if !self.enrolment.is_member() {
+            return self.handle_join_answer(now, &repr);
         }
         match repr.body {
             ControlBody::Ack(ack) => self.handle_ack(now, repr.request, &ack),
-            ControlBody::Halt if repr.job == self.config.job => self.refused(Failure::Halted),
+            ControlBody::Halt if repr.job == self.enrolment.config().job => self.refused(Failure::Halted),
             _ => return false,
         }
         true
@@ -529,15 +419,10 @@ impl AsyncProtocol {
             // The answer to a Join that was late: this is a member by now.
             return;
         }
-        if ack.boot != membership.boot {
-            if !self.past_boots.contains(&ack.boot) {
-                self.forgotten(now);
-            }
-            return;
-        }
-        if ack.status == Status::Success {
-            (membership.members, membership.weight) = (ack.members, ack.weight);
-            self.pinned_threshold = if ack.pinned { ack.threshold } else { 0 };
+        match membership.hear(ack) {
+            Run::Present => {}
+            Run::Past => return,
+            Run::New => return self.forgotten(now),
         }
         // The ids of Joins are counted apart.
         let is_join = ack.action == Action::Join;

@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
 use iswitch_protocol::auth::TagKey;
-use iswitch_protocol::limits::{FLOAT_LEN_BYTES, MAX_RANGE_SEGMENTS};
-use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
-use iswitch_protocol::wire::{AckRepr, Class, ControlBody, DataPacket};
+use iswitch_protocol::limits::FLOAT_LEN_BYTES;
+use iswitch_protocol::wire::control::RangeRepr;
+use iswitch_protocol::wire::{AckRepr, Class, DataPacket};
 use iswitch_protocol::{Instant, Round, Seg, VectorLayout, history};
 
-use super::{AsyncCounters, Requests, Sum};
+use super::{AsyncCounters, Sum};
 use crate::worker::bitmap::Bitmap;
-use crate::worker::protocol::MAX_HELPS_AT_ONCE;
+use crate::worker::requests::{MAX_HELPS_AT_ONCE, Question, Requests, range_of};
 use crate::worker::timer::RetryTimer;
 
 /// Aggregates that may be incomplete at once: the next, and later ones whose results overtake it.
@@ -42,8 +42,6 @@ pub(super) struct Receiver {
     ready_max: usize,
     spare: Vec<Vec<f32>>,
     helps: VecDeque<RangeRepr>,
-    /// When the latest Help was sent and which it was, to measure the round trip.
-    help_sent: Option<(u32, Instant)>,
     timer: RetryTimer,
     /// Whether complete sums are held back.
     held: bool,
@@ -91,7 +89,6 @@ impl Receiver {
                 .clamp(*READY_SUMS.start(), *READY_SUMS.end()),
             spare: Vec::new(),
             helps: VecDeque::new(),
-            help_sent: None,
             timer: RetryTimer::default(),
             held: false,
         }
@@ -230,13 +227,10 @@ impl Receiver {
         buffer: &mut Vec<u8>,
     ) -> Option<(Class, usize)> {
         let range = self.helps.pop_front()?;
-        let id = requests.take_id();
-        self.help_sent = Some((id, now));
         counters.helps += 1;
-        let end = range.first + range.count;
-        let bitmap = self.incoming_mut(range.round).received.zeros(range.first..end);
-        let set = SegmentSetRepr::of(range, &bitmap);
-        Some(requests.emit(id, ControlBody::Help(set), buffer))
+        let incoming = &self.incoming[place_of(range.round)];
+        let wanted = (range, &incoming.received);
+        Some(requests.emit_question(now, &mut self.timer, wanted, Question::Help, buffer))
     }
 
     /// A Help was answered. If it is about the next aggregate, a member that does not know what has been summed before
@@ -245,12 +239,7 @@ impl Receiver {
         if self.history == 0 && ack.missing.is_some_and(|asked| asked.range.round == self.next) {
             self.history = ack.history;
         }
-        if let Some((id, sent)) = self.help_sent
-            && id == request
-        {
-            self.help_sent = None;
-            self.timer.measure(now.since(sent));
-        }
+        self.timer.note_answer(now, request);
     }
 
     /// Whether an aggregate that the switch no longer keeps is still incomplete here.
@@ -288,17 +277,17 @@ impl Receiver {
 
     /// Asks for what is missing of the next aggregate.
     pub(super) fn ask(&mut self) {
-        let (round, segments) = (self.next, self.layout.segment_count());
-        let mut from = 0;
-        while self.helps.len() < MAX_HELPS_AT_ONCE
-            && let Some(first) = self.incoming_mut(round).received.next_zero(from, segments)
-        {
-            from = (first + MAX_RANGE_SEGMENTS).min(segments);
-            self.helps.push_back(RangeRepr { round, first, count: from - first });
-        }
+        let round = self.next;
+        let missing = self.incoming[place_of(round)].received.zero_ranges(self.layout.segment_count());
+        self.helps.extend(missing.take(MAX_HELPS_AT_ONCE).map(|range| range_of(round, range)));
     }
 
     fn incoming_mut(&mut self, round: Round) -> &mut Incoming {
-        &mut self.incoming[round.get() as usize % INCOMING_AGGREGATES]
+        &mut self.incoming[place_of(round)]
     }
+}
+
+/// Where an aggregate lies among those that may be incomplete.
+fn place_of(round: Round) -> usize {
+    round.get() as usize % INCOMING_AGGREGATES
 }

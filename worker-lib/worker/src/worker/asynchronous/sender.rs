@@ -8,15 +8,14 @@ use std::collections::VecDeque;
 
 use iswitch_protocol::auth::TagKey;
 use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, MAX_RANGE_SEGMENTS};
-use iswitch_protocol::wire::AckRepr;
-use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
-use iswitch_protocol::wire::{Class, ControlBody};
+use iswitch_protocol::wire::control::RangeRepr;
+use iswitch_protocol::wire::{AckRepr, Class};
 use iswitch_protocol::{Instant, Round, Seg, SegmentIndex, VectorLayout};
 
-use super::{AsyncCounters, Requests};
+use super::AsyncCounters;
 use crate::worker::auth::DataKeys;
 use crate::worker::bitmap::Bitmap;
-use crate::worker::protocol::MAX_HELPS_AT_ONCE;
+use crate::worker::requests::{MAX_HELPS_AT_ONCE, Question, Requests, range_of};
 use crate::worker::superframe::push_segment;
 use crate::worker::timer::RetryTimer;
 use crate::worker::window::MIN_WINDOW;
@@ -41,8 +40,6 @@ pub(super) struct Sender {
     resend: Bitmap,
     /// Ranges to be confirmed.
     confirms: VecDeque<RangeRepr>,
-    /// When the latest Confirm was sent and which it was, to measure the round trip.
-    confirm_sent: Option<(u32, Instant)>,
     timer: RetryTimer,
 }
 
@@ -74,7 +71,6 @@ impl Sender {
             confirmed: Bitmap::new(segments),
             resend: Bitmap::new(segments),
             confirms: VecDeque::new(),
-            confirm_sent: None,
             timer: RetryTimer::default(),
         }
     }
@@ -93,7 +89,7 @@ impl Sender {
 
     /// Begins to send a vector (`[gradient_len]`).
     pub(super) fn begin(&mut self, now: Instant, vector: &[f32], requests: &Requests) {
-        self.first_request = requests.next;
+        self.first_request = requests.next_id();
         self.vector.copy_from_slice(vector);
         self.confirmed.clear();
         self.resend.clear();
@@ -127,13 +123,8 @@ impl Sender {
             return;
         }
         self.confirms.clear();
-        let mut next = 0;
-        while self.confirms.len() < MAX_HELPS_AT_ONCE
-            && let Some(first) = self.confirmed.next_zero(next, progress.unsent)
-        {
-            next = (first + MAX_RANGE_SEGMENTS).min(progress.unsent);
-            self.push_confirm(first, next);
-        }
+        let (number, unconfirmed) = (self.number, self.confirmed.zero_ranges(progress.unsent));
+        self.confirms.extend(unconfirmed.take(MAX_HELPS_AT_ONCE).map(|range| range_of(number, range)));
         if self.confirms.is_empty() {
             // All is there: what is not known is which aggregate took it.
             self.push_confirm(0, 0);
@@ -150,12 +141,11 @@ impl Sender {
     ) -> Option<(Class, usize)> {
         let progress = self.current?;
         if let Some(range) = self.confirms.pop_front() {
-            let id = requests.take_id();
-            self.confirm_sent = Some((id, now));
             counters.confirms += 1;
-            let bitmap = self.confirmed.zeros(range.first..range.first + range.count);
-            let set = SegmentSetRepr::of(range, &bitmap);
-            return Some(requests.emit(id, ControlBody::Confirm(set), buffer));
+            let unconfirmed = (range, &self.confirmed);
+            let confirm =
+                requests.emit_question(now, &mut self.timer, unconfirmed, Question::Confirm, buffer);
+            return Some(confirm);
         }
         if progress.resend > 0 {
             self.emit_resends(counters, buffer);
@@ -174,12 +164,7 @@ impl Sender {
         request: u32,
         ack: &AckRepr<'_>,
     ) -> Option<Round> {
-        if let Some((id, sent)) = self.confirm_sent
-            && id == request
-        {
-            self.confirm_sent = None;
-            self.timer.measure(now.since(sent));
-        }
+        self.timer.note_answer(now, request);
         let missing = ack.missing.filter(|missing| missing.range.round == self.number)?;
         let mut progress = self.current?;
         if ack.expected == 1 {
@@ -222,7 +207,7 @@ impl Sender {
     }
 
     fn push_confirm(&mut self, first: u32, end: u32) {
-        self.confirms.push_back(RangeRepr { round: self.number, first, count: end - first });
+        self.confirms.push_back(range_of(self.number, first..end));
     }
 
     /// Writes segments that the switch misses.

@@ -8,17 +8,18 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use iswitch_protocol::limits::MAX_SUPERFRAME_LEN_BYTES;
-use iswitch_protocol::wire::{Class, ControlBody, DigestRepr, JoinRepr, Mode, Status};
-use iswitch_protocol::{Instant, Round, VectorLayout};
+use iswitch_protocol::wire::{Class, ControlBody, DigestRepr, Mode, Status};
+use iswitch_protocol::{Instant, Round};
 use iswitch_socket::PollSet;
 
 use super::{AsyncCounters, AsyncProtocol, Submission, Sum};
 use crate::aggregate::{AggregateError, check_vector};
+use crate::worker::enrolment::{Enrolment, JoinProgress, SessionConfig};
 use crate::worker::join::{JoinError, JoinOptions};
+use crate::worker::joining::{Joins, join};
+use crate::worker::link::Link;
+use crate::worker::outcome::{accept, forgotten_is_done, round_error};
 use crate::worker::protocol::Membership;
-use crate::worker::session::{JoinProgress, SessionConfig};
-use crate::worker::udp::{Joining, Joins, Link, accept, forgotten_is_done, instance, round_error};
 
 /// Datagrams or super-frames received before the caller's side is looked at.
 const RECEIVES_PER_TURN: usize = 64;
@@ -112,22 +113,9 @@ impl Shared {
 impl AsyncWorker {
     /// Joins a job in asynchronous mode and waits until all its workers have.
     pub fn join(options: JoinOptions) -> Result<Self, JoinError> {
-        let layout = VectorLayout::new(options.gradient_len, options.segment_floats)?;
         let mut link = Link::open(&options)?;
-        let config = SessionConfig {
-            job: options.job,
-            layout,
-            join: JoinRepr { mode: Mode::Asynchronous, ..options.repr(instance()) },
-            recv_buffer_bytes: link.socket.recv_buffer_bytes()?,
-            heartbeats: true,
-        };
-        let mut protocol = AsyncProtocol::new(config, link.now());
-        if let Some(authenticator) = link.authenticator.clone() {
-            protocol = protocol.with_key(authenticator);
-        }
-        let mut buffer = Vec::with_capacity(MAX_SUPERFRAME_LEN_BYTES);
-        Joining { link: &mut link, options: &options, buffer: &mut buffer, keep_waiting: &mut || true }
-            .run(&mut protocol)?;
+        let (protocol, buffer) =
+            join::<AsyncProtocol>(&mut link, &options, Mode::Asynchronous, true, &mut || true)?;
         let membership = *protocol.membership().expect("who has joined is a member");
         tracing::debug!(member = membership.member, window = membership.window, "joined");
         let (woken, wake) = UnixStream::pair()?;
@@ -302,34 +290,16 @@ impl Drop for AsyncWorker {
 }
 
 impl Joins for AsyncProtocol {
-    const MODE: Mode = Mode::Asynchronous;
-
-    fn join_progress(&self) -> JoinProgress {
-        self.join_progress()
+    fn begin(config: SessionConfig, now: Instant) -> Self {
+        Self::new(config, now)
     }
 
-    fn poll_join(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<(Class, usize)> {
-        self.poll_transmit(now, buffer)
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.poll_timeout()
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.handle_timeout(now);
+    fn enrolment(&mut self) -> &mut Enrolment {
+        self.enrolment()
     }
 
     fn handle_datagrams(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
         self.handle_datagrams(now, class, payload, stride);
-    }
-
-    fn key_refused(&self) -> Option<bool> {
-        self.key_refused()
-    }
-
-    fn emit(&self, request: u32, body: ControlBody<'_>, buffer: &mut Vec<u8>) -> (Class, usize) {
-        self.emit(request, body, buffer)
     }
 }
 

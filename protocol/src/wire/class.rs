@@ -1,0 +1,49 @@
+//! The class of a packet: control or data, by ToS and UDP port.
+
+use crate::limits::{DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, DEFAULT_PORT, TOS_MASK};
+
+/// What the ToS of a packet makes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// A control packet.
+    Control,
+    /// A data packet.
+    Data,
+}
+
+/// Tells our packets from all others, by ToS and UDP port (requirement W-1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Classifier {
+    /// ToS of control packets, low two bits zero.
+    pub control_tos: u8,
+    /// ToS of data packets, low two bits zero, different from the other.
+    pub data_tos: u8,
+    /// UDP port of the switch.
+    pub udp_port: u16,
+}
+
+impl Default for Classifier {
+    fn default() -> Self {
+        Self { control_tos: DEFAULT_CONTROL_TOS, data_tos: DEFAULT_DATA_TOS, udp_port: DEFAULT_PORT }
+    }
+}
+
+impl Classifier {
+    /// What a ToS byte makes of a packet; `None` if it is not ours. The ECN bits do not count (W-2).
+    pub fn class_of(&self, tos: u8) -> Option<Class> {
+        match tos & TOS_MASK {
+            tos if tos == self.control_tos => Some(Class::Control),
+            tos if tos == self.data_tos => Some(Class::Data),
+            _ => None,
+        }
+    }
+
+    /// The ToS byte of a class.
+    #[inline]
+    pub fn tos_of(&self, class: Class) -> u8 {
+        match class {
+            Class::Control => self.control_tos,
+            Class::Data => self.data_tos,
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Joining over a socket: Joins are repeated until the job is complete, and silence is explained.
+
+use std::io;
+use std::time::Duration;
+
+use iswitch_protocol::limits::MAX_SUPERFRAME_LEN_BYTES;
+use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Mode};
+use iswitch_protocol::{Instant, VectorLayout};
+
+use super::attempt::LAST_RETRY;
+use super::enrolment::{Enrolment, JoinProgress, SessionConfig};
+use super::join::{JoinError, JoinOptions};
+use super::link::{Link, is_transient};
+use super::query::{PROBE_REQUEST, parse_ack};
+
+/// The path's MTU was exceeded (errno of Linux).
+const EMSGSIZE: i32 = 90;
+
+/// A protocol that begins with joining.
+pub(super) trait Joins {
+    /// Begins to join.
+    fn begin(config: SessionConfig, now: Instant) -> Self;
+
+    fn enrolment(&mut self) -> &mut Enrolment;
+
+    fn handle_datagrams(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize);
+}
+
+/// Joins a job and waits until all its workers have, as long as `keep_waiting` says so. Also returns the buffer that
+/// packets were written into.
+pub(super) fn join<P: Joins>(
+    link: &mut Link,
+    options: &JoinOptions,
+    mode: Mode,
+    heartbeats: bool,
+    keep_waiting: &mut dyn FnMut() -> bool,
+) -> Result<(P, Vec<u8>), JoinError> {
+    let config = SessionConfig {
+        job: options.job,
+        layout: VectorLayout::new(options.gradient_len, options.segment_floats)?,
+        join: JoinRepr { mode, ..options.repr(instance()) },
+        recv_buffer_bytes: link.socket.recv_buffer_bytes()?,
+        heartbeats,
+    };
+    let mut protocol = P::begin(config, link.now());
+    if let Some(authenticator) = link.authenticator.clone() {
+        protocol.enrolment().set_key(authenticator);
+    }
+    let mut buffer = Vec::with_capacity(MAX_SUPERFRAME_LEN_BYTES);
+    let joined = Joining { link: &mut *link, options, buffer: &mut buffer, keep_waiting }.run(&mut protocol);
+    if let Err(error) = joined {
+        // Best effort: its place is somebody else's at once, not only when the lease ends.
+        let (class, stride) = protocol.enrolment().emit(0, ControlBody::Leave, &mut buffer);
+        let _ = link.send(class, &buffer, stride);
+        return Err(error);
+    }
+    Ok((protocol, buffer))
+}
+
+/// The first part of a worker's life: until the switch has answered, and until all workers are there.
+struct Joining<'a> {
+    link: &'a mut Link,
+    options: &'a JoinOptions,
+    buffer: &'a mut Vec<u8>,
+    keep_waiting: &'a mut dyn FnMut() -> bool,
+}
+
+impl Joining<'_> {
+    fn run<P: Joins>(&mut self, session: &mut P) -> Result<(), JoinError> {
+        let begin = self.link.now();
+        let mut last_error = None;
+        loop {
+            let now = self.link.now();
+            while let Some((_, len)) = session.enrolment().poll_transmit(now, || None, self.buffer) {
+                last_error = self.send(len)?;
+            }
+            let waited = now.since(begin);
+            match session.enrolment().progress() {
+                JoinProgress::Joined => return Ok(()),
+                JoinProgress::Refused(status, expected) => {
+                    let reason =
+                        self.options.refusal(session.enrolment().config().join.mode, status, expected);
+                    return Err(JoinError::Refused { status, reason });
+                }
+                JoinProgress::Unanswered if waited > self.options.connect_timeout => {
+                    return Err(self.explain_silence(session.enrolment(), waited, last_error));
+                }
+                JoinProgress::Unanswered => {}
+                JoinProgress::Waiting(present) => {
+                    self.check_patience(waited, present)?;
+                    let silent = now.since(self.link.last_heard);
+                    if silent > self.options.switch_timeout {
+                        return Err(self.explain_silence(session.enrolment(), silent, last_error));
+                    }
+                }
+            }
+            let deadline = session.enrolment().poll_timeout().unwrap_or(now);
+            let is_readable = self.link.wait(deadline)?;
+            if !(self.keep_waiting)() {
+                return Err(JoinError::Interrupted);
+            }
+            if !is_readable {
+                session.enrolment().handle_timeout(self.link.now());
+            } else if let Some((class, len, stride)) = self.link.receive()? {
+                let now = self.link.now();
+                session.handle_datagrams(now, class, &self.link.recv_buffer[..len], stride);
+            }
+        }
+    }
+
+    /// Nobody has answered a Join as long as a data packet. If a short one is answered, the path is too narrow.
+    fn explain_silence(
+        &mut self,
+        enrolment: &Enrolment,
+        waited: Duration,
+        error: Option<io::Error>,
+    ) -> JoinError {
+        let JoinOptions { switch, job, .. } = *self.options;
+        if let Some(has_key) = enrolment.key_refused() {
+            return JoinError::KeyRefused { switch, job, waited, has_key };
+        }
+        let join = self.options.repr(instance());
+        enrolment.emit(PROBE_REQUEST, ControlBody::Join(join), self.buffer);
+        let padded_len = self.buffer.len();
+        let probe = JoinRepr { padding_len: 0, query: true, ..join };
+        enrolment.emit(PROBE_REQUEST, ControlBody::Join(probe), self.buffer);
+        match self.send(self.buffer.len()).and_then(|_| self.is_answered()) {
+            Ok(true) => self.path_mtu(padded_len),
+            Ok(false) => JoinError::NoAnswer {
+                switch,
+                waited,
+                detail: error.map_or_else(String::new, |error| format!(": {error}")),
+            },
+            Err(error) => error,
+        }
+    }
+
+    fn path_mtu(&self, len: usize) -> JoinError {
+        let JoinOptions { switch, segment_floats, .. } = *self.options;
+        JoinError::PathMtu { switch, len, segment_floats }
+    }
+
+    /// Sends what is in the buffer; an error that may pass is returned as a value.
+    fn send(&self, len: usize) -> Result<Option<io::Error>, JoinError> {
+        let tos = self.options.control_tos;
+        match self.link.socket.send(tos, None, None, &self.buffer[..len], len) {
+            Ok(_) => Ok(None),
+            Err(error) if error.raw_os_error() == Some(EMSGSIZE) => Err(self.path_mtu(len)),
+            Err(error) if is_transient(&error) => Ok(Some(error)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether the switch says anything, be it a refusal.
+    fn is_answered(&mut self) -> Result<bool, JoinError> {
+        let deadline = self.link.now().plus(LAST_RETRY);
+        while self.link.wait(deadline)? {
+            let Some((class, len, stride)) = self.link.receive()? else { continue };
+            let mut datagrams = self.link.recv_buffer[..len].chunks(stride.max(1));
+            if datagrams.any(|bytes| parse_ack(class, bytes).is_some()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn check_patience(&self, waited: Duration, present: u16) -> Result<(), JoinError> {
+        let workers = self.options.workers;
+        match self.options.workers_timeout {
+            Some(limit) if waited > limit => Err(JoinError::WorkersMissing { present, workers, waited }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A number that another process at the same address is unlikely to have.
+pub(super) fn instance() -> u32 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(std::process::id()) as u32
+}

@@ -1,0 +1,174 @@
+//! The path to the switch: the socket, the clock, and the buffer that datagrams come into.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::SocketAddrV4;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use iswitch_protocol::Instant;
+use iswitch_protocol::limits::{MAX_SUPERFRAME_DATAGRAMS, MAX_SUPERFRAME_LEN_BYTES};
+use iswitch_protocol::wire::{Class, Classifier, ControlPacket};
+use iswitch_socket::{Options, Received, UdpSocket};
+
+use super::auth::Authenticator;
+use super::join::{JoinError, JoinOptions};
+use super::landing::Landed;
+use super::requests::Requests;
+use super::superframe::Frame;
+
+/// The socket, the clock and the buffer that datagrams come into.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) socket: Arc<UdpSocket>,
+    classifier: Classifier,
+    epoch: std::time::Instant,
+    pub(super) recv_buffer: Vec<u8>,
+    pub(super) last_heard: Instant,
+    /// If the job has a key.
+    pub(super) authenticator: Option<Authenticator>,
+}
+
+impl Link {
+    /// Opens a socket to the switch.
+    pub(super) fn open(options: &JoinOptions) -> Result<Self, JoinError> {
+        if options.tag_data && options.key.is_none() {
+            return Err(JoinError::TagsWithoutKey);
+        }
+        let buffers = options.recv_buffer_bytes;
+        let socket = UdpSocket::bind(
+            options.local,
+            &Options { recv_buffer_bytes: buffers, send_buffer_bytes: buffers, offload: options.offload },
+        )?;
+        socket.connect(options.switch)?;
+        socket.set_nonblocking(true)?;
+        let classifier =
+            Classifier { control_tos: options.control_tos, data_tos: options.data_tos, udp_port: 0 };
+        Ok(Self {
+            socket: Arc::new(socket),
+            classifier,
+            epoch: std::time::Instant::now(),
+            recv_buffer: vec![0; MAX_SUPERFRAME_LEN_BYTES],
+            last_heard: Instant::default(),
+            authenticator: options.key.clone().map(|key| Authenticator::new(key, wall_clock_nanos())),
+        })
+    }
+
+    /// ToS of control packets.
+    pub(super) fn control_tos(&self) -> u8 {
+        self.classifier.control_tos
+    }
+
+    /// Requests that are no part of a session.
+    pub(super) fn requests(&self, job: u32) -> Requests {
+        let mut requests = Requests::new(job);
+        if let Some(authenticator) = self.authenticator.clone() {
+            requests.set_key(authenticator);
+        }
+        requests
+    }
+
+    /// The address that the switch knows this worker by, but for address translation on the way.
+    pub(super) fn address(&self) -> io::Result<SocketAddrV4> {
+        self.socket.local_addr()
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        Instant::from_nanos(self.epoch.elapsed().as_nanos() as u64)
+    }
+
+    /// A full send buffer is a loss like any other: the protocol repairs it.
+    pub(super) fn send(&self, class: Class, payload: &[u8], stride: usize) -> io::Result<()> {
+        let tos = self.classifier.tos_of(class);
+        match self.socket.send(tos, None, None, payload, stride) {
+            Err(error) if is_transient(&error) => Ok(()),
+            Err(error) => Err(error),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// A full send buffer is a loss like any other: the protocol repairs it.
+    pub(super) fn send_frame(
+        &self,
+        class: Class,
+        frame: &Frame,
+        vector: &[f32],
+        stride: usize,
+    ) -> io::Result<()> {
+        if let Some(bytes) = frame.complete_bytes() {
+            return self.send(class, bytes, stride);
+        }
+        frame.warm(vector);
+        let mut packets = [[IoSlice::new(&[]); 2]; MAX_SUPERFRAME_DATAGRAMS];
+        let count = packets.iter_mut().zip(frame.packets(vector)).map(|(to, packet)| *to = packet).count();
+        match self.socket.send_gathered(self.classifier.tos_of(class), &packets[..count]) {
+            Err(error) if !is_transient(&error) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is there, if anything: class, bytes in the buffer, and bytes of each datagram.
+    pub(super) fn receive(&mut self) -> io::Result<Option<(Class, usize, usize)>> {
+        let outcome = self.socket.recv(&mut self.recv_buffer);
+        Ok(self
+            .heard(outcome, |received| *received)?
+            .map(|(class, received)| (class, received.len, received.stride)))
+    }
+
+    /// The same with floats of results in their places, see [`Landed::receive`].
+    pub(super) fn receive_into(
+        &mut self,
+        places: &mut [f32],
+        segment_floats: usize,
+    ) -> io::Result<Option<(Class, Landed)>> {
+        let receive = |parts: &mut [IoSliceMut<'_>]| self.socket.recv_scattered(parts);
+        let outcome = Landed::receive(places, segment_floats, &mut self.recv_buffer, receive);
+        self.heard(outcome, |landed| landed.received)
+    }
+
+    /// Notes that something has come, and of which class it is; `None` if nothing of use has.
+    fn heard<T>(
+        &mut self,
+        outcome: io::Result<T>,
+        of: impl Fn(&T) -> Received,
+    ) -> io::Result<Option<(Class, T)>> {
+        match outcome {
+            Ok(arrived) => {
+                self.last_heard = self.now();
+                let class = of(&arrived).tos.and_then(|tos| self.classifier.class_of(tos));
+                Ok(class.map(|class| (class, arrived)))
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock || is_transient(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a control packet may be believed.
+    pub(super) fn is_authentic(&self, bytes: &[u8]) -> bool {
+        let Some(authenticator) = &self.authenticator else { return true };
+        ControlPacket::new_checked(bytes).is_ok_and(|packet| authenticator.accept(&packet))
+    }
+
+    /// Waits for a datagram until `deadline` at most.
+    pub(super) fn wait(&self, deadline: Instant) -> io::Result<bool> {
+        self.socket.wait_readable(Some(deadline.since(self.now())))
+    }
+}
+
+/// Errors that ICMP or a busy device leave on the socket and that pass.
+pub(super) fn is_transient(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::HostUnreachable
+            | io::ErrorKind::NetworkUnreachable
+            | io::ErrorKind::NetworkDown
+            | io::ErrorKind::WouldBlock
+            | io::ErrorKind::Interrupted
+    )
+}
+
+/// The wall clock in nanoseconds: above all counters of processes before this one.
+fn wall_clock_nanos() -> u64 {
+    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since_epoch.map_or(1, |time| time.as_nanos() as u64)
+}

@@ -1,0 +1,40 @@
+//! What the protocol reports, as errors of an aggregation.
+
+use iswitch_protocol::Round;
+use iswitch_protocol::wire::Status;
+
+use super::protocol::Failure;
+use crate::aggregate::AggregateError;
+
+/// The error of a round that has failed.
+pub(super) fn round_error(round: Round, failure: Failure) -> AggregateError {
+    match failure {
+        // A session joins again; only the round it cannot resume is reported.
+        Failure::Forgotten => AggregateError::Expelled { reason: "unknown member" },
+        Failure::JoinRefused(status, _) => AggregateError::Expelled { reason: status.name() },
+        Failure::Missed(next) => AggregateError::MissedRounds { next: next.get() },
+        Failure::Halted => AggregateError::Halted,
+        Failure::StaleRound(current) => {
+            AggregateError::StaleRound { round: round.get(), current: current.get() }
+        }
+        Failure::Refused(status) => AggregateError::Refused { reason: status.name() },
+    }
+}
+
+/// Outcome of a Leave or a Reset. If its Ack is lost, the next answer is that the switch does not know the member.
+pub(super) fn forgotten_is_done(outcome: Result<(), AggregateError>) -> Result<(), AggregateError> {
+    match outcome {
+        Err(AggregateError::Expelled { .. }) => Ok(()),
+        outcome => outcome,
+    }
+}
+
+/// The outcome of a request whose Ack has that status.
+pub(super) fn accept(status: Status) -> Result<(), AggregateError> {
+    match status {
+        Status::Success => Ok(()),
+        Status::UnknownMember => Err(AggregateError::Expelled { reason: status.name() }),
+        Status::Halted => Err(AggregateError::Halted),
+        status => Err(AggregateError::Refused { reason: status.name() }),
+    }
+}
