@@ -10,7 +10,7 @@ use iswitch_placement::reader::{
     SharedGpus, Throughputs, read_alibaba_nodes, read_alibaba_pods, read_cluster, read_gavel, read_jobs,
     read_outages, read_philly, read_pollux, read_rates, read_tiresias, read_titan,
 };
-use iswitch_placement::{Cluster, Job, PlacementError};
+use iswitch_placement::{Cluster, Job, StudyError};
 use tempfile::TempDir;
 
 struct Files(TempDir);
@@ -29,7 +29,7 @@ impl Files {
 }
 
 /// What is wrong with a file, from its name on.
-fn wrong<T: Debug>(result: Result<T, PlacementError>) -> String {
+fn wrong<T: Debug>(result: Result<T, StudyError>) -> String {
     let text = result.unwrap_err().to_string();
     text.rsplit('/').next().unwrap().to_owned()
 }

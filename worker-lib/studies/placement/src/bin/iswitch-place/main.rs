@@ -44,19 +44,13 @@ enum Command {
     Serve(Box<serve::ServeArgs>),
 }
 
-impl Command {
-    fn run(&self) -> anyhow::Result<ExitCode> {
-        match self {
-            Self::Train(args) => train::run(args),
-            Self::Evaluate(args) => evaluate::run(args).map(|()| ExitCode::SUCCESS),
-            Self::Compare(args) => compare::run(args).map(|()| ExitCode::SUCCESS),
-            Self::Serve(args) => serve::run(args).map(|()| ExitCode::SUCCESS),
-        }
-    }
-}
-
 fn main() -> ExitCode {
-    program::main(|cli: Cli| cli.command.run())
+    program::main(|cli: Cli| match &cli.command {
+        Command::Train(args) => iswitch_study::train::run(args.as_ref()),
+        Command::Evaluate(args) => evaluate::run(args),
+        Command::Compare(args) => compare::run(args),
+        Command::Serve(args) => serve::run(args),
+    })
 }
 
 #[cfg(test)]
