@@ -34,17 +34,6 @@ enum Command {
     Serve(serve::ServeArgs),
 }
 
-impl Command {
-    fn run(&self) -> anyhow::Result<ExitCode> {
-        match self {
-            Self::Train(args) => train::run(args),
-            Self::Evaluate(args) => evaluate::run(args).map(|()| ExitCode::SUCCESS),
-            Self::Compare(args) => compare::run(args).map(|()| ExitCode::SUCCESS),
-            Self::Serve(args) => serve::run(args).map(|()| ExitCode::SUCCESS),
-        }
-    }
-}
-
 /// Threads for the matrix products of one of so many workers on this machine.
 fn threads(workers: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -52,7 +41,12 @@ fn threads(workers: usize) -> usize {
 }
 
 fn main() -> ExitCode {
-    program::main(|cli: Cli| cli.command.run())
+    program::main(|cli: Cli| match &cli.command {
+        Command::Train(args) => iswitch_study::train::run(args.as_ref()),
+        Command::Evaluate(args) => evaluate::run(args),
+        Command::Compare(args) => compare::run(args),
+        Command::Serve(args) => serve::run(args),
+    })
 }
 
 #[cfg(test)]
