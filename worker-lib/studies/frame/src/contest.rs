@@ -2,10 +2,11 @@
 
 use std::fmt::Display;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::bail;
+use clap::Args;
 use iswitch_cli::learner::{self, check_names};
 use iswitch_cli::mean::Mean;
 use iswitch_cli::progress::Steps;
@@ -13,7 +14,23 @@ use iswitch_learn::algorithms::checkpoint::MODEL_FILE;
 use iswitch_manual::{output, print_line};
 use serde::Serialize;
 
+use crate::files::write;
+use crate::table::Output;
 use crate::{Saved, Study};
+
+/// Arguments of the commands that run policies.
+#[derive(Args)]
+pub struct ResultArgs {
+    /// Write the results as CSV, a line for each policy and condition.
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    json: bool,
+    /// Show no progress.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
 
 /// A policy that the command line names.
 pub trait Contestant: Sized {
@@ -184,26 +201,126 @@ impl<C, T> Series<C, T> {
     }
 }
 
-/// Prints the results of a comparison: one JSON object, or a table.
-///
-/// # Errors
-/// If the standard output is closed.
-pub fn print<S: Serialize>(
-    is_json: bool,
-    baseline: Option<&str>,
-    results: &[S],
-    table: impl FnOnce() -> String,
-) -> anyhow::Result<()> {
-    #[derive(Serialize)]
-    struct Object<'a, S> {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        baseline: Option<&'a str>,
-        results: &'a [S],
+impl ResultArgs {
+    /// Writes the results as CSV if that was asked for.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write(&self, csv: impl FnOnce() -> Output) -> anyhow::Result<()> {
+        match &self.csv {
+            Some(path) => write(path, &csv().into_text()),
+            None => Ok(()),
+        }
     }
-    if is_json {
-        print_line!("{}", serde_json::to_string(&Object { baseline, results })?)?;
-    } else {
-        output::print(format_args!("{}", table()))?;
+
+    /// Prints the results of a comparison: one JSON object, or a table.
+    ///
+    /// # Errors
+    /// If the standard output cannot be written.
+    pub fn print<S: Serialize>(
+        &self,
+        baseline: Option<&str>,
+        results: &[S],
+        table: impl FnOnce() -> String,
+    ) -> anyhow::Result<()> {
+        #[derive(Serialize)]
+        struct Object<'a, S> {
+            #[serde(skip_serializing_if = "Option::is_none")]
+            baseline: Option<&'a str>,
+            results: &'a [S],
+        }
+        if self.json {
+            print_line!("{}", serde_json::to_string(&Object { baseline, results })?)?;
+        } else {
+            output::print(format_args!("{}", table()))?;
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// Prints the result of one policy: one JSON object, or text.
+    ///
+    /// # Errors
+    /// If the standard output cannot be written.
+    pub fn print_one<S: Serialize>(
+        &self,
+        result: &S,
+        text: impl FnOnce() -> std::io::Result<()>,
+    ) -> anyhow::Result<()> {
+        if self.json {
+            print_line!("{}", serde_json::to_string(result)?)?;
+        } else {
+            text()?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A policy whose result is the draw times its number.
+    struct Times(f64);
+
+    impl Contestant for Times {
+        fn parse(text: &str) -> anyhow::Result<Self> {
+            plain(text, "a number").map(Self)
+        }
+
+        fn name(&self) -> String {
+            format!("times-{}", self.0)
+        }
+    }
+
+    fn contest(policies: &[&str]) -> anyhow::Result<Contest<Times>> {
+        Contest::new(&policies.iter().map(|&policy| policy.to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn all_policies_run_on_the_same_draws_under_all_conditions() {
+        let contest = contest(&["1", "3"]).unwrap();
+        let mut prepared = Vec::new();
+        let prepare = |condition: &u64, draw| {
+            prepared.push((*condition, draw));
+            Ok((condition * draw) as f64)
+        };
+        let runs =
+            contest.run(&[10, 100], 1..3, true, prepare, |turn, _| Ok(turn.world * turn.policy.0)).unwrap();
+        let found: Vec<_> =
+            runs.iter().map(|it| (it.condition, it.policy.as_str(), it.runs.as_slice())).collect();
+        let want: [(u64, &str, &[f64]); 4] = [
+            (10, "times-1", &[10.0, 20.0]),
+            (10, "times-3", &[30.0, 60.0]),
+            (100, "times-1", &[100.0, 200.0]),
+            (100, "times-3", &[300.0, 600.0]),
+        ];
+        assert_eq!(found, want);
+        assert_eq!(prepared, [(10, 1), (10, 2), (100, 1), (100, 2)]);
+        assert_eq!(runs[1].ratios(&runs[0], |run| Some(*run)), Some(vec![3.0, 3.0]));
+        assert_eq!(runs[1].ratios(&runs[0], |run| (*run < 50.0).then_some(*run)), None);
+        assert_eq!(runs[1].mean(|run| *run).mean, 45.0);
+        assert!(runs[1].mean_of_all(|run| (*run < 50.0).then_some(*run)).is_none());
+    }
+
+    #[test]
+    fn policies_that_cannot_be_compared_are_named() {
+        let text = |policies: &[&str]| contest(policies).err().unwrap().to_string();
+        assert_eq!(text(&["1", "one"]), "policy is one, expected a number");
+        assert_eq!(
+            text(&["2", "2"]),
+            "two policies are called times-2: their results could not be told apart"
+        );
+        let directory = tempfile::tempdir().unwrap();
+        let name = directory.path().display().to_string();
+        assert_eq!(
+            text(&[&name]),
+            format!("policy is {name}, which holds no model.safetensors: train into it first")
+        );
+        let contest = contest(&["1", "2"]).unwrap();
+        assert_eq!(contest.baseline(None, "times-2").unwrap(), 1);
+        assert_eq!(contest.baseline(None, "times-9").unwrap(), 0);
+        assert_eq!(contest.baseline(Some("2"), "times-1").unwrap(), 1);
+        let error = contest.baseline(Some("3"), "times-1").unwrap_err().to_string();
+        assert_eq!(error, "baseline is 3, expected one of the policies compared: times-1, times-2");
+    }
 }

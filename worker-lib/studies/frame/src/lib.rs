@@ -31,6 +31,6 @@ pub mod weights;
 
 pub use error::StudyError;
 pub use saved::Saved;
-pub use study::{Common, Hyperparameters, OnStage, Record, Stage, Step, Study};
+pub use study::{Common, Hyperparameters, Mark, OnStage, Record, Stage, Step, Study};
 pub use training::Training;
 pub use weights::{Totals, Weights};

@@ -23,7 +23,8 @@ pub struct Common {
     pub shares: usize,
 }
 
-/// All hyper-parameters of a study.
+/// All hyper-parameters of a study. The fields `seed` and `iterations`, and the field of the shares, are accessible
+/// through [`common_hyperparameters`](crate::common_hyperparameters).
 pub trait Hyperparameters: Clone + Debug + Serialize + DeserializeOwned {
     /// Name of the hyper-parameter that the workers divide, such as `environments`.
     const SHARES: &'static str;
@@ -41,16 +42,37 @@ pub trait Hyperparameters: Clone + Debug + Serialize + DeserializeOwned {
     fn set_common(&mut self, common: Common);
 }
 
+/// Implements the part of [`Hyperparameters`] that accesses `seed`, `iterations` and the named field of the shares.
+#[macro_export]
+macro_rules! common_hyperparameters {
+    ($shares:ident) => {
+        const SHARES: &'static str = stringify!($shares);
+
+        fn common(&self) -> $crate::Common {
+            $crate::Common { seed: self.seed, iterations: self.iterations, shares: self.$shares }
+        }
+
+        fn set_common(&mut self, common: $crate::Common) {
+            $crate::Common { seed: self.seed, iterations: self.iterations, shares: self.$shares } = common;
+        }
+    };
+}
+
+/// What the frame needs to know of an iteration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mark {
+    /// Number of the iteration, from 0.
+    pub iteration: u64,
+    /// Whether the policy was tested after the iteration.
+    pub is_tested: bool,
+    /// A number that all workers must agree on, if the iteration has one.
+    pub result: Option<f64>,
+}
+
 /// The record of one iteration. Its fields are keys of the checkpoint and of the outcome.
 pub trait Record: Clone + Debug + PartialEq + Serialize + DeserializeOwned {
-    /// Number of the iteration, from 0.
-    fn iteration(&self) -> u64;
-
-    /// Whether the policy was tested after the iteration.
-    fn is_tested(&self) -> bool;
-
-    /// A number that all workers must agree on, if the iteration has one.
-    fn result(&self) -> Option<f64>;
+    /// What the frame needs to know of the iteration.
+    fn mark(&self) -> Mark;
 
     /// The record without the time that the iteration took, which differs between runs.
     #[must_use]

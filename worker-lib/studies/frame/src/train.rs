@@ -129,10 +129,8 @@ pub fn run<C: Command>(args: &C) -> anyhow::Result<ExitCode> {
     let workers = role.place().workers;
     let name = format!("runs/{}-{}-{}", C::NAME, args.kind(), args.common().seed.unwrap_or(1));
     let out = run.directory(PathBuf::from(name), group);
-    let saved: Option<Saved<C::Study>> = match run.resumes(&out) {
-        true => Some(Saved::read(&out).context("nothing to resume")?),
-        false => None,
-    };
+    let saved = run.resumes(&out).then(|| Saved::<C::Study>::read(&out).context("nothing to resume"));
+    let saved = saved.transpose()?;
     let input = args.input(saved.as_ref())?;
     let config = config(args, &input, saved.as_ref(), workers)?;
     let len = Training::<C::Study>::vector_len(&config)?;
@@ -206,7 +204,7 @@ fn train<C: Command>(
     out: Option<&PathBuf>,
     is_quiet: bool,
 ) -> anyhow::Result<()> {
-    let begun = training.history().last().map(Record::iteration);
+    let begun = training.history().last().map(|record| record.mark().iteration);
     let mut metrics = out.map(|out| MetricsWriter::create(out, C::CHARTS, begun)).transpose()?;
     let total = training.config().common().iterations + 1;
     let mut progress = Steps::new("iterations", total, is_quiet || out.is_none());
@@ -220,9 +218,9 @@ fn train<C: Command>(
         let Some(record) = training.advance_with(&mut show)?.cloned() else { break };
         progress.advance(&C::describe(&record, training.best()));
         if let Some(metrics) = &mut metrics {
-            metrics.write(record.iteration(), &C::charts(&record))?;
+            metrics.write(record.mark().iteration, &C::charts(&record))?;
         }
-        is_saved = record.is_tested();
+        is_saved = record.mark().is_tested;
         if let Some(out) = out.filter(|_| is_saved) {
             training.save(out)?;
         }

@@ -99,7 +99,7 @@ impl<S: Study> Training<S> {
     /// Record of the iteration with the best test so far.
     pub fn best(&self) -> Option<&S::Iteration> {
         let best = self.best.as_ref()?;
-        self.history.iter().find(|record| record.iteration() == best.iteration)
+        self.history.iter().find(|record| record.mark().iteration == best.iteration)
     }
 
     /// Parameters of the policy with the best test so far.
@@ -146,7 +146,7 @@ impl<S: Study> Training<S> {
         };
         if S::is_better(&self.config, &record, self.best()) {
             let parameters = self.study.parameters().to_vec();
-            self.best = Some(Best { iteration: record.iteration(), parameters });
+            self.best = Some(Best { iteration: record.mark().iteration, parameters });
         }
         self.history.push(record);
         Ok(self.history.last())
@@ -158,7 +158,7 @@ impl<S: Study> Training<S> {
         hash.update(bytemuck::cast_slice::<f32, u8>(self.study.parameters()));
         self.study.hash_state(&mut hash);
         hash.update(self.history.len().to_le_bytes());
-        let results = self.history.iter().filter_map(Record::result);
+        let results = self.history.iter().filter_map(|record| record.mark().result);
         results.for_each(|result| hash.update(result.to_le_bytes()));
         first_bytes(hash)
     }
@@ -210,8 +210,8 @@ impl<S: Study> Training<S> {
         // The first iteration is tested, so only a training before it has no best policy.
         if !self.history.is_empty() {
             let iteration = reader.number("best_iteration")?;
-            let record = self.history.iter().find(|record| record.iteration() == iteration);
-            if !record.is_some_and(Record::is_tested) {
+            let mut marks = self.history.iter().map(Record::mark);
+            if !marks.any(|mark| mark.iteration == iteration && mark.is_tested) {
                 return Err(reader.refuse("its best iteration has no test".to_owned()).into());
             }
             self.best = Some(Best { iteration, parameters: S::read_best(&self.config, reader)? });

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::network::Shape;
 use super::trajectory::Memory;
 use super::value::ConvolutionalOptions;
-use iswitch_study::{Common, Hyperparameters, StudyError};
+use iswitch_study::{Hyperparameters, StudyError, common_hyperparameters};
 
 /// How the value of a policy is estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
@@ -145,15 +145,7 @@ impl RoutingConfig {
 }
 
 impl Hyperparameters for RoutingConfig {
-    const SHARES: &'static str = "environments";
-
-    fn common(&self) -> Common {
-        Common { seed: self.seed, iterations: self.iterations, shares: self.environments }
-    }
-
-    fn set_common(&mut self, common: Common) {
-        Common { seed: self.seed, iterations: self.iterations, shares: self.environments } = common;
-    }
+    common_hyperparameters!(environments);
 
     fn check(&self) -> Result<(), StudyError> {
         self.shape()?;

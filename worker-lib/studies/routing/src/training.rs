@@ -21,7 +21,7 @@ use super::value::{LinearFit, Value};
 use iswitch_learn::algorithms::checkpoint::{Reader, Writer};
 use iswitch_learn::algorithms::exact::LIMBS;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
-use iswitch_study::{Record, Study, StudyError};
+use iswitch_study::{Mark, Record, Study, StudyError};
 
 /// What one iteration came to. The keys are an interface.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,17 +49,9 @@ pub struct Iteration {
 }
 
 impl Record for Iteration {
-    fn iteration(&self) -> u64 {
-        self.iteration
-    }
-
-    /// Each iteration ends with a test.
-    fn is_tested(&self) -> bool {
-        true
-    }
-
-    fn result(&self) -> Option<f64> {
-        Some(self.queued)
+    fn mark(&self) -> Mark {
+        // Each iteration ends with a test.
+        Mark { iteration: self.iteration, is_tested: true, result: Some(self.queued) }
     }
 
     fn without_time(self) -> Self {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::net::{Net, NetKind};
 use iswitch_study::error::check_counts;
-use iswitch_study::{Common, Hyperparameters, StudyError};
+use iswitch_study::{Hyperparameters, StudyError, common_hyperparameters};
 
 /// What is random while the policy gradient is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,15 +106,7 @@ impl DeepWeaveConfig {
 }
 
 impl Hyperparameters for DeepWeaveConfig {
-    const SHARES: &'static str = "agents";
-
-    fn common(&self) -> Common {
-        Common { seed: self.seed, iterations: self.iterations, shares: self.agents }
-    }
-
-    fn set_common(&mut self, common: Common) {
-        Common { seed: self.seed, iterations: self.iterations, shares: self.agents } = common;
-    }
+    common_hyperparameters!(agents);
 
     fn check(&self) -> Result<(), StudyError> {
         check_counts(&[

@@ -8,7 +8,7 @@ use crate::options::Checkpoint;
 use crate::policy::PolicySpec;
 use iswitch_learn::algorithms::actor_critic::NamedTensor;
 use iswitch_study::error::check_counts;
-use iswitch_study::{Common, Hyperparameters, StudyError};
+use iswitch_study::{Hyperparameters, StudyError, common_hyperparameters};
 
 /// Which network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
@@ -210,15 +210,7 @@ impl PlacementConfig {
 }
 
 impl Hyperparameters for PlacementConfig {
-    const SHARES: &'static str = "environments";
-
-    fn common(&self) -> Common {
-        Common { seed: self.seed, iterations: self.iterations, shares: self.environments }
-    }
-
-    fn set_common(&mut self, common: Common) {
-        Common { seed: self.seed, iterations: self.iterations, shares: self.environments } = common;
-    }
+    common_hyperparameters!(environments);
 
     fn check(&self) -> Result<(), StudyError> {
         // Only the patent's network has an output for each GPU.

@@ -19,7 +19,7 @@ use iswitch_learn::algorithms::checkpoint::{Reader, Writer};
 use iswitch_learn::algorithms::exact::{LIMBS, from_fixed, to_fixed};
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_learn::algorithms::trainer::Place;
-use iswitch_study::{Record, Study, StudyError, Weights};
+use iswitch_study::{Mark, Record, Study, StudyError, Weights};
 
 /// Number of a test's course.
 const TEST_COURSE: usize = 0;
@@ -45,16 +45,8 @@ pub struct Iteration {
 }
 
 impl Record for Iteration {
-    fn iteration(&self) -> u64 {
-        self.iteration
-    }
-
-    fn is_tested(&self) -> bool {
-        self.gain.is_some()
-    }
-
-    fn result(&self) -> Option<f64> {
-        self.reward
+    fn mark(&self) -> Mark {
+        Mark { iteration: self.iteration, is_tested: self.gain.is_some(), result: self.reward }
     }
 
     fn without_time(self) -> Self {

@@ -90,7 +90,7 @@ fn baselines_are_where_an_independent_program_found_them() {
 fn a_linear_value_reaches_the_bound() {
     for (load, tolerance, by_iteration) in [(0.6, 0.01, 3), (0.8, 0.03, 8)] {
         for draw in 0..5 {
-            let mut training = alone(linear(), rates(shape(), load, draw));
+            let mut training = alone(linear(), &rates(shape(), load, draw));
             run_to_the_end(&mut training);
             let above = |it: &Iteration| it.queued / it.bound_queued - 1.0;
             let history = training.history();
@@ -142,7 +142,7 @@ fn a_network_learns_to_spread_packets_better_than_joining_the_shortest_queue() {
         ..small_cnn(8)
     };
     let rates = Rates::uniform(config.shape().unwrap(), 0.6, 1).unwrap();
-    let mut training = alone(config, rates.clone());
+    let mut training = alone(config, &rates);
     run_to_the_end(&mut training);
     let shortest =
         (1..=4).map(|draw| run(PolicySpec::JoinShortestQueue, &rates, draw).queued).sum::<f64>() / 4.0;
@@ -160,7 +160,7 @@ fn workers_with_a_network_stay_identical_under_all_learners() {
         let config =
             RoutingConfig { learner, slots: 40, window: 12, td_slots: 6, iterations: 2, ..small_cnn(4) };
         let rates = Rates::uniform(config.shape().unwrap(), 0.6, 1).unwrap();
-        let mut one = alone(config.clone(), rates.clone());
+        let mut one = alone(config.clone(), &rates);
         run_to_the_end(&mut one);
         for other in over_a_switch::<RoutingStudy>(2, &config, &task(&rates)) {
             // Sums of floats in another order; what is learnt is the same but for their rounding.
@@ -176,7 +176,7 @@ fn workers_with_a_network_stay_identical_under_all_learners() {
 fn what_does_not_fit_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let config = RoutingConfig { slots: 40, test_slots: 10, iterations: 0, ..linear() };
-    let mut training = alone(config.clone(), rates(shape(), 0.6, 0));
+    let mut training = alone(config.clone(), &rates(shape(), 0.6, 0));
     run_to_the_end(&mut training);
     training.save(directory.path()).unwrap();
     let saved = Saved::read(directory.path()).unwrap();
@@ -218,6 +218,6 @@ fn task(rates: &Rates) -> Task {
     Task { rates: rates.clone(), threads: 1 }
 }
 
-fn alone(config: RoutingConfig, rates: Rates) -> Training {
-    testing::alone(config, task(&rates))
+fn alone(config: RoutingConfig, rates: &Rates) -> Training {
+    testing::alone(config, task(rates))
 }

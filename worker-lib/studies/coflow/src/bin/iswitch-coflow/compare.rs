@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use iswitch_coflow::policy::PolicySpec;
-use iswitch_study::contest::{Contest, print};
+use iswitch_study::contest::Contest;
 
 use super::output::OutputArgs;
 use super::results::Summary;
@@ -41,12 +41,12 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     let contest = Contest::new(&args.policies)?;
     let baseline = contest.baseline(args.baseline.as_deref(), BASELINE)?;
     let workload = args.workload.load()?;
-    let runs = Runs::of(&contest, &workload, args.output.recorded_ports(), args.output.quiet)?;
+    let runs = Runs::of(&contest, &workload, args.output.recorded_ports(), args.output.results.quiet)?;
     let summary = |policy| Summary::new(policy, Some(&runs.policies[baseline]));
     let summaries: Vec<_> = runs.policies.iter().map(summary).collect();
     args.output.write(runs, &summaries)?;
     let baseline = &contest.names[baseline];
-    print(args.output.json, Some(baseline), &summaries, || table(&workload, baseline, &summaries))?;
+    args.output.results.print(Some(baseline), &summaries, || table(&workload, baseline, &summaries))?;
     Ok(ExitCode::SUCCESS)
 }
 

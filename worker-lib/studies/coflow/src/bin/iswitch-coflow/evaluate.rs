@@ -27,14 +27,10 @@ pub(crate) struct EvaluateArgs {
 pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
     let contest = Contest::of_one(&args.policy)?;
     let workload = args.workload.load()?;
-    let runs = Runs::of(&contest, &workload, args.output.recorded_ports(), args.output.quiet)?;
+    let runs = Runs::of(&contest, &workload, args.output.recorded_ports(), args.output.results.quiet)?;
     let summary = Summary::new(&runs.policies[0], None);
     args.output.write(runs, std::slice::from_ref(&summary))?;
-    if args.output.json {
-        print_line!("{}", serde_json::to_string(&summary)?)?;
-    } else {
-        print(&workload, &summary)?;
-    }
+    args.output.results.print_one(&summary, || print(&workload, &summary))?;
     Ok(ExitCode::SUCCESS)
 }
 

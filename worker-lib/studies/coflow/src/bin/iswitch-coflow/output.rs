@@ -9,7 +9,7 @@ use super::plots;
 use super::results::Summary;
 use super::runs::{Lists, Run, Runs};
 use iswitch_cli::files::make_directory;
-use iswitch_study::contest::Series;
+use iswitch_study::contest::{ResultArgs, Series};
 use iswitch_study::files::write;
 use iswitch_study::table::{OrEmpty, Output};
 
@@ -19,9 +19,8 @@ const GANTT_PORTS: u64 = 12;
 /// What is written besides what is printed.
 #[derive(Args)]
 pub(super) struct OutputArgs {
-    /// Write the results as CSV, a line for each policy.
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) results: ResultArgs,
     /// Write each job's arrival, time alone, completion time and deadline as CSV, for each draw and policy.
     #[arg(long, value_name = "FILE")]
     per_job: Option<PathBuf>,
@@ -38,12 +37,6 @@ pub(super) struct OutputArgs {
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     gantt_ports: u64,
-    /// Print one JSON object instead of text.
-    #[arg(long)]
-    pub(super) json: bool,
-    /// Show no progress.
-    #[arg(long, short)]
-    pub(super) quiet: bool,
 }
 
 impl OutputArgs {
@@ -55,11 +48,8 @@ impl OutputArgs {
     /// Writes what was asked for.
     pub(super) fn write(&self, runs: Runs, summaries: &[Summary]) -> anyhow::Result<()> {
         let Runs { policies, lists: Lists { per_job, per_coflow } } = runs;
-        let files = [
-            (&self.csv, csv(summaries)),
-            (&self.per_job, per_job.into_text()),
-            (&self.per_coflow, per_coflow.into_text()),
-        ];
+        self.results.write(|| csv(summaries))?;
+        let files = [(&self.per_job, per_job.into_text()), (&self.per_coflow, per_coflow.into_text())];
         for (path, text) in files {
             if let Some(path) = path {
                 write(path, &text)?;
@@ -90,7 +80,7 @@ impl OutputArgs {
     }
 }
 
-fn csv(summaries: &[Summary]) -> String {
+fn csv(summaries: &[Summary]) -> Output {
     let times =
         |name: &str| format!("{name}_s,{name}_ci95_s,{name}_p50_s,{name}_p95_s,{name}_p99_s,{name}_max_s");
     let mut table = Output::new(&format!(
@@ -125,5 +115,5 @@ fn csv(summaries: &[Summary]) -> String {
             &OrEmpty(it.jct_ratio.and_then(|ratio| ratio.ci95)),
         ]);
     }
-    table.into_text()
+    table
 }

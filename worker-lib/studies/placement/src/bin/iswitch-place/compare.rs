@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use clap::Args;
 use iswitch_placement::policy::PolicySpec;
-use iswitch_study::contest::{Contest, print};
+use iswitch_study::contest::Contest;
 use iswitch_study::files::write;
 
 use super::evaluate::scaled;
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     let baseline = contest.baseline(args.baseline.as_deref(), BASELINE)?;
     let workload = args.workload.load()?;
     let sweep = Sweep::of(args, workload.condition())?;
-    let runs = Runs::of(&contest, &workload, &sweep.conditions(), None, args.output.quiet)?;
+    let runs = Runs::of(&contest, &workload, &sweep.conditions(), None, args.output.results.quiet)?;
     let names = &contest.names;
     let groups = runs.policies.chunks(names.len());
     let summaries: Vec<_> = groups
@@ -90,9 +90,9 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
         sweep.draw(directory, &summaries, names)?;
     }
     let baseline = &names[baseline];
-    print(args.output.json, Some(baseline), &summaries, || {
-        table(&workload, baseline, summaries.chunks(names.len()))
-    })?;
+    args.output
+        .results
+        .print(Some(baseline), &summaries, || table(&workload, baseline, summaries.chunks(names.len())))?;
     Ok(ExitCode::SUCCESS)
 }
 

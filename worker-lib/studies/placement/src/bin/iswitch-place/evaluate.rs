@@ -46,7 +46,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
     let workload = args.workload.load()?;
     let gantt_gpus = args.gantt.as_ref().map(|_| usize::try_from(args.gantt_gpus).unwrap_or(usize::MAX));
     let conditions = [workload.condition()];
-    let mut runs = Runs::of(&contest, &workload, &conditions, gantt_gpus, args.output.quiet)?;
+    let mut runs = Runs::of(&contest, &workload, &conditions, gantt_gpus, args.output.results.quiet)?;
     let summary = Summary::new(&runs.policies[0], None);
     let gantt = runs.policies[0].runs.first_mut().and_then(|run| run.gantt.take());
     args.output.write(runs, std::slice::from_ref(&summary))?;
@@ -61,11 +61,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
             },
         }
     }
-    if args.output.json {
-        print_line!("{}", serde_json::to_string(&summary)?)?;
-    } else {
-        print(&workload, &summary)?;
-    }
+    args.output.results.print_one(&summary, || print(&workload, &summary))?;
     Ok(ExitCode::SUCCESS)
 }
 

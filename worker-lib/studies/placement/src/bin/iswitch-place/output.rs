@@ -7,32 +7,24 @@ use clap::Args;
 use super::results::{Ratio, Summary};
 use super::runs::Runs;
 use iswitch_cli::mean::Mean;
+use iswitch_study::contest::ResultArgs;
 use iswitch_study::files::write;
 use iswitch_study::table::{OrEmpty, Output};
 
 /// What is written besides what is printed.
 #[derive(Args)]
 pub(super) struct OutputArgs {
-    /// Write the results as CSV, a line for each policy, failure rate and checkpoint rule.
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) results: ResultArgs,
     /// Write each job's arrival, first start, completion time, starts and failures as CSV, for each draw and policy.
     #[arg(long, value_name = "FILE")]
     per_job: Option<PathBuf>,
-    /// Print one JSON object instead of text.
-    #[arg(long)]
-    pub(super) json: bool,
-    /// Show no progress.
-    #[arg(long, short)]
-    pub(super) quiet: bool,
 }
 
 impl OutputArgs {
     /// Writes the tables that were asked for.
     pub(super) fn write(&self, runs: Runs, summaries: &[Summary]) -> anyhow::Result<()> {
-        if let Some(path) = &self.csv {
-            write(path, &csv(summaries))?;
-        }
+        self.results.write(|| csv(summaries))?;
         if let Some(path) = &self.per_job {
             write(path, &runs.per_job.into_text())?;
         }
@@ -45,7 +37,7 @@ const CSV: &str = "rate_factor,checkpoint,policy,draws,jobs,makespan_s,makespan_
     jct_ratio_high,failures,hits,suspensions,useful_gpu_h,lost_gpu_h,overhead_gpu_h,held_gpu_h,failed_gpu_h,\
     idle_gpu_h,utilisation,unfinished";
 
-fn csv(summaries: &[Summary]) -> String {
+fn csv(summaries: &[Summary]) -> Output {
     let mean = |mean: Option<Mean>| OrEmpty(mean.map(|mean| mean.mean));
     let ci95 = |mean: Option<Mean>| OrEmpty(mean.and_then(|mean| mean.ci95));
     let ratio = |it: Option<Ratio>| {
@@ -88,5 +80,5 @@ fn csv(summaries: &[Summary]) -> String {
             &it.unfinished.mean,
         ]);
     }
-    table.into_text()
+    table
 }

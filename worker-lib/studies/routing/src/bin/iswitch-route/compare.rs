@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use iswitch_routing::network::Shape;
 use iswitch_routing::policy::Fill;
-use iswitch_study::contest::{Contest, Contestant as _, print};
+use iswitch_study::contest::{Contest, ResultArgs};
 use iswitch_study::files::write;
 use iswitch_study::table::{OrEmpty, Output};
 
@@ -41,15 +41,8 @@ pub(crate) struct CompareArgs {
     /// learning.svg if run directories are among the policies.
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
-    /// Write the table as CSV.
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
-    /// Print one JSON object instead of a table.
-    #[arg(long)]
-    json: bool,
-    /// Show no progress.
-    #[arg(long, short)]
-    quiet: bool,
+    #[command(flatten)]
+    results: ResultArgs,
 }
 
 /// Compares policies.
@@ -63,21 +56,19 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
         note_overload(&rates, draw);
         Ok(rates)
     };
-    let runs = contest.run(&loads, args.runs.numbers(), args.quiet, prepare, |turn, _| {
+    let runs = contest.run(&loads, args.runs.numbers(), args.results.quiet, prepare, |turn, _| {
         let ignore = &mut |_: u64, _: u64, _: &[u32]| {};
         let measured = run_once(turn.policy, turn.world, args.fill, turn.draw, args.runs.slots, ignore)?;
         Ok(Run { measured, load: turn.world.load() })
     })?;
     let summaries: Vec<_> = runs.iter().map(|series| Summary::new(shape, series)).collect();
-    if let Some(path) = &args.csv {
-        write(path, &csv(&summaries))?;
-    }
+    args.results.write(|| csv(&summaries))?;
     if let Some(directory) = &args.plots {
         make_directory(directory)?;
         draw(directory, shape, &contest.names, &summaries, &runs)?;
         draw_learning(directory, contest.policies(), shape)?;
     }
-    print(args.json, None, &summaries, || table(&summaries))?;
+    args.results.print(None, &summaries, || table(&summaries))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -110,7 +101,7 @@ fn table(summaries: &[Summary]) -> String {
 const CSV: &str = "stages,switches,load,policy,runs,slots,queued,queued_ci95,delay,delay_ci95,tracked_delay,\
     bound_queued,bound_delay,above_bound";
 
-fn csv(summaries: &[Summary]) -> String {
+fn csv(summaries: &[Summary]) -> Output {
     let mut table = Output::new(CSV);
     for it in summaries {
         table.row(&[
@@ -130,7 +121,7 @@ fn csv(summaries: &[Summary]) -> String {
             &it.above_bound,
         ]);
     }
-    table.into_text()
+    table
 }
 
 fn draw(
@@ -161,7 +152,7 @@ fn draw_learning(directory: &Path, sources: &[PolicySource], shape: Shape) -> an
     let histories = sources
         .iter()
         .filter_map(|source| match source {
-            PolicySource::Saved(saved, _) => Some(saved.history().map(|history| (source.name(), history))),
+            PolicySource::Saved(saved, name) => Some(saved.history().map(|history| (name.clone(), history))),
             PolicySource::Plain(_) | PolicySource::Mlpi => None,
         })
         .collect::<Result<Vec<_>, _>>()?;

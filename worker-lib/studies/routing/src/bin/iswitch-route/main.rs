@@ -11,19 +11,13 @@ mod train;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
 use iswitch_cli::program;
 
 /// Trains and compares packet-routing policies for multi-stage networks.
 #[derive(Parser)]
 #[command(name = "iswitch-route", bin_name = "iswitch route", version, about)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
+enum Cli {
     /// Trains a routing policy with one or more workers.
     Train(Box<train::TrainArgs>),
     /// Runs one policy and reports queues and delays.
@@ -41,11 +35,11 @@ fn threads(workers: usize) -> usize {
 }
 
 fn main() -> ExitCode {
-    program::main(|cli: Cli| match &cli.command {
-        Command::Train(args) => iswitch_study::train::run(args.as_ref()),
-        Command::Evaluate(args) => evaluate::run(args),
-        Command::Compare(args) => compare::run(args),
-        Command::Serve(args) => serve::run(args),
+    program::main(|cli: Cli| match &cli {
+        Cli::Train(args) => iswitch_study::train::run(args.as_ref()),
+        Cli::Evaluate(args) => evaluate::run(args),
+        Cli::Compare(args) => compare::run(args),
+        Cli::Serve(args) => serve::run(args),
     })
 }
 
