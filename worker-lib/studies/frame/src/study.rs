@@ -104,7 +104,7 @@ pub struct Step<'a, C> {
     /// Parameters of the best policy so far.
     pub best: Option<&'a [f32]>,
     /// Set when the iteration is to end early.
-    pub stop: &'a AtomicBool,
+    pub(crate) stop: &'a AtomicBool,
     pub(crate) begin: Instant,
     pub(crate) on_stage: OnStage<'a>,
 }

@@ -119,7 +119,7 @@ struct Job<C: Command> {
     out: PathBuf,
 }
 
-/// Trains as one worker, or starts all workers and what sums for them.
+/// Trains as one worker, or starts all workers and the process that sums their gradients.
 ///
 /// # Errors
 /// If the arguments or files are invalid, or the training fails.

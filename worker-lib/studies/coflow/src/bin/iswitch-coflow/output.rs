@@ -19,8 +19,6 @@ const GANTT_PORTS: u64 = 12;
 /// What is written besides what is printed.
 #[derive(Args)]
 pub(super) struct OutputArgs {
-    #[command(flatten)]
-    pub(super) results: ResultArgs,
     /// Write each job's arrival, time alone, completion time and deadline as CSV, for each draw and policy.
     #[arg(long, value_name = "FILE")]
     per_job: Option<PathBuf>,
@@ -37,6 +35,8 @@ pub(super) struct OutputArgs {
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     gantt_ports: u64,
+    #[command(flatten)]
+    pub(super) results: ResultArgs,
 }
 
 impl OutputArgs {

@@ -14,11 +14,11 @@ use iswitch_study::table::{OrEmpty, Output};
 /// What is written besides what is printed.
 #[derive(Args)]
 pub(super) struct OutputArgs {
-    #[command(flatten)]
-    pub(super) results: ResultArgs,
     /// Write each job's arrival, first start, completion time, starts and failures as CSV, for each draw and policy.
     #[arg(long, value_name = "FILE")]
     per_job: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) results: ResultArgs,
 }
 
 impl OutputArgs {
