@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use iswitch_coflow::deepweave::trained::Saved;
+use iswitch_coflow::deepweave::agent::DeepWeave;
+use iswitch_coflow::deepweave::training::Saved;
 use iswitch_coflow::generate::JobSource;
 use iswitch_coflow::policy::PolicySpec;
 use iswitch_coflow::simulation::{Fabric, simulate};
@@ -22,7 +23,7 @@ fn coflow_policy() {
     let path = directory.path().join(MODEL_FILE);
     bolero::check!().with_iterations(300).for_each(|bytes: &[u8]| {
         fs::write(&path, bytes).expect("the disk has room");
-        if let Err(error) = Saved::read(directory.path()).and_then(|saved| saved.policy(&[])) {
+        if let Err(error) = Saved::read(directory.path()).and_then(|saved| DeepWeave::of_saved(&saved, &[])) {
             assert!(!error.to_string().is_empty());
         }
     });
@@ -37,7 +38,7 @@ fn coflow_trace() {
                 let job = |(time, coflow)| Job::single(time, coflow).expect("the reader has checked it");
                 let jobs: Vec<Job> = arrivals.map(|it| job((it.time, it.coflow))).collect();
                 let fabric = Fabric { ports: trace.ports, capacity: 125e6 };
-                for policy in PolicySpec::ALL {
+                for policy in PolicySpec::all() {
                     let outcome =
                         simulate(&jobs, fabric, policy.build(fabric.capacity).as_mut(), &mut |_, _| {})
                             .expect("jobs are sorted and fit");

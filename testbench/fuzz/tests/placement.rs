@@ -11,10 +11,10 @@ use iswitch_placement::reader::{
     read_outages, read_philly, read_pollux, read_rates, read_tiresias, read_titan,
 };
 use iswitch_placement::simulation::Scenario;
-use iswitch_placement::{Cluster, Failures, Job, Options, PlacementError};
+use iswitch_placement::{Cluster, Failures, Job, Options, StudyError};
 use serde_json::Value;
 
-fn check<T>(result: Result<T, PlacementError>, path: &Path) -> Option<T> {
+fn check<T>(result: Result<T, StudyError>, path: &Path) -> Option<T> {
     if let Err(error) = &result {
         assert!(error.to_string().starts_with(&path.display().to_string()), "{error}");
     }

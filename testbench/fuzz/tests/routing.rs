@@ -7,7 +7,7 @@ use iswitch_learn::algorithms::checkpoint::MODEL_FILE;
 use iswitch_routing::agent::{Agent, QUEUE_LEN_MAX};
 use iswitch_routing::network::{Queues, Routing, Shape, end_slot};
 use iswitch_routing::policy::{Fill, PolicySpec};
-use iswitch_routing::trained::Saved;
+use iswitch_routing::training::{RoutingStudy, Saved};
 use serde_json::Value;
 
 /// As long as it may be, so that a file's network is found to be too large before it is made.
@@ -18,7 +18,7 @@ fn routing_file() {
     bolero::check!().with_iterations(300).for_each(|bytes: &[u8]| {
         fs::write(&path, bytes).expect("the disk has room");
         let shape = Shape::new(3, 2).expect("it is small");
-        let policy = Saved::read(directory.path()).and_then(|saved| saved.policy(shape, 1, 1));
+        let policy = Saved::read(directory.path()).and_then(|saved| RoutingStudy::saved_policy(&saved, shape, 1, 1));
         if let Err(error) = policy {
             assert!(!error.to_string().is_empty());
         }
@@ -41,8 +41,8 @@ fn routing_request() {
 #[test]
 fn routing_queues() {
     let shape = Shape::new(3, 3).expect("it is small");
-    let policies = PolicySpec::ALL.map(|spec| (spec, spec.build(shape, Fill::Rule, 1)));
-    let mut policies = AssertUnwindSafe(policies);
+    let policies = PolicySpec::all().map(|spec| (spec, spec.build(shape, Fill::Rule, 1)));
+    let mut policies = AssertUnwindSafe(policies.collect::<Vec<_>>());
     bolero::check!().with_iterations(300).with_type::<[u32; 27]>().for_each(|lens| {
         let mut queues = Queues::empty(shape);
         // Short ones as often as long ones.

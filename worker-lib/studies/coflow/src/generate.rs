@@ -5,12 +5,12 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Exp, LogNormal};
 use sha2::{Digest as _, Sha256};
 
-use super::CoflowError;
 use super::bound::alone;
 use super::simulation::Fabric;
 use super::trace::{Arrival, CoflowTrace, Shape};
 use super::workload::{Coflow, Dependencies, Flow, Job};
 use iswitch_learn::algorithms::trainer::first_bytes;
+use iswitch_study::StudyError;
 
 /// Draws jobs: the shape of each, the coflow of each of its nodes, and the time to the next.
 #[derive(Clone, Debug)]
@@ -24,10 +24,10 @@ impl JobSource {
     ///
     /// # Errors
     /// If there are none, or a shape has a cycle.
-    pub fn new(shapes: Vec<Shape>, coflows: Vec<Coflow>) -> Result<Self, CoflowError> {
+    pub fn new(shapes: Vec<Shape>, coflows: Vec<Coflow>) -> Result<Self, StudyError> {
         for (name, count) in [("shapes of jobs", shapes.len()), ("coflows to draw from", coflows.len())] {
             if count == 0 {
-                return Err(CoflowError::field(name, count, "at least 1"));
+                return Err(StudyError::field(name, count, "at least 1"));
             }
         }
         shapes.iter().try_for_each(Shape::check)?;
@@ -100,7 +100,7 @@ impl JobSource {
         arrival: f64,
         shape: &Shape,
         mut choose: impl FnMut(usize) -> usize,
-    ) -> Result<Job, CoflowError> {
+    ) -> Result<Job, StudyError> {
         shape.check()?;
         let coflows = (0..shape.nodes).map(|node| self.coflows[choose(node)].clone()).collect();
         let mut dependencies = vec![Dependencies::default(); shape.nodes];
@@ -121,9 +121,9 @@ pub fn set_deadlines(
     fabric: Fabric,
     slack: f64,
     rng: &mut ChaCha8Rng,
-) -> Result<(), CoflowError> {
+) -> Result<(), StudyError> {
     if !(slack.is_finite() && slack >= 0.0) {
-        return Err(CoflowError::field("slack of deadlines", slack, "a number of at least 0"));
+        return Err(StudyError::field("slack of deadlines", slack, "a number of at least 0"));
     }
     for job in jobs {
         job.deadline = Some(alone(job, fabric) * (1.0 + slack * rng.random::<f64>()));
@@ -148,19 +148,19 @@ pub fn synthetic_trace(
     coflows: usize,
     interarrival: f64,
     rng: &mut ChaCha8Rng,
-) -> Result<CoflowTrace, CoflowError> {
+) -> Result<CoflowTrace, StudyError> {
     let distance = Exp::new(1.0 / interarrival)
-        .map_err(|_| CoflowError::field("interarrival", interarrival, "a number of seconds above 0"))?;
+        .map_err(|_| StudyError::field("interarrival", interarrival, "a number of seconds above 0"))?;
     let mut time = 0.0;
     let arrival = |_| {
         time += distance.sample(rng);
         Ok(Arrival { time, coflow: synthetic_coflow(ports, rng)? })
     };
-    let arrivals = (0..coflows).map(arrival).collect::<Result<_, CoflowError>>()?;
+    let arrivals = (0..coflows).map(arrival).collect::<Result<_, StudyError>>()?;
     Ok(CoflowTrace { ports, arrivals })
 }
 
-fn synthetic_coflow(ports: usize, rng: &mut ChaCha8Rng) -> Result<Coflow, CoflowError> {
+fn synthetic_coflow(ports: usize, rng: &mut ChaCha8Rng) -> Result<Coflow, StudyError> {
     let is_wide = rng.random_bool(WIDE);
     let most = if is_wide { ports } else { ports.min(NARROW_PORTS_MAX) };
     let (median, deviation) = if is_wide { WIDE_SIZE } else { NARROW_SIZE };

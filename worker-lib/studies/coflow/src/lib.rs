@@ -22,7 +22,6 @@
 
 pub mod bound;
 pub mod deepweave;
-mod error;
 pub mod generate;
 pub mod measure;
 pub mod policy;
@@ -31,4 +30,4 @@ pub mod simulation;
 pub mod trace;
 pub mod workload;
 
-pub use error::CoflowError;
+pub use iswitch_study::StudyError;

@@ -4,10 +4,10 @@
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
-use super::CoflowError;
 use super::policy::{Policy, Sharing};
 use super::simulation::{Fabric, State, simulate};
 use super::workload::Job;
+use iswitch_study::StudyError;
 
 /// Each coflow has a fixed place in the order, whatever happens.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,7 +47,7 @@ pub fn local_search(
     start: StaticPriorities,
     evaluations: u64,
     rng: &mut ChaCha8Rng,
-) -> Result<(StaticPriorities, f64), CoflowError> {
+) -> Result<(StaticPriorities, f64), StudyError> {
     let mut search = Search::new(jobs, fabric, start)?;
     for _ in 0..evaluations {
         search.advance(rng)?;
@@ -72,7 +72,7 @@ impl<'a> Search<'a> {
     /// # Errors
     /// If there are no jobs, they are not sorted by arrival or do not fit the fabric, or there are priorities for
     /// another number of coflows.
-    pub fn new(jobs: &'a [Job], fabric: Fabric, start: StaticPriorities) -> Result<Self, CoflowError> {
+    pub fn new(jobs: &'a [Job], fabric: Fabric, start: StaticPriorities) -> Result<Self, StudyError> {
         let mut first = vec![0];
         first.extend(jobs.iter().scan(0, |sum, job| {
             *sum += job.coflows().len();
@@ -80,7 +80,7 @@ impl<'a> Search<'a> {
         }));
         let coflows = first[jobs.len()];
         if coflows == 0 || start.keys.len() != coflows {
-            return Err(CoflowError::field("priorities", start.keys.len(), format!("{coflows}, at least 1")));
+            return Err(StudyError::field("priorities", start.keys.len(), format!("{coflows}, at least 1")));
         }
         let mut search = Self { jobs, fabric, first, best: start, least: f64::INFINITY };
         search.least = search.evaluate(&mut search.best.clone())?;
@@ -102,7 +102,7 @@ impl<'a> Search<'a> {
     ///
     /// # Errors
     /// None that [`new`](Self::new) would not have had.
-    pub fn advance(&mut self, rng: &mut ChaCha8Rng) -> Result<(), CoflowError> {
+    pub fn advance(&mut self, rng: &mut ChaCha8Rng) -> Result<(), StudyError> {
         let mut other = self.best.clone();
         step(&mut other.keys, &self.first, rng);
         let time = self.evaluate(&mut other)?;
@@ -112,7 +112,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    fn evaluate(&self, priorities: &mut StaticPriorities) -> Result<f64, CoflowError> {
+    fn evaluate(&self, priorities: &mut StaticPriorities) -> Result<f64, StudyError> {
         let times = simulate(self.jobs, self.fabric, priorities, &mut |_, _| {})?.job_times;
         Ok(times.iter().sum::<f64>() / times.len().max(1) as f64)
     }

@@ -6,9 +6,9 @@
 //! Algorithm 2 of DeepWeave does when ingress and egress ports are looked at jointly. What is left of a coflow is thus
 //! one number, from 1 to 0.
 
-use super::CoflowError;
 use super::policy::{Policy, Sharing};
 use super::workload::{Coflow, Job};
+use iswitch_study::StudyError;
 
 /// Shares below this of what the coflow's busiest port could carry are not given: they would only make events.
 pub(super) const SHARE_MIN: f64 = 1e-6;
@@ -139,10 +139,10 @@ pub fn simulate(
     fabric: Fabric,
     policy: &mut dyn Policy,
     on_interval: &mut dyn FnMut(&State<'_>, Interval<'_>),
-) -> Result<Outcome, CoflowError> {
+) -> Result<Outcome, StudyError> {
     if let Some(at) = jobs.windows(2).position(|pair| pair[1].arrival < pair[0].arrival) {
         let (later, earlier) = (jobs[at].arrival, jobs[at + 1].arrival);
-        return Err(CoflowError::field(
+        return Err(StudyError::field(
             format!("arrival of job {}", at + 1),
             earlier,
             format!("at least {later}"),
@@ -185,11 +185,11 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(jobs: &'a [Job], fabric: Fabric) -> Result<Self, CoflowError> {
+    fn new(jobs: &'a [Job], fabric: Fabric) -> Result<Self, StudyError> {
         let state = State::new(jobs, fabric);
         let coflows = jobs.iter().flat_map(Job::coflows);
         if let Some(ports) = coflows.map(Coflow::ports).find(|ports| *ports != fabric.ports) {
-            return Err(CoflowError::field("ports of a coflow's fabric", ports, fabric.ports.to_string()));
+            return Err(StudyError::field("ports of a coflow's fabric", ports, fabric.ports.to_string()));
         }
         let waits = jobs.iter().flat_map(|job| job.dependencies().iter().map(|of| of.starts_after.len()));
         Ok(Self {

@@ -24,12 +24,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::error::{above_zero, at_least_zero};
 use super::failure::{RATE_MAX, YEAR};
 use super::policy::Placer;
 use super::simulation::Scenario;
 use super::state::{Gpu, Phase, Run, State};
-use super::{Cluster, Failures, Job, Options, PlacementError};
+use super::{Cluster, Failures, Job, Options};
+use iswitch_study::StudyError;
+use iswitch_study::error::{above_zero, at_least_zero};
 
 /// Room for an entry of a request, and for the rest of it.
 const ENTRY_LEN_BYTES: usize = 192;
@@ -118,7 +119,7 @@ impl Agent {
         cluster: Cluster,
         failures: Failures,
         options: Options,
-    ) -> Result<Self, PlacementError> {
+    ) -> Result<Self, StudyError> {
         Scenario::new(cluster.clone(), Vec::new(), failures.clone(), options)?;
         Ok(Self { name, placer, cluster, failures, options })
     }
@@ -134,10 +135,10 @@ impl Agent {
         answer.unwrap_or_else(|error| serde_json::json!({ "error": error.to_string() }).to_string())
     }
 
-    fn try_answer(&mut self, line: &str) -> Result<String, PlacementError> {
+    fn try_answer(&mut self, line: &str) -> Result<String, StudyError> {
         let expected = "one with gpus and job, or {\"describe\": true}";
         let request: Request =
-            serde_json::from_str(line).map_err(|error| PlacementError::field("request", error, expected))?;
+            serde_json::from_str(line).map_err(|error| StudyError::field("request", error, expected))?;
         match (request.gpus, request.job) {
             (Some(gpus), Some(job)) => {
                 let given = self.check_gpus(&gpus)?;
@@ -151,28 +152,28 @@ impl Agent {
                 let description = Description { policy: &self.name, gpus, nodes };
                 Ok(serde_json::to_string(&description).expect("a name and numbers are plain data"))
             }
-            (None, None) => Err(PlacementError::field("request", line.trim(), expected)),
-            (None, Some(_)) => Err(PlacementError::field("gpus", "missing", "one entry for each GPU")),
-            (Some(_), None) => Err(PlacementError::field("job", "missing", "{\"gpus\": n, \"duration\": s}")),
+            (None, None) => Err(StudyError::field("request", line.trim(), expected)),
+            (None, Some(_)) => Err(StudyError::field("gpus", "missing", "one entry for each GPU")),
+            (Some(_), None) => Err(StudyError::field("job", "missing", "{\"gpus\": n, \"duration\": s}")),
         }
     }
 
-    fn check_job(&self, job: &JobEntry) -> Result<Job, PlacementError> {
+    fn check_job(&self, job: &JobEntry) -> Result<Job, StudyError> {
         let most = self.cluster.gpus();
         let gpus = usize::try_from(job.gpus).ok().filter(|gpus| (1..=most).contains(gpus));
         let gpus = gpus.ok_or_else(|| {
             let expected = format!("1 to {most}, as many as the cluster has");
-            PlacementError::field("job.gpus", job.gpus, expected)
+            StudyError::field("job.gpus", job.gpus, expected)
         })?;
         Job::new(0.0, gpus, above_zero("job.duration", job.duration, "seconds")?)
     }
 
     /// Entries by id.
-    fn check_gpus(&self, entries: &[GpuEntry]) -> Result<Vec<Given>, PlacementError> {
+    fn check_gpus(&self, entries: &[GpuEntry]) -> Result<Vec<Given>, StudyError> {
         let gpus = self.cluster.gpus();
         if entries.len() != gpus {
             let expected = format!("{gpus}, one for each GPU");
-            return Err(PlacementError::field("number of gpus", entries.len(), expected));
+            return Err(StudyError::field("number of gpus", entries.len(), expected));
         }
         let mut by_id: Vec<Option<Given>> = vec![None; gpus];
         for (at, entry) in entries.iter().enumerate() {
@@ -180,36 +181,31 @@ impl Agent {
             let id = entry.id.map_or(Some(at), |id| usize::try_from(id).ok()).filter(|id| *id < gpus);
             let id = id.ok_or_else(|| {
                 let expected = format!("0 to {}", gpus - 1);
-                PlacementError::field(name("id"), entry.id.unwrap_or_default(), expected)
+                StudyError::field(name("id"), entry.id.unwrap_or_default(), expected)
             })?;
             let node = self.cluster.node_of(id);
             if let Some(other) = entry.node.filter(|other| usize::try_from(*other) != Ok(node)) {
                 let expected = format!("{node}, that of GPU {id}");
-                return Err(PlacementError::field(name("node"), other, expected));
+                return Err(StudyError::field(name("node"), other, expected));
             }
             if by_id[id].replace(self.given(id, entry, name)?).is_some() {
-                return Err(PlacementError::field(name("id"), id, "one that is not there twice"));
+                return Err(StudyError::field(name("id"), id, "one that is not there twice"));
             }
         }
         Ok(by_id.into_iter().flatten().collect())
     }
 
-    fn given(
-        &self,
-        id: usize,
-        entry: &GpuEntry,
-        name: impl Fn(&str) -> String,
-    ) -> Result<Given, PlacementError> {
+    fn given(&self, id: usize, entry: &GpuEntry, name: impl Fn(&str) -> String) -> Result<Given, StudyError> {
         let used = match entry.state.as_str() {
             "free" => Use::Free,
             "busy" => Use::Busy,
             "failed" => Use::Failed,
-            other => return Err(PlacementError::field(name("state"), other, "free, busy or failed")),
+            other => return Err(StudyError::field(name("state"), other, "free, busy or failed")),
         };
         let rate = entry.rate.unwrap_or_else(|| self.failures.estimate(id, 0.0, 0) * YEAR);
         if !(0.0..=RATE_MAX).contains(&rate) {
             let expected = format!("0 to {RATE_MAX} failures a year");
-            return Err(PlacementError::field(name("rate"), rate, expected));
+            return Err(StudyError::field(name("rate"), rate, expected));
         }
         let age = at_least_zero(name("age"), entry.age.unwrap_or(self.failures.ages()[id]), "years")?;
         let left = match entry.left {
@@ -220,7 +216,7 @@ impl Agent {
     }
 
     /// GPUs for a job; none if it is to wait.
-    fn place(&mut self, given: &[Given], job: Job) -> Result<Vec<usize>, PlacementError> {
+    fn place(&mut self, given: &[Given], job: Job) -> Result<Vec<usize>, StudyError> {
         let scenario = self.scenario(given, job)?;
         let mut state = State::new(&scenario);
         occupy(&mut state, given);
@@ -242,13 +238,13 @@ impl Agent {
         if !is_fine || !(picks.is_empty() || picks.len() == job.gpus()) {
             let expected = format!("{} GPUs that are free", job.gpus());
             let value = format!("{picks:?}");
-            return Err(PlacementError::field(format!("choice of {}", self.name), value, expected));
+            return Err(StudyError::field(format!("choice of {}", self.name), value, expected));
         }
         Ok(picks)
     }
 
     /// The job that is asked for, one for each GPU that will be free at a known time, and one that keeps all others.
-    fn scenario(&self, given: &[Given], job: Job) -> Result<Scenario, PlacementError> {
+    fn scenario(&self, given: &[Given], job: Job) -> Result<Scenario, StudyError> {
         let mut jobs = vec![job];
         let mut kept = 0;
         for gpu in given.iter().filter(|gpu| gpu.used == Use::Busy) {

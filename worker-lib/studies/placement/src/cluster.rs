@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::PlacementError;
+use iswitch_study::StudyError;
 
 /// GPUs that a cluster may have; a file cannot ask for all memory.
 pub const GPUS_MAX: usize = 1 << 20;
@@ -34,20 +34,20 @@ impl Cluster {
     ///
     /// # Errors
     /// If there are no nodes, one has no GPUs, or all have more than [`GPUS_MAX`].
-    pub fn new(nodes: impl IntoIterator<Item = (usize, usize)>) -> Result<Self, PlacementError> {
+    pub fn new(nodes: impl IntoIterator<Item = (usize, usize)>) -> Result<Self, StudyError> {
         let mut cluster = Self { nodes: Vec::new(), node_of: Vec::new(), widest: 0 };
         for (gpus, cage) in nodes {
             let (number, first) = (cluster.nodes.len(), cluster.node_of.len());
             if gpus == 0 || gpus > GPUS_MAX - first {
                 let expected = format!("at least 1, and at most {GPUS_MAX} on all nodes");
-                return Err(PlacementError::field(format!("GPUs of node {number}"), gpus, expected));
+                return Err(StudyError::field(format!("GPUs of node {number}"), gpus, expected));
             }
             cluster.nodes.push(Node { gpus: first..first + gpus, cage });
             cluster.node_of.resize(first + gpus, number);
             cluster.widest = cluster.widest.max(gpus);
         }
         if cluster.nodes.is_empty() {
-            return Err(PlacementError::field("nodes", 0, "at least 1"));
+            return Err(StudyError::field("nodes", 0, "at least 1"));
         }
         Ok(cluster)
     }
@@ -56,7 +56,7 @@ impl Cluster {
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub fn uniform(nodes: usize, gpus_per_node: usize) -> Result<Self, PlacementError> {
+    pub fn uniform(nodes: usize, gpus_per_node: usize) -> Result<Self, StudyError> {
         Self::new((0..nodes).map(|node| (gpus_per_node, node % CAGES)))
     }
 
@@ -89,11 +89,11 @@ impl Cluster {
     ///
     /// # Errors
     /// With the id.
-    pub fn check_gpu(&self, gpu: usize) -> Result<(), PlacementError> {
+    pub fn check_gpu(&self, gpu: usize) -> Result<(), StudyError> {
         if gpu < self.gpus() {
             return Ok(());
         }
-        Err(PlacementError::field("id of a GPU", gpu, format!("0 to {}", self.gpus() - 1)))
+        Err(StudyError::field("id of a GPU", gpu, format!("0 to {}", self.gpus() - 1)))
     }
 }
 

@@ -3,9 +3,10 @@
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Exp1};
 
-use super::error::{above_zero, at_least_zero};
-use super::{Cluster, PlacementError};
+use super::Cluster;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
+use iswitch_study::StudyError;
+use iswitch_study::error::{above_zero, at_least_zero};
 
 /// Seconds of a year of 365.25 days.
 pub const YEAR: f64 = 365.25 * 86_400.0;
@@ -64,11 +65,11 @@ impl Failures {
     ///
     /// # Errors
     /// If a rate (failures a year) is negative or above [`RATE_MAX`].
-    pub fn poisson(per_year: Vec<f64>) -> Result<Self, PlacementError> {
+    pub fn poisson(per_year: Vec<f64>) -> Result<Self, StudyError> {
         for (gpu, rate) in per_year.iter().enumerate() {
             if !(0.0..=RATE_MAX).contains(rate) {
                 let expected = format!("0 to {RATE_MAX} failures a year");
-                return Err(PlacementError::field(format!("failure rate of GPU {gpu}"), rate, expected));
+                return Err(StudyError::field(format!("failure rate of GPU {gpu}"), rate, expected));
             }
         }
         let beliefs = per_year.iter().copied().map(Belief::certain).collect();
@@ -80,7 +81,7 @@ impl Failures {
     ///
     /// # Errors
     /// If an outage is of an unknown GPU, does not end after it begins, or overlaps another one of its GPU.
-    pub fn trace(cluster: &Cluster, outages: &[Outage]) -> Result<Self, PlacementError> {
+    pub fn trace(cluster: &Cluster, outages: &[Outage]) -> Result<Self, StudyError> {
         let mut of_gpu = vec![Vec::new(); cluster.gpus()];
         for outage in outages {
             check_outage(cluster, *outage)?;
@@ -91,7 +92,7 @@ impl Failures {
             if let Some(pair) = outages.windows(2).find(|pair| pair[1].0 < pair[0].1) {
                 let value = format!("{} s to {} s", pair[1].0, pair[1].1);
                 let expected = format!("none before {} s, when that of {} s ends", pair[0].1, pair[0].0);
-                return Err(PlacementError::field(format!("outage of GPU {gpu}"), value, expected));
+                return Err(StudyError::field(format!("outage of GPU {gpu}"), value, expected));
             }
         }
         Ok(Self::of(Source::Trace(of_gpu), vec![Belief::certain(0.0); cluster.gpus()]))
@@ -111,7 +112,7 @@ impl Failures {
     ///
     /// # Errors
     /// If there is not one for each GPU, or one is negative or has no years.
-    pub fn with_beliefs(self, beliefs: Vec<Belief>) -> Result<Self, PlacementError> {
+    pub fn with_beliefs(self, beliefs: Vec<Belief>) -> Result<Self, StudyError> {
         self.check_count("beliefs about GPUs", beliefs.len())?;
         for (gpu, belief) in beliefs.iter().enumerate() {
             at_least_zero(format!("failures seen of GPU {gpu}"), belief.events, "events")?;
@@ -124,7 +125,7 @@ impl Failures {
     ///
     /// # Errors
     /// If there is not one for each GPU, or one is negative.
-    pub fn with_ages(self, ages: Vec<f64>) -> Result<Self, PlacementError> {
+    pub fn with_ages(self, ages: Vec<f64>) -> Result<Self, StudyError> {
         self.check_count("ages of GPUs", ages.len())?;
         for (gpu, age) in ages.iter().enumerate() {
             at_least_zero(format!("age of GPU {gpu}"), *age, "years")?;
@@ -137,7 +138,7 @@ impl Failures {
     ///
     /// # Errors
     /// If the factor is not above 0, or a rate is then above [`RATE_MAX`].
-    pub fn scaled(self, factor: f64) -> Result<Self, PlacementError> {
+    pub fn scaled(self, factor: f64) -> Result<Self, StudyError> {
         above_zero("failure factor", factor, "times")?;
         let factor = self.factor * factor;
         let greatest = match &self.source {
@@ -146,7 +147,7 @@ impl Failures {
         };
         if greatest > RATE_MAX {
             let expected = format!("a number for which no GPU fails more than {RATE_MAX} times a year");
-            return Err(PlacementError::field("failure factor", factor, expected));
+            return Err(StudyError::field("failure factor", factor, expected));
         }
         Ok(Self { factor, ..self })
     }
@@ -172,11 +173,11 @@ impl Failures {
         self.factor * events / years / YEAR
     }
 
-    fn check_count(&self, field: &str, count: usize) -> Result<(), PlacementError> {
+    fn check_count(&self, field: &str, count: usize) -> Result<(), StudyError> {
         if count == self.gpus() {
             return Ok(());
         }
-        Err(PlacementError::field(field, count, format!("{}, one for each GPU", self.gpus())))
+        Err(StudyError::field(field, count, format!("{}, one for each GPU", self.gpus())))
     }
 }
 
@@ -184,14 +185,14 @@ impl Failures {
 ///
 /// # Errors
 /// If the GPU is unknown, a time is negative, or it does not end after it begins.
-pub fn check_outage(cluster: &Cluster, outage: Outage) -> Result<(), PlacementError> {
+pub fn check_outage(cluster: &Cluster, outage: Outage) -> Result<(), StudyError> {
     cluster.check_gpu(outage.gpu)?;
     at_least_zero(format!("begin of an outage of GPU {}", outage.gpu), outage.begin, "seconds")?;
     if outage.end.is_finite() && outage.end > outage.begin {
         return Ok(());
     }
     let field = format!("end of an outage of GPU {}", outage.gpu);
-    Err(PlacementError::field(
+    Err(StudyError::field(
         field,
         outage.end,
         format!("a number of seconds above its begin, {}", outage.begin),
@@ -278,7 +279,7 @@ mod tests {
             text(&[outage(1, 8.0, 20.0), outage(0, 8.0, 9.0), outage(1, 5.0, 9.0)]),
             "outage of GPU 1 is 8 s to 20 s, expected none before 9 s, when that of 5 s ends"
         );
-        let text = |error: Result<Failures, PlacementError>| error.unwrap_err().to_string();
+        let text = |error: Result<Failures, StudyError>| error.unwrap_err().to_string();
         assert_eq!(
             text(Failures::poisson(vec![1.0, -2.0])),
             "failure rate of GPU 1 is -2, expected 0 to 1000000 failures a year"

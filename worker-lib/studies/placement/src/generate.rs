@@ -4,10 +4,11 @@ use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Gamma, LogNormal, Poisson};
 
+use super::Job;
 use super::cluster::CAGES;
 use super::job::JobPool;
 use super::rates::{Batch, GpuLife};
-use super::{Job, PlacementError};
+use iswitch_study::StudyError;
 
 /// Share of jobs with so many GPUs; of the seconds beyond an hour that they take, the median and the deviation of the
 /// logarithm, before those beyond a week are left out. Fitted to Philly's jobs from an hour to a week (31,804 of those
@@ -25,7 +26,7 @@ const DURATIONS: (f64, f64) = (3600.0, 7.0 * 86_400.0);
 ///
 /// # Errors
 /// If `count` is 0.
-pub fn synthetic_jobs(count: usize, rng: &mut ChaCha8Rng) -> Result<JobPool, PlacementError> {
+pub fn synthetic_jobs(count: usize, rng: &mut ChaCha8Rng) -> Result<JobPool, StudyError> {
     let one = |_| {
         let mut share: f64 = rng.random();
         let kind = KINDS.iter().find(|(_, of, _, _)| {

@@ -4,9 +4,9 @@ use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Exp};
 
-use super::PlacementError;
-use super::error::{above_zero, at_least_zero, check_range};
 use super::failure::YEAR;
+use iswitch_study::StudyError;
+use iswitch_study::error::{above_zero, at_least_zero, check_range};
 
 /// Latest arrival of a job, in seconds: 100 years. GPUs fail until the last job has arrived, so a simulation of more
 /// would not end in a useful time, and times beyond 2^53 seconds no longer advance.
@@ -46,11 +46,11 @@ impl Job {
     ///
     /// # Errors
     /// If the arrival is negative or after [`ARRIVAL_MAX_S`], it needs no GPU, or the duration is not above 0.
-    pub fn new(arrival: f64, gpus: usize, duration: f64) -> Result<Self, PlacementError> {
+    pub fn new(arrival: f64, gpus: usize, duration: f64) -> Result<Self, StudyError> {
         check_range("arrival of a job", arrival, 0.0..=ARRIVAL_MAX_S, "seconds")?;
         above_zero("duration of a job", duration, "seconds")?;
         if gpus == 0 {
-            return Err(PlacementError::field("GPUs of a job", gpus, "at least 1"));
+            return Err(StudyError::field("GPUs of a job", gpus, "at least 1"));
         }
         Ok(Self { arrival, gpus, duration, scaling: None })
     }
@@ -59,12 +59,12 @@ impl Job {
     ///
     /// # Errors
     /// If the synchronisation is negative, or what it asks for is not from `least` to `most`.
-    pub fn with_scaling(self, scaling: Scaling) -> Result<Self, PlacementError> {
+    pub fn with_scaling(self, scaling: Scaling) -> Result<Self, StudyError> {
         at_least_zero("synchronisation of a job", scaling.synchronisation, "seconds")?;
         let Scaling { least, most, .. } = scaling;
         if !(1..=self.gpus).contains(&least) || most < self.gpus {
             let expected = format!("{least} to {most}, what it may have, and these at least 1");
-            return Err(PlacementError::field("GPUs of a job", self.gpus, expected));
+            return Err(StudyError::field("GPUs of a job", self.gpus, expected));
         }
         Ok(Self { scaling: Some(scaling), ..self })
     }
@@ -73,7 +73,7 @@ impl Job {
     ///
     /// # Errors
     /// If it is negative or after [`ARRIVAL_MAX_S`].
-    pub fn arriving(self, arrival: f64) -> Result<Self, PlacementError> {
+    pub fn arriving(self, arrival: f64) -> Result<Self, StudyError> {
         check_range("arrival of a job", arrival, 0.0..=ARRIVAL_MAX_S, "seconds")?;
         Ok(Self { arrival, ..self })
     }
@@ -130,9 +130,9 @@ impl JobPool {
     ///
     /// # Errors
     /// If there are none.
-    pub fn new(jobs: Vec<Job>) -> Result<Self, PlacementError> {
+    pub fn new(jobs: Vec<Job>) -> Result<Self, StudyError> {
         if jobs.is_empty() {
-            return Err(PlacementError::field("jobs to draw from", 0, "at least 1"));
+            return Err(StudyError::field("jobs to draw from", 0, "at least 1"));
         }
         Ok(Self { jobs })
     }
@@ -141,7 +141,7 @@ impl JobPool {
     ///
     /// # Errors
     /// If there are none.
-    pub fn between(&self, shortest: f64, longest: f64, gpus: usize) -> Result<Self, PlacementError> {
+    pub fn between(&self, shortest: f64, longest: f64, gpus: usize) -> Result<Self, StudyError> {
         let fits = |job: &&Job| job.duration > shortest && job.duration < longest && job.gpus <= gpus;
         Self::new(self.jobs.iter().filter(fits).copied().collect())
     }
@@ -161,7 +161,7 @@ impl JobPool {
         count: usize,
         interarrival: f64,
         rng: &mut ChaCha8Rng,
-    ) -> Result<Vec<Job>, PlacementError> {
+    ) -> Result<Vec<Job>, StudyError> {
         at_least_zero("interarrival", interarrival, "seconds")?;
         let distance = Exp::new(1.0 / interarrival).ok().filter(|_| interarrival > 0.0);
         let mut time = 0.0;

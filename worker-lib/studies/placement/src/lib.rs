@@ -27,7 +27,6 @@
 
 pub mod agent;
 pub mod cluster;
-mod error;
 pub mod expected;
 pub mod failure;
 pub mod generate;
@@ -42,7 +41,7 @@ pub mod state;
 pub mod workload;
 
 pub use cluster::Cluster;
-pub use error::PlacementError;
 pub use failure::Failures;
+pub use iswitch_study::StudyError;
 pub use job::Job;
 pub use options::Options;

@@ -1,8 +1,8 @@
 //! What failures cost, and who may go first.
 
-use super::PlacementError;
-use super::error::{above_zero, at_least_zero, check_range};
 use super::failure::YEAR;
+use iswitch_study::StudyError;
+use iswitch_study::error::{above_zero, at_least_zero, check_range};
 
 const HOUR: f64 = 3600.0;
 const DAY: f64 = 24.0 * HOUR;
@@ -102,7 +102,7 @@ impl Options {
     ///
     /// # Errors
     /// The first option that is out of range.
-    pub fn check(&self) -> Result<(), PlacementError> {
+    pub fn check(&self) -> Result<(), StudyError> {
         at_least_zero("restart", self.restart, "seconds")?;
         at_least_zero("repair", self.repair, "seconds")?;
         above_zero("horizon", self.horizon, "seconds")?;
@@ -118,11 +118,7 @@ impl Options {
             }
         }
         if !(self.spread_slowdown >= 1.0 && self.spread_slowdown.is_finite()) {
-            return Err(PlacementError::field(
-                "spread slowdown",
-                self.spread_slowdown,
-                "a number of at least 1",
-            ));
+            return Err(StudyError::field("spread slowdown", self.spread_slowdown, "a number of at least 1"));
         }
         Ok(())
     }

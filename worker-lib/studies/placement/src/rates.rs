@@ -4,9 +4,10 @@ use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Gamma};
 
-use super::error::{above_zero, at_least_zero};
 use super::failure::{Belief, RATE_MAX};
-use super::{Cluster, Failures, PlacementError};
+use super::{Cluster, Failures};
+use iswitch_study::StudyError;
+use iswitch_study::error::{above_zero, at_least_zero};
 
 /// When a GPU came: on Titan those that were replaced from 2016 on fail far less often than those before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +108,7 @@ impl RatePool {
     ///
     /// # Errors
     /// If the shape is not above 0, no life is long enough, or none has a failure.
-    pub fn new(lives: &[GpuLife], shrinkage: Shrinkage) -> Result<Self, PlacementError> {
+    pub fn new(lives: &[GpuLife], shrinkage: Shrinkage) -> Result<Self, StudyError> {
         above_zero("shape", shrinkage.shape, "failures")?;
         at_least_zero("least years", shrinkage.years_min, "years")?;
         let lives: Vec<_> = lives.iter().filter(|life| life.years > shrinkage.years_min).copied().collect();
@@ -119,7 +120,7 @@ impl RatePool {
         });
         if all.events == 0.0 {
             let expected = format!("at least 1 in lives of more than {} years", shrinkage.years_min);
-            return Err(PlacementError::field("failures to estimate rates from", 0, expected));
+            return Err(StudyError::field("failures to estimate rates from", 0, expected));
         }
         let mut pool =
             Self { entries: Vec::with_capacity(lives.len()), of_cage: vec![Vec::new(); cages.len()] };
@@ -151,13 +152,13 @@ impl RatePool {
         same_cage: bool,
         knowledge: Knowledge,
         rng: &mut ChaCha8Rng,
-    ) -> Result<Failures, PlacementError> {
+    ) -> Result<Failures, StudyError> {
         let mut drawn = Vec::with_capacity(cluster.gpus());
         for gpu in 0..cluster.gpus() {
             let cage = cluster.cage_of(gpu);
             let entry = if same_cage {
                 let some = self.of_cage.get(cage).filter(|some| !some.is_empty()).ok_or_else(|| {
-                    PlacementError::field(format!("cage of GPU {gpu}"), cage, "one of which GPUs are known")
+                    StudyError::field(format!("cage of GPU {gpu}"), cage, "one of which GPUs are known")
                 })?;
                 some[rng.random_range(0..some.len())]
             } else {

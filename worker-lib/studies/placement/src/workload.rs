@@ -7,9 +7,10 @@ use super::job::JobPool;
 use super::options::Checkpoint;
 use super::rates::{Knowledge, RatePool};
 use super::simulation::Scenario;
-use super::{Cluster, Failures, Job, Options, PlacementError};
+use super::{Cluster, Failures, Job, Options};
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_learn::algorithms::trainer::first_bytes;
+use iswitch_study::StudyError;
 
 /// The stream of a draw.
 const DRAW_STREAM: usize = 0;
@@ -58,7 +59,7 @@ impl JobSource {
     ///
     /// # Errors
     /// If the distance of arrivals is negative.
-    pub fn draw(&self, draw: u64) -> Result<Vec<Job>, PlacementError> {
+    pub fn draw(&self, draw: u64) -> Result<Vec<Job>, StudyError> {
         match self {
             Self::Trace(jobs) => Ok(jobs.clone()),
             Self::Drawn { pool, count, interarrival } => {
@@ -88,7 +89,7 @@ impl FailureSource {
     ///
     /// # Errors
     /// If no GPU is known of a cage that the cluster has.
-    pub fn draw(&self, cluster: &Cluster, draw: u64) -> Result<Failures, PlacementError> {
+    pub fn draw(&self, cluster: &Cluster, draw: u64) -> Result<Failures, StudyError> {
         match self {
             Self::Fixed { failures, .. } => Ok(failures.clone()),
             Self::Pool { pool, same_cage, knowledge } => {
@@ -102,7 +103,7 @@ impl FailureSource {
     ///
     /// # Errors
     /// As [`Self::draw`].
-    pub fn fixed(&self, cluster: &Cluster, draw: u64) -> Result<Self, PlacementError> {
+    pub fn fixed(&self, cluster: &Cluster, draw: u64) -> Result<Self, StudyError> {
         match self {
             Self::Fixed { .. } => Ok(self.clone()),
             Self::Pool { .. } => {
@@ -161,7 +162,7 @@ impl Workload {
         draw: u64,
         rate_factor: f64,
         checkpoint: Checkpoint,
-    ) -> Result<Scenario, PlacementError> {
+    ) -> Result<Scenario, StudyError> {
         let failures = self.failures.draw(&self.cluster, draw)?.scaled(rate_factor)?;
         let options = Options { checkpoint, ..self.options };
         Scenario::new(self.cluster.clone(), self.jobs.draw(draw)?, failures, options)

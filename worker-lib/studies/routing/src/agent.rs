@@ -13,9 +13,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::RoutingError;
 use super::network::{Queues, Routing, Shape};
 use super::policy::Policy;
+use iswitch_study::StudyError;
 
 /// Packets in a queue of a request, at most.
 pub const QUEUE_LEN_MAX: u32 = 1 << 30;
@@ -72,9 +72,9 @@ impl Agent {
         answer.unwrap_or_else(|error| serde_json::json!({ "error": error.to_string() }).to_string())
     }
 
-    fn try_answer(&mut self, line: &str) -> Result<String, RoutingError> {
+    fn try_answer(&mut self, line: &str) -> Result<String, StudyError> {
         let request: Request = serde_json::from_str(line)
-            .map_err(|error| RoutingError::field("request", error, "{\"queues\": [[[n, ...], ...], ...]}"))?;
+            .map_err(|error| StudyError::field("request", error, "{\"queues\": [[[n, ...], ...], ...]}"))?;
         let shape = self.queues.shape();
         match request.queues {
             Some(queues) => {
@@ -90,12 +90,12 @@ impl Agent {
                 Ok(serde_json::to_string(&description).expect("a name and numbers are plain data"))
             }
             None => {
-                Err(RoutingError::field("request", line.trim(), "one with queues, or {\"describe\": true}"))
+                Err(StudyError::field("request", line.trim(), "one with queues, or {\"describe\": true}"))
             }
         }
     }
 
-    fn fill(&mut self, given: &[Vec<Vec<u32>>]) -> Result<(), RoutingError> {
+    fn fill(&mut self, given: &[Vec<Vec<u32>>]) -> Result<(), StudyError> {
         let shape = self.queues.shape();
         check_len("queues", given.len(), shape.stages(), "stages")?;
         for (stage, switches) in given.iter().enumerate() {
@@ -104,7 +104,7 @@ impl Agent {
                 check_len(&format!("queues[{stage}][{switch}]"), lens.len(), shape.switches(), "numbers")?;
                 if let Some(class) = lens.iter().position(|len| *len > QUEUE_LEN_MAX) {
                     let field = format!("queues[{stage}][{switch}][{class}]");
-                    return Err(RoutingError::field(field, lens[class], format!("at most {QUEUE_LEN_MAX}")));
+                    return Err(StudyError::field(field, lens[class], format!("at most {QUEUE_LEN_MAX}")));
                 }
             }
         }
@@ -123,11 +123,11 @@ impl Agent {
     }
 }
 
-fn check_len(field: &str, len: usize, expected: usize, what: &str) -> Result<(), RoutingError> {
+fn check_len(field: &str, len: usize, expected: usize, what: &str) -> Result<(), StudyError> {
     if len == expected {
         return Ok(());
     }
-    Err(RoutingError::field(format!("length of {field}"), len, format!("{expected} {what}")))
+    Err(StudyError::field(format!("length of {field}"), len, format!("{expected} {what}")))
 }
 
 #[cfg(test)]

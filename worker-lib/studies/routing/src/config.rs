@@ -2,13 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::RoutingError;
 use super::network::Shape;
 use super::trajectory::Memory;
 use super::value::ConvolutionalOptions;
+use iswitch_study::{Hyperparameters, StudyError, common_hyperparameters};
 
 /// How the value of a policy is estimated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
+#[strum(serialize_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
 pub enum Learner {
     /// Maximum likelihood: from simulated slots, with arrival rates that were estimated in few observed ones.
@@ -118,7 +119,7 @@ impl RoutingConfig {
     ///
     /// # Errors
     /// If there is no such network.
-    pub fn shape(&self) -> Result<Shape, RoutingError> {
+    pub fn shape(&self) -> Result<Shape, StudyError> {
         Shape::new(self.stages, self.switches)
     }
 
@@ -141,12 +142,12 @@ impl RoutingConfig {
     pub(super) fn batch_each(&self) -> usize {
         (self.batch_size / self.environments).max(1)
     }
+}
 
-    /// Refuses what cannot be.
-    ///
-    /// # Errors
-    /// The first hyper-parameter that is out of range.
-    pub fn check(&self) -> Result<(), RoutingError> {
+impl Hyperparameters for RoutingConfig {
+    common_hyperparameters!(environments);
+
+    fn check(&self) -> Result<(), StudyError> {
         self.shape()?;
         let counts = [
             ("environments", self.environments as u64),
@@ -158,7 +159,7 @@ impl RoutingConfig {
             ("test_slots", self.test_slots),
         ];
         if let Some((name, value)) = counts.into_iter().find(|(_, value)| *value == 0) {
-            return Err(RoutingError::field(name, value, "at least 1"));
+            return Err(StudyError::field(name, value, "at least 1"));
         }
         let (unit, positive) = ("0 to 1", "a number of at least 0");
         let numbers = [
@@ -168,11 +169,11 @@ impl RoutingConfig {
             ("l2", self.l2.into(), self.l2 >= 0.0, positive),
         ];
         if let Some((name, value, _, expected)) = numbers.into_iter().find(|(_, _, fits, _)| !fits) {
-            return Err(RoutingError::field(name, value, expected));
+            return Err(StudyError::field(name, value, expected));
         }
         if self.learner != Learner::Mlpi && self.value == ValueKind::Linear {
-            let learner = format!("{:?}", self.learner).to_lowercase();
-            return Err(RoutingError::field("value", "linear", format!("cnn, as learner is {learner}")));
+            let learner = self.learner.to_string();
+            return Err(StudyError::field("value", "linear", format!("cnn, as learner is {learner}")));
         }
         Ok(())
     }

@@ -1,56 +1,44 @@
 //! Learns what the states of simulated slots were worth.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
 
-use super::RoutingError;
 use super::config::RoutingConfig;
 use super::model::CnnModel;
 use super::network::{Queues, Shape};
-use super::training::{Learnt, OnStage, Stage, index};
+use super::training::{Learnt, Step, index};
 use super::trajectory::{Environment, Trajectory};
 use super::value::{ConvolutionalValue, LinearFit, LinearValue, change_queue, features, features_len};
 use iswitch_learn::algorithms::exact::{add_fixed, from_fixed, to_fixed};
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_learn::group::Group;
 use iswitch_learn::nn::Adam;
+use iswitch_study::StudyError;
 
-/// What is to be fitted.
-pub(super) struct FitTask<'a> {
-    pub(super) config: &'a RoutingConfig,
-    pub(super) iteration: u64,
-    /// Of this worker.
-    pub(super) environments: &'a [Environment],
-    pub(super) stop: &'a AtomicBool,
-}
-
-impl FitTask<'_> {
-    fn targets(&self, trajectory: &Trajectory) -> Vec<f64> {
-        trajectory.discounted(self.config.discount, self.config.window)
-    }
+fn targets(config: &RoutingConfig, trajectory: &Trajectory) -> Vec<f64> {
+    trajectory.discounted(config.discount, config.window)
 }
 
 /// Least squares over all states, of all workers.
 pub(super) fn fit_linear(
-    task: &FitTask<'_>,
+    step: &mut Step<'_>,
+    environments: &[Environment],
     value: &mut LinearValue,
     fit: &mut LinearFit,
-    group: &mut Group,
-) -> Result<Learnt, RoutingError> {
-    let shape = task.config.shape()?;
+) -> Result<Learnt, StudyError> {
+    let config = step.config;
+    let shape = config.shape()?;
     let mut own = LinearFit::new(shape);
     // Integers, and one data set after the other: who has which environment makes no difference to the last bit.
     let mut numbers = vec![0_i128; own.sums_len()];
-    for trajectory in task.environments.iter().map(|environment| &environment.trajectory) {
-        let fit = fit_of(trajectory, &task.targets(trajectory), shape);
+    for trajectory in environments.iter().map(|environment| &environment.trajectory) {
+        let fit = fit_of(trajectory, &targets(config, trajectory), shape);
         add_fixed(&mut numbers, fit.sums());
     }
-    group.sum(&mut numbers)?;
+    step.group.sum(&mut numbers)?;
     own.sums_mut().zip(&numbers).for_each(|(sum, number)| *sum = from_fixed(*number));
     let learnt = Learnt { states: own.states() as u64, explained: own.explained() };
-    if task.config.pool_data {
+    if config.pool_data {
         fit.sums_mut().zip(own.sums()).for_each(|(sum, new)| *sum += new);
     } else {
         *fit = own;
@@ -124,25 +112,22 @@ impl<'a> Samples<'a> {
 
 /// Passes over all states with Adam; nothing if it was stopped before its end.
 pub(super) fn fit_cnn(
-    task: &FitTask<'_>,
+    step: &mut Step<'_>,
+    environments: &[Environment],
     model: &mut CnnModel,
-    group: &mut Group,
-    on_stage: OnStage<'_>,
-) -> Result<Option<Learnt>, RoutingError> {
-    let config = task.config;
+) -> Result<Option<Learnt>, StudyError> {
+    let (config, iteration) = (step.config, step.iteration);
     let CnnModel { value, adam, mean, deviation } = model;
-    let own = group.own(config.environments);
-    let rng =
-        |environment| stream(config.seed, Purpose::Minibatches, index(config, task.iteration, environment));
-    let mut samples: Vec<_> = task
-        .environments
+    let own = step.group.own(config.environments);
+    let rng = |environment| stream(config.seed, Purpose::Minibatches, index(config, iteration, environment));
+    let mut samples: Vec<_> = environments
         .iter()
         .zip(own)
-        .map(|(it, number)| Samples::new(&it.trajectory, task.targets(&it.trajectory), rng(number)))
+        .map(|(it, number)| Samples::new(&it.trajectory, targets(config, &it.trajectory), rng(number)))
         .collect();
     let moments: Vec<_> = samples.iter().map(Samples::moments).collect();
     let mut sums = [0, 1, 2].map(|at| moments.iter().map(|moments| to_fixed(moments[at])).sum());
-    group.sum(&mut sums)?;
+    step.group.sum(&mut sums)?;
     let [states, sum, squares] = sums.map(from_fixed);
     let new_mean = sum / states;
     let new_deviation = (squares / states - new_mean * new_mean).max(0.0).sqrt().max(1e-6);
@@ -152,32 +137,32 @@ pub(super) fn fit_cnn(
     let batches = (states as u64 / config.batch_size as u64).max(1);
     let total = batches * config.epochs;
     let mut state = Queues::empty(config.shape()?);
-    let mut step = Step::new(config, value.parameters().len());
+    let mut minibatch = Minibatch::new(config, value.parameters().len());
     let mut squares = 0.0;
     for batch in 0..total {
-        if task.stop.load(Ordering::Relaxed) {
+        if step.is_stopped() {
             return Ok(None);
         }
-        on_stage(Stage { name: "fitting", done: batch, total });
-        step.begin(value);
+        step.show("fitting", batch, total);
+        minibatch.begin(value);
         for samples in &mut samples {
             for _ in 0..config.batch_each() {
                 let target = samples.draw(&mut state);
-                step.push(value, &state, (target - *mean) / *deviation);
+                minibatch.push(value, &state, (target - *mean) / *deviation);
             }
         }
-        let error = step.finish(value, adam, group)?;
+        let error = minibatch.finish(value, adam, step.group)?;
         // Of the last pass.
         squares += if batch >= total - batches { error } else { 0.0 };
     }
     let mut squares = [to_fixed(squares)];
-    group.sum(&mut squares)?;
+    step.group.sum(&mut squares)?;
     let seen = (batches as usize * config.batch_each() * config.environments) as f64;
     Ok(Some(Learnt { states: states as u64, explained: Some(1.0 - from_fixed(squares[0]) / seen) }))
 }
 
 /// One step of Adam on a minibatch of all workers.
-pub(super) struct Step {
+pub(super) struct Minibatch {
     targets: Vec<f32>,
     gradient: Vec<f32>,
     /// States of the minibatch over all workers.
@@ -186,7 +171,7 @@ pub(super) struct Step {
     l2: f32,
 }
 
-impl Step {
+impl Minibatch {
     pub(super) fn new(config: &RoutingConfig, parameters: usize) -> Self {
         Self {
             targets: Vec::new(),
@@ -214,7 +199,7 @@ impl Step {
         value: &mut ConvolutionalValue,
         adam: &mut Adam,
         group: &mut Group,
-    ) -> Result<f64, RoutingError> {
+    ) -> Result<f64, StudyError> {
         let squares = value.gradient(&self.targets, self.divisor, &mut self.gradient);
         group.sum_gradient(&mut self.gradient)?;
         let weights: Vec<_> = value.weights().collect();

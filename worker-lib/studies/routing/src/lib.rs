@@ -24,16 +24,13 @@
 //! | [`measure`] | runs a policy: queues, delays, heat maps |
 //! | [`value`] | what states are worth: a table of lengths, the paper's convolutional network |
 //! | [`trajectory`] | slots that were simulated or used, discounted costs |
-//! | [`config`], [`training`] | MLPI, and learning by Monte Carlo and temporal differences, with one or more workers |
-//! | [`trained`] | files of trained policies |
+//! | [`config`], [`training`] | MLPI, and learning by Monte Carlo and temporal differences, with one or more workers, and its files |
 //! | [`agent`] | one slot's routing as a service, in JSON lines |
 
 pub mod agent;
 pub mod bound;
 pub mod config;
-mod error;
 mod fit;
-
 mod lockstep;
 pub mod measure;
 mod model;
@@ -41,12 +38,8 @@ pub mod network;
 mod online;
 pub mod policy;
 pub mod rates;
-pub mod trained;
 pub mod training;
 pub mod trajectory;
 pub mod value;
 
-pub use error::RoutingError;
-
-/// What checkpoints of all learners of this kind call their algorithm.
-pub const ALGORITHM: &str = "route";
+pub use iswitch_study::StudyError;

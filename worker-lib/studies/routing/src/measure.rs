@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use super::RoutingError;
 use super::bound::PooledBound;
 use super::network::{Queues, Routing, Shape, end_slot};
 use super::policy::Policy;
 use super::rates::{Arrivals, Rates};
+use iswitch_study::StudyError;
 
 /// What came out of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -163,7 +163,7 @@ pub fn measure(
     arrivals: &mut Arrivals,
     slots: u64,
     on_slot: OnSlot<'_>,
-) -> Result<Measurement, RoutingError> {
+) -> Result<Measurement, StudyError> {
     let shape = rates.shape();
     let mut queues = Queues::empty(shape);
     let mut routing = Routing::idle(shape);
@@ -204,7 +204,8 @@ mod tests {
     fn no_policy_falls_below_the_bound_which_is_the_same_for_all_that_send_in_order() {
         for (stages, switches, load) in [(2, 5, 0.9), (3, 8, 0.8), (4, 6, 0.7), (3, 1, 0.5)] {
             let shape = Shape::new(stages, switches).unwrap();
-            let results = PolicySpec::ALL.map(|policy| (policy, run(policy, shape, load, 3, 300).0));
+            let results: Vec<_> =
+                PolicySpec::all().map(|policy| (policy, run(policy, shape, load, 3, 300).0)).collect();
             for (policy, result) in &results {
                 assert!(result.queued >= result.bound_queued, "{policy}: {result:?}");
                 let is_same = result.bound_queued == results[0].1.bound_queued;
@@ -217,7 +218,7 @@ mod tests {
     #[test]
     fn delays_of_packets_are_what_little_says() {
         let shape = Shape::new(3, 6).unwrap();
-        for policy in PolicySpec::ALL {
+        for policy in PolicySpec::all() {
             let (result, after_total) = run(policy, shape, 0.6, 5, 4000);
             // A packet counts in each slot of its stay, so but for those still inside the sums are the same.
             let inside = result.arrived - result.left;

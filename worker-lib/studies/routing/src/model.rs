@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use super::RoutingError;
 use super::config::{RoutingConfig, ValueKind};
 use super::network::Shape;
 use super::policy::Greedy;
@@ -10,9 +9,8 @@ use super::value::{ConvolutionalValue, LinearFit, LinearValue, Value};
 use iswitch_learn::algorithms::checkpoint::{Reader, Writer};
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_learn::nn::Adam;
-
-/// PyTorch's default.
-const ADAM_EPSILON: f32 = 1e-8;
+use iswitch_study::StudyError;
+use iswitch_study::weights::ADAM_EPSILON;
 
 /// A value with the state of its fit.
 #[derive(Clone, Debug)]
@@ -36,7 +34,7 @@ pub(super) struct CnnModel {
 
 impl Model {
     /// At the start of a run. Matrix products take up to `threads`.
-    pub(super) fn new(config: &RoutingConfig, threads: usize) -> Result<Self, RoutingError> {
+    pub(super) fn new(config: &RoutingConfig, threads: usize) -> Result<Self, StudyError> {
         let shape = config.shape()?;
         Ok(match config.value {
             ValueKind::Linear => Self::Linear { value: LinearValue::flat(shape), fit: LinearFit::new(shape) },
@@ -47,6 +45,15 @@ impl Model {
                 Self::Cnn(Box::new(CnnModel { value, adam, mean: 0.0, deviation: 1.0 }))
             }
         })
+    }
+
+    /// Number of [`Self::parameters`].
+    pub(super) fn parameter_count(config: &RoutingConfig) -> Result<usize, StudyError> {
+        let shape = config.shape()?;
+        match config.value {
+            ValueKind::Linear => Ok(LinearValue::flat(shape).marginals().len()),
+            ValueKind::Cnn => config.network.parameters(shape),
+        }
     }
 
     /// For a policy.
@@ -97,7 +104,7 @@ impl Model {
         }
     }
 
-    pub(super) fn read(&mut self, shape: Shape, reader: &Reader<'_>) -> Result<(), RoutingError> {
+    pub(super) fn read(&mut self, shape: Shape, reader: &Reader<'_>) -> Result<(), StudyError> {
         match self {
             Self::Linear { fit, .. } => {
                 let sums = reader.doubles("fit", fit.sums_len())?;
@@ -128,7 +135,7 @@ impl CnnModel {
         writer.doubles("scale", &[self.mean, self.deviation]);
     }
 
-    fn read(&mut self, reader: &Reader<'_>) -> Result<(), RoutingError> {
+    fn read(&mut self, reader: &Reader<'_>) -> Result<(), StudyError> {
         let tensors: Vec<_> = self.tensors().collect();
         for (name, _, range) in tensors {
             let saved = reader.floats(&name, range.len())?;

@@ -1,6 +1,8 @@
 //! Switches, queues and links, and what happens to them in a slot.
 
-use super::RoutingError;
+use std::fmt;
+
+use iswitch_study::StudyError;
 
 /// Switches of a stage, at most: a class is written in 16 bits, and a slot's work grows with the cube.
 pub const SWITCHES_MAX: usize = 256;
@@ -14,17 +16,23 @@ pub struct Shape {
     switches: usize,
 }
 
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} stages of {} switches", self.stages, self.switches)
+    }
+}
+
 impl Shape {
     /// `stages` of so many `switches`, each with as many queues.
     ///
     /// # Errors
     /// With fewer than two stages or no switches, or more than [`STAGES_MAX`] or [`SWITCHES_MAX`].
-    pub fn new(stages: usize, switches: usize) -> Result<Self, RoutingError> {
+    pub fn new(stages: usize, switches: usize) -> Result<Self, StudyError> {
         if !(2..=STAGES_MAX).contains(&stages) {
-            return Err(RoutingError::field("stages", stages, format!("2 to {STAGES_MAX}")));
+            return Err(StudyError::field("stages", stages, format!("2 to {STAGES_MAX}")));
         }
         if !(1..=SWITCHES_MAX).contains(&switches) {
-            return Err(RoutingError::field("switches", switches, format!("1 to {SWITCHES_MAX}")));
+            return Err(StudyError::field("switches", switches, format!("1 to {SWITCHES_MAX}")));
         }
         Ok(Self { stages, switches })
     }
@@ -219,7 +227,7 @@ impl Routing {
     ///
     /// # Errors
     /// The first switch where it is not so.
-    pub fn check(&self, queues: &Queues) -> Result<(), RoutingError> {
+    pub fn check(&self, queues: &Queues) -> Result<(), StudyError> {
         let mut sent = vec![0_u32; self.shape.switches];
         for stage in 0..self.shape.boundaries() {
             for switch in 0..self.shape.switches {
@@ -230,13 +238,13 @@ impl Routing {
                 let name = |what: &str| format!("{what} of stage {stage}, switch {switch}");
                 if let Some(class) = (0..sent.len()).find(|class| sent[*class] > lens[*class]) {
                     let field = name(&format!("packets sent from class {class}"));
-                    return Err(RoutingError::field(field, sent[class], format!("at most {}", lens[class])));
+                    return Err(StudyError::field(field, sent[class], format!("at most {}", lens[class])));
                 }
                 let waiting: u64 = lens.iter().map(|len| u64::from(*len)).sum();
                 let possible = waiting.min(self.shape.switches as u64);
                 let busy: u64 = sent.iter().map(|count| u64::from(*count)).sum();
                 if busy < possible {
-                    return Err(RoutingError::field(name("links in use"), busy, possible.to_string()));
+                    return Err(StudyError::field(name("links in use"), busy, possible.to_string()));
                 }
             }
         }

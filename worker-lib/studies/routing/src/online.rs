@@ -4,32 +4,28 @@
 //! are environments, each on states of that earlier slot. The links of the network are chosen with the present value
 //! all the time, random ones included: what this costs the network is what MLPI avoids.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use rand::RngExt as _;
 
-use super::RoutingError;
 use super::config::{Learner, RoutingConfig};
-use super::fit::Step;
+use super::fit::Minibatch;
 use super::lockstep::Lockstep;
 use super::model::CnnModel;
 use super::network::Queues;
 use super::rates::Rates;
-use super::training::{Learnt, OnStage, Stage, index};
+use super::training::{Learnt, Step, index};
 use super::value::ConvolutionalValue;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
-use iswitch_learn::group::Group;
+use iswitch_study::StudyError;
 
 /// One iteration; nothing if it was stopped before its end.
 pub(super) fn use_network(
-    (config, rates, iteration): (&RoutingConfig, &Rates, u64),
+    step: &mut Step<'_>,
+    rates: &Rates,
     model: &mut CnnModel,
-    group: &mut Group,
-    stop: &AtomicBool,
-    on_stage: OnStage<'_>,
-) -> Result<Option<Learnt>, RoutingError> {
+) -> Result<Option<Learnt>, StudyError> {
+    let (config, iteration) = (step.config, step.iteration);
     let CnnModel { value, adam, deviation, .. } = model;
-    let own = group.own(config.environments);
+    let own = step.group.own(config.environments);
     let indices: Vec<_> = own.map(|environment| index(config, iteration, environment)).collect();
     let mut lockstep =
         Lockstep::new(config, (value.clone(), rates), &indices, [Purpose::Actions, Purpose::Arrivals]);
@@ -44,28 +40,28 @@ pub(super) fn use_network(
     *deviation = rates.shape().links() as f64 * weights.iter().sum::<f64>();
     let horizon = costs + usize::from(config.learner == Learner::Td);
     let slots = config.slots_with_window();
-    let mut step = Step::new(config, value.parameters().len());
+    let mut minibatch = Minibatch::new(config, value.parameters().len());
     let mut state = Queues::empty(rates.shape());
     let mut states = 0_u64;
     for slot in 0..slots {
-        if stop.load(Ordering::Relaxed) {
+        if step.is_stopped() {
             return Ok(None);
         }
-        on_stage(Stage { name: "using the network", done: slot as u64, total: slots as u64 });
+        step.show("using the network", slot as u64, slots as u64);
         lockstep.slot(config.epsilon, config.memory());
         let Some(ready) = slot.checked_sub(horizon) else { continue };
         let targets = targets(&mut lockstep, (config, &weights), ready, *deviation);
         for _ in 0..config.environments {
-            step.begin(lockstep.value_mut());
+            minibatch.begin(lockstep.value_mut());
             for (at, (rng, target)) in draws.iter_mut().zip(&targets).enumerate() {
                 for _ in 0..config.batch_each() {
                     let (trajectory, value) = lockstep.trajectory_and_value(at);
                     let which = rng.random_range(0..trajectory.states(ready));
                     trajectory.state(ready, which, &mut state);
-                    step.push(value, &state, *target);
+                    minibatch.push(value, &state, *target);
                 }
             }
-            step.finish(lockstep.value_mut(), adam, group)?;
+            minibatch.finish(lockstep.value_mut(), adam, step.group)?;
             states += (config.batch_each() * config.environments) as u64;
         }
     }

@@ -1,15 +1,16 @@
 //! How often packets arrive.
 
-use std::fmt::Write as _;
+use std::fmt::Display;
 use std::path::Path;
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Poisson};
 
-use super::RoutingError;
 use super::network::Shape;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
+use iswitch_study::StudyError;
+use iswitch_study::table::{Output, Records, read};
 
 /// Arrival rates, in packets a slot, at each queue of the first stage.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,9 +25,9 @@ impl Rates {
     ///
     /// # Errors
     /// If the load is not above 0 and below 1.
-    pub fn uniform(shape: Shape, load: f64, seed: u64) -> Result<Self, RoutingError> {
+    pub fn uniform(shape: Shape, load: f64, seed: u64) -> Result<Self, StudyError> {
         if !(load > 0.0 && load < 1.0) {
-            return Err(RoutingError::field("load", load, "a number above 0 and below 1"));
+            return Err(StudyError::field("load", load, "a number above 0 and below 1"));
         }
         let mut rng = stream(seed, Purpose::Rates, 0);
         let mut rates: Vec<f64> = (0..shape.links()).map(|_| rng.random()).collect();
@@ -39,13 +40,13 @@ impl Rates {
     ///
     /// # Errors
     /// If there are not as many as queues of a stage, or one is negative or no number.
-    pub fn new(shape: Shape, rates: Vec<f64>) -> Result<Self, RoutingError> {
+    pub fn new(shape: Shape, rates: Vec<f64>) -> Result<Self, StudyError> {
         if rates.len() != shape.links() {
-            return Err(RoutingError::field("number of rates", rates.len(), shape.links().to_string()));
+            return Err(StudyError::field("number of rates", rates.len(), shape.links().to_string()));
         }
         if let Some(at) = rates.iter().position(|rate| !(rate.is_finite() && *rate >= 0.0)) {
             let field = format!("rate of switch {}, class {}", at / shape.switches(), at % shape.switches());
-            return Err(RoutingError::field(field, rates[at], "a number of at least 0"));
+            return Err(StudyError::field(field, rates[at], "a number of at least 0"));
         }
         Ok(Self { shape, rates })
     }
@@ -55,41 +56,47 @@ impl Rates {
     ///
     /// # Errors
     /// If the file cannot be read, is not square, holds something that is no rate, or asks for a load of 1 or more.
-    pub fn read(path: &Path, stages: usize) -> Result<Self, RoutingError> {
-        let text = std::fs::read_to_string(path).map_err(|error| RoutingError::file(path, error))?;
-        Self::parse(&text, stages).map_err(|error| RoutingError::file(path, error))
+    pub fn read(path: &Path, stages: usize) -> Result<Self, StudyError> {
+        Self::parse(&read(path)?, path, stages)
     }
 
-    fn parse(text: &str, stages: usize) -> Result<Self, RoutingError> {
-        let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        let shape = Shape::new(stages, lines.len())?;
-        let mut rates = Vec::with_capacity(shape.links());
-        for (switch, line) in lines.iter().enumerate() {
-            let numbers: Vec<_> = line.split(',').map(str::trim).collect();
-            if numbers.len() != shape.switches() {
-                let field = format!("numbers in line {}", switch + 1);
-                return Err(RoutingError::field(field, numbers.len(), shape.switches().to_string()));
-            }
-            for (class, text) in numbers.into_iter().enumerate() {
-                let field = || format!("rate of switch {switch}, class {class}");
-                let unknown = |_| RoutingError::field(field(), text, "a number of at least 0");
-                rates.push(text.parse().map_err(unknown)?);
-            }
+    fn parse(text: &str, path: &Path, stages: usize) -> Result<Self, StudyError> {
+        let mut rows: Vec<Vec<f64>> = Vec::new();
+        let mut lines = Vec::new();
+        Records::new(text).for_each(path, |line, row| {
+            let switch = rows.len();
+            let rate = |(class, text): (usize, &str)| {
+                let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate >= 0.0);
+                rate.ok_or_else(|| {
+                    format!(
+                        "rate of switch {switch}, class {class} is {text}, expected a number of at least 0"
+                    )
+                })
+            };
+            rows.push(row.iter().enumerate().map(rate).collect::<Result<_, String>>()?);
+            lines.push(line);
+            Ok(())
+        })?;
+        let fail = |error: StudyError| StudyError::file(path, error);
+        let shape = Shape::new(stages, rows.len()).map_err(fail)?;
+        if let Some(at) = rows.iter().position(|row| row.len() != shape.switches()) {
+            let field = format!("numbers in line {}", lines[at]);
+            return Err(fail(StudyError::field(field, rows[at].len(), shape.switches().to_string())));
         }
-        let rates = Self::new(shape, rates)?;
+        let rates = Self::new(shape, rows.concat()).map_err(fail)?;
         match rates.load() {
             load if load > 0.0 && load < 1.0 => Ok(rates),
-            load => Err(RoutingError::field("load", load, "a number above 0 and below 1")),
+            load => Err(fail(StudyError::field("load", load, "a number above 0 and below 1"))),
         }
     }
 
     /// As [`Self::read`] takes them.
     pub fn to_csv(&self) -> String {
-        self.rates.chunks_exact(self.shape.switches()).fold(String::new(), |mut text, row| {
-            let numbers: Vec<_> = row.iter().map(f64::to_string).collect();
-            let _ = writeln!(text, "{}", numbers.join(","));
-            text
-        })
+        let mut table = Output::without_columns();
+        for row in self.rates.chunks_exact(self.shape.switches()) {
+            table.row(&row.iter().map(|rate| rate as &dyn Display).collect::<Vec<_>>());
+        }
+        table.into_text()
     }
 
     /// The network's size.
@@ -160,6 +167,10 @@ mod tests {
         Shape::new(3, switches).unwrap()
     }
 
+    fn parse(text: &str, stages: usize) -> Result<Rates, String> {
+        Rates::parse(text, Path::new("r.csv"), stages).map_err(|error| error.to_string())
+    }
+
     #[test]
     fn uniform_rates_have_the_load() {
         let rates = Rates::uniform(shape(16), 0.6, 1).unwrap();
@@ -174,18 +185,27 @@ mod tests {
     #[test]
     fn files_give_back_the_same_rates() {
         let rates = Rates::uniform(shape(5), 0.5, 3).unwrap();
-        assert_eq!(Rates::parse(&rates.to_csv(), 3).unwrap(), rates);
-        let text = |csv: &str| Rates::parse(csv, 3).unwrap_err().to_string();
-        assert_eq!(text(""), "switches is 0, expected 1 to 256");
-        assert_eq!(text("0.1,0.2\n0.1\n"), "numbers in line 2 is 1, expected 2");
-        assert_eq!(text("0.1,-2\n0,0\n"), "rate of switch 0, class 1 is -2, expected a number of at least 0");
-        assert_eq!(text("1,1\n1,1\n"), "load is 1, expected a number above 0 and below 1");
+        assert_eq!(parse(&rates.to_csv(), 3).unwrap(), rates);
+        assert_eq!(parse("\u{feff}\"0.5\", 0\r\n\r\n0,\"1\"\r\n", 3).unwrap().all(), [0.5, 0.0, 0.0, 1.0]);
+        let text = |csv: &str| parse(csv, 3).unwrap_err();
+        assert_eq!(text(""), "r.csv: switches is 0, expected 1 to 256");
+        assert_eq!(text("0.1,0.2\n\n0.1\n"), "r.csv: numbers in line 3 is 1, expected 2");
+        let expected = "expected a number of at least 0";
+        assert_eq!(
+            text("0.1,-2\n0,0\n"),
+            format!("r.csv, line 1: rate of switch 0, class 1 is -2, {expected}")
+        );
+        assert_eq!(
+            text("0,0\n\"0,5\",0\n"),
+            format!("r.csv, line 2: rate of switch 1, class 0 is 0,5, {expected}")
+        );
+        assert_eq!(text("1,1\n1,1\n"), "r.csv: load is 1, expected a number above 0 and below 1");
     }
 
     #[test]
     fn arrivals_have_the_mean_and_the_variance_of_their_rate() {
         const SLOTS: usize = 20_000;
-        let rates = Rates::parse("0.2,1.4\n0,0.4\n", 2).unwrap();
+        let rates = parse("0.2,1.4\n0,0.4\n", 2).unwrap();
         let mut arrivals = Arrivals::new(&rates, stream(1, Purpose::Arrivals, 0));
         let mut sums = [[0.0; 2]; 4];
         for _ in 0..SLOTS {
@@ -206,7 +226,7 @@ mod tests {
 
     #[test]
     fn what_gets_too_much_is_known() {
-        assert_eq!(Rates::parse("1.5,1\n0,0.5\n", 2).unwrap().overloaded(), (vec![0], vec![]));
-        assert_eq!(Rates::parse("1.5,0\n1.5,0.5\n", 2).unwrap().overloaded(), (vec![], vec![0]));
+        assert_eq!(parse("1.5,1\n0,0.5\n", 2).unwrap().overloaded(), (vec![0], vec![]));
+        assert_eq!(parse("1.5,0\n1.5,0.5\n", 2).unwrap().overloaded(), (vec![], vec![0]));
     }
 }

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::net::{Net, NetKind};
-use crate::CoflowError;
+use iswitch_study::error::check_counts;
+use iswitch_study::{Hyperparameters, StudyError, common_hyperparameters};
 
 /// What is random while the policy gradient is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,12 +99,17 @@ impl DeepWeaveConfig {
         }
     }
 
-    /// Refuses what cannot be.
-    ///
-    /// # Errors
-    /// If a hyper-parameter is out of range.
-    pub fn check(&self) -> Result<(), CoflowError> {
-        for (name, value, most) in [
+    /// The network.
+    pub fn net(&self) -> Net {
+        Net::new(self.network, self.coflows_max)
+    }
+}
+
+impl Hyperparameters for DeepWeaveConfig {
+    common_hyperparameters!(agents);
+
+    fn check(&self) -> Result<(), StudyError> {
+        check_counts(&[
             ("coflows_max", self.coflows_max, 4096),
             ("agents", self.agents, 4096),
             ("own_jobs", self.own_jobs, 100_000),
@@ -112,11 +118,7 @@ impl DeepWeaveConfig {
             ("batch_jobs", self.batch_jobs, 100_000),
             ("test_workloads", self.test_workloads, 4096),
             ("test_jobs", self.test_jobs, 100_000),
-        ] {
-            if !(1..=most).contains(&value) {
-                return Err(CoflowError::field(name, value, format!("1 to {most}")));
-            }
-        }
+        ])?;
         for (name, value, is_right, expected) in [
             ("coflow_share", self.coflow_share, self.coflow_share <= 1.0, "a number above 0, at most 1"),
             ("offset_max", self.offset_max, true, "a number above 0"),
@@ -125,27 +127,22 @@ impl DeepWeaveConfig {
             ("episode_jobs", self.episode_jobs, true, "a number above 0"),
         ] {
             if !(value.is_finite() && value > 0.0 && is_right) {
-                return Err(CoflowError::field(name, value, expected));
+                return Err(StudyError::field(name, value, expected));
             }
         }
         let at_least_zero = |value: f64| value.is_finite() && value >= 0.0;
         if !at_least_zero(self.episode_growth) {
-            return Err(CoflowError::field("episode_growth", self.episode_growth, "a number of at least 0"));
+            return Err(StudyError::field("episode_growth", self.episode_growth, "a number of at least 0"));
         }
         if let Some(wrong) = self.interarrivals.iter().find(|it| !at_least_zero(**it)) {
-            return Err(CoflowError::field("interarrivals", wrong, "numbers of seconds of at least 0"));
+            return Err(StudyError::field("interarrivals", wrong, "numbers of seconds of at least 0"));
         }
         if self.interarrivals.is_empty() {
-            return Err(CoflowError::field("interarrivals", "empty", "at least one"));
+            return Err(StudyError::field("interarrivals", "empty", "at least one"));
         }
         if self.test_interval == 0 {
-            return Err(CoflowError::field("test_interval", 0, "at least 1"));
+            return Err(StudyError::field("test_interval", 0, "at least 1"));
         }
         Ok(())
-    }
-
-    /// The network.
-    pub fn net(&self) -> Net {
-        Net::new(self.network, self.coflows_max)
     }
 }

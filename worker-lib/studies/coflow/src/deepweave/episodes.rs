@@ -4,12 +4,12 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Exp1};
 
 use super::config::DeepWeaveConfig;
-use crate::CoflowError;
 use crate::generate::JobSource;
 use crate::policy::Policy;
 use crate::simulation::{Fabric, simulate};
 use crate::workload::Job;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
+use iswitch_study::StudyError;
 
 /// What is trained for.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub struct Task {
 
 impl Task {
     /// Completion times of jobs, in seconds.
-    pub(super) fn job_times(&self, jobs: &[Job], policy: &mut dyn Policy) -> Result<Vec<f64>, CoflowError> {
+    pub(super) fn job_times(&self, jobs: &[Job], policy: &mut dyn Policy) -> Result<Vec<f64>, StudyError> {
         Ok(simulate(jobs, self.fabric, policy, &mut |_, _| {})?.job_times)
     }
 }
@@ -84,7 +84,7 @@ pub(super) fn costs_to_go(jobs: &[Job], job_times: &[f64]) -> Vec<f64> {
 }
 
 /// A policy's mean completion time.
-pub(super) fn mean_time(task: &Task, jobs: &[Job], policy: &mut dyn Policy) -> Result<f64, CoflowError> {
+pub(super) fn mean_time(task: &Task, jobs: &[Job], policy: &mut dyn Policy) -> Result<f64, StudyError> {
     let times = task.job_times(jobs, policy)?;
     Ok(times.iter().sum::<f64>() / times.len().max(1) as f64)
 }

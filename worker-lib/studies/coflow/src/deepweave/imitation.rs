@@ -4,51 +4,44 @@
 //! search begins with the network's order, what is left to be found becomes less (expert iteration; Anthony et al.,
 //! 2017).
 
-use super::CoflowError;
 use super::agent::Decision;
-use super::config::DeepWeaveConfig;
 use super::episodes::Task;
 use super::net::Advice;
 use super::reinforce::searched_episode;
-use super::training::{Learnt, Model, Totals};
+use super::training::{Model, Step, Totals};
 use iswitch_learn::algorithms::exact::add_fixed;
-use iswitch_learn::group::Group;
+use iswitch_study::StudyError;
 
 /// One iteration: an episode of each agent, then steps, each with its share of every agent's decisions.
-pub(super) fn imitate(
-    config: &DeepWeaveConfig,
-    task: &Task,
-    iteration: u64,
-    model: &mut Model,
-    group: &mut Group,
-) -> Result<Learnt, CoflowError> {
+pub(super) fn imitate(step: &mut Step<'_>, task: &Task, model: &mut Model) -> Result<[f64; 3], StudyError> {
+    let config = step.config;
     let mut totals = Totals::default();
     let mut agents = Vec::new();
-    for agent in group.own(config.agents) {
-        let (decisions, times) = searched_episode(config, task, (iteration, agent), model)?;
+    for agent in step.group.own(config.agents) {
+        let (decisions, times) = searched_episode(step, task, agent, model)?;
         let decisions = targets(decisions, model, config.offset_max as f32);
-        totals.add(decisions.len(), &times);
+        totals.add([times.len() as f64, decisions.len() as f64, times.iter().sum()]);
         agents.push(decisions);
     }
-    for step in 0..config.imitation_steps {
-        let mut numbers = vec![0_i128; model.parameters.len()];
+    for part in 0..config.imitation_steps {
+        let mut numbers = model.weights.no_gradient();
         for decisions in &agents {
-            let mut gradient = vec![0.0; model.parameters.len()];
-            for decision in decisions.iter().skip(step).step_by(config.imitation_steps) {
+            let mut gradient = vec![0.0; model.weights.parameters.len()];
+            for decision in decisions.iter().skip(part).step_by(config.imitation_steps) {
                 add_gradient(decision, model, &mut gradient);
             }
             add_fixed(&mut numbers, gradient.into_iter().map(f64::from));
         }
-        model.step(&mut numbers, group, config.learning_rate)?;
+        model.weights.step(&mut numbers, step.group, config.learning_rate)?;
     }
-    totals.sum(group)
+    totals.sum(step.group)
 }
 
 /// Turns what the search has changed into the priorities that it would have had the network give.
 fn targets(mut decisions: Vec<Decision>, model: &mut Model, most: f32) -> Vec<Decision> {
     let mut advice = Advice::default();
     for Decision { scene, offsets, .. } in &mut decisions {
-        model.net.forward(&model.parameters, scene, &mut advice);
+        model.net.forward(&model.weights.parameters, scene, &mut advice);
         let both = offsets.iter_mut().zip(&advice.priorities);
         both.for_each(|(offset, priority)| *offset = priority + offset.clamp(-most, most));
     }
@@ -59,10 +52,10 @@ fn targets(mut decisions: Vec<Decision>, model: &mut Model, most: f32) -> Vec<De
 fn add_gradient(decision: &Decision, model: &mut Model, gradient: &mut [f32]) {
     let Decision { scene, offsets: targets, .. } = decision;
     let mut advice = Advice::default();
-    model.net.forward(&model.parameters, scene, &mut advice);
+    model.net.forward(&model.weights.parameters, scene, &mut advice);
     let count = scene.nodes() as f32;
     let distance = |(priority, target): (&f32, &f32)| (priority - target) / count;
     let priorities = advice.priorities.iter().zip(targets).map(distance).collect();
     let deltas = Advice { priorities, ..Advice::default() };
-    model.net.backward(&model.parameters, scene, &deltas, gradient);
+    model.net.backward(&model.weights.parameters, scene, &deltas, gradient);
 }

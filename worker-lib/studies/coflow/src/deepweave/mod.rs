@@ -7,8 +7,7 @@
 //! | [`agent`] | the policy |
 //! | [`remainder`], [`lookahead`] | what an order costs if nothing more arrives, and the search for a better one |
 //! | [`episodes`] | workloads of a training |
-//! | [`config`], [`training`] | imitation of the search and algorithm 1, with one or more workers |
-//! | [`trained`] | files of trained policies |
+//! | [`config`], [`training`] | imitation of the search and algorithm 1, with one or more workers, and its files |
 
 pub mod agent;
 pub mod config;
@@ -22,10 +21,4 @@ mod paper_net;
 mod reinforce;
 pub mod remainder;
 pub mod scene;
-pub mod trained;
 pub mod training;
-
-use super::CoflowError;
-
-/// What checkpoints call their algorithm.
-pub const ALGORITHM: &str = "coflow";

@@ -6,12 +6,13 @@ use serde::{Deserialize, Serialize};
 use super::node_net::NodeNet;
 use super::paper_net::PaperNet;
 use super::scene::Scene;
-use crate::CoflowError;
 use crate::workload::Job;
 use iswitch_learn::algorithms::actor_critic::NamedTensor;
+use iswitch_study::StudyError;
 
 /// Which network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
+#[strum(serialize_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
 pub enum NetKind {
     /// A head for each coflow, on top of JobSEBF: of any number of coflows.
@@ -83,14 +84,14 @@ impl Net {
     ///
     /// # Errors
     /// If one has more coflows.
-    pub fn check(&self, jobs: &[Job]) -> Result<(), CoflowError> {
+    pub fn check(&self, jobs: &[Job]) -> Result<(), StudyError> {
         let Self::Paper(net) = self else { return Ok(()) };
         let most = net.coflows_max();
         match jobs.iter().position(|job| job.coflows().len() > most) {
             None => Ok(()),
             Some(job) => {
                 let (field, count) = (format!("coflows of job {job}"), jobs[job].coflows().len());
-                Err(CoflowError::field(
+                Err(StudyError::field(
                     field,
                     count,
                     format!("at most {most}, for which the network was made"),

@@ -1,13 +1,15 @@
 //! Policies by name.
 
-use std::fmt;
 use std::str::FromStr;
 
+use strum::IntoEnumIterator as _;
+
 use super::{Aalo, Bssi, ByKey, JobBssi, Key, Policy, ShafieeGhaderi};
-use crate::CoflowError;
+use iswitch_study::{StudyError, names};
 
 /// A policy that needs no training.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
+#[strum(serialize_all = "kebab-case")]
 pub enum PolicySpec {
     /// Equal shares.
     Fair,
@@ -35,19 +37,9 @@ pub enum PolicySpec {
 
 impl PolicySpec {
     /// All of them.
-    pub const ALL: [Self; 11] = [
-        Self::Fair,
-        Self::Fifo,
-        Self::FifoJob,
-        Self::Lcf,
-        Self::Sebf,
-        Self::Bssi,
-        Self::Aalo,
-        Self::JobSrpt,
-        Self::JobSebf,
-        Self::JobBssi,
-        Self::ShafieeGhaderi,
-    ];
+    pub fn all() -> impl Iterator<Item = Self> + Clone {
+        Self::iter()
+    }
 
     /// A fresh policy for ports of so many bytes a second.
     pub fn build(self, capacity: f64) -> Box<dyn Policy> {
@@ -68,32 +60,26 @@ impl PolicySpec {
     }
 }
 
-impl fmt::Display for PolicySpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Fair => "fair",
-            Self::Fifo => "fifo",
-            Self::FifoJob => "fifo-job",
-            Self::Lcf => "lcf",
-            Self::Sebf => "sebf",
-            Self::Bssi => "bssi",
-            Self::Aalo => "aalo",
-            Self::JobSrpt => "job-srpt",
-            Self::JobSebf => "job-sebf",
-            Self::JobBssi => "job-bssi",
-            Self::ShafieeGhaderi => "shafiee-ghaderi",
-        })
+impl FromStr for PolicySpec {
+    type Err = StudyError;
+
+    fn from_str(text: &str) -> Result<Self, StudyError> {
+        names::parse("policy", text, Self::all(), "")
     }
 }
 
-impl FromStr for PolicySpec {
-    type Err = CoflowError;
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    fn from_str(text: &str) -> Result<Self, CoflowError> {
-        let found = Self::ALL.into_iter().find(|policy| policy.to_string() == text);
-        found.ok_or_else(|| {
-            let names = Self::ALL.map(|policy| policy.to_string());
-            CoflowError::field("policy", text, format!("one of {}", names.join(", ")))
-        })
+    #[test]
+    fn names_are_read_back() {
+        for policy in PolicySpec::all() {
+            assert_eq!(policy.to_string().parse::<PolicySpec>().unwrap(), policy);
+        }
+        let text = "job_sebf".parse::<PolicySpec>().unwrap_err().to_string();
+        let names =
+            "fair, fifo, fifo-job, lcf, sebf, bssi, aalo, job-srpt, job-sebf, job-bssi, shafiee-ghaderi";
+        assert_eq!(text, format!("policy is job_sebf, expected one of {names}"));
     }
 }

@@ -3,74 +3,74 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::{Shape, numbered};
-use crate::CoflowError;
+use super::Shape;
+use crate::workload::{Cycle, order};
+use iswitch_study::StudyError;
+use iswitch_study::table::Records;
 
 /// Arrival, job, task, duration, processors, memory, instances.
 const COLUMNS: usize = 7;
 
 /// What a name says of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Task<'a> {
+struct Task {
     line: usize,
-    name: &'a str,
+    name: String,
     /// None of a name without a number.
     number: Option<u64>,
     /// Numbers of tasks that come before it.
     after: Vec<u64>,
 }
 
-impl<'a> Task<'a> {
+impl Task {
     /// `R23_22` has number 23 and comes after 22; what else stands between underscores (`_Stg1`) says nothing about
     /// the order. `task_NDU5`, `MergeTask`: no numbers.
-    fn of(name: &'a str, line: usize) -> Self {
+    fn of(name: &str, line: usize) -> Self {
         let mut words = name.split('_');
         let digits = words.next().unwrap_or_default().trim_start_matches(|c: char| c.is_ascii_alphabetic());
         let number = (digits != name).then(|| digits.parse().ok()).flatten();
         let after =
             if number.is_some() { words.filter_map(|word| word.parse().ok()).collect() } else { vec![] };
-        Self { line, name, number, after }
+        Self { line, name: name.to_owned(), number, after }
     }
 }
 
 /// A shape for each job, in the order of their first tasks.
-pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Shape>, CoflowError> {
-    let mut jobs: Vec<(&str, Vec<Task<'_>>)> = Vec::new();
-    let mut places: HashMap<&str, usize> = HashMap::new();
-    for (line, row) in numbered(text) {
-        let fail = |reason: String| CoflowError::line(path, line, reason);
-        let fields: Vec<&str> = row.split(',').map(str::trim).collect();
-        let &[arrival, job, task, ..] = fields.as_slice() else {
-            return Err(fail(format!("number of columns is {}, expected {COLUMNS}", fields.len())));
-        };
+pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Shape>, StudyError> {
+    let mut jobs: Vec<(String, Vec<Task>)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    Records::new(text).for_each(path, |line, fields| {
         if fields.len() != COLUMNS {
-            return Err(fail(format!("number of columns is {}, expected {COLUMNS}", fields.len())));
+            return Err(format!("number of columns is {}, expected {COLUMNS}", fields.len()));
         }
+        let (arrival, job, task) = (&fields[0], &fields[1], &fields[2]);
         if !arrival.parse().is_ok_and(f64::is_finite) {
-            return Err(fail(format!("arrival is {arrival}, expected a number")));
+            return Err(format!("arrival is {arrival}, expected a number"));
         }
         if let Some((what, _)) = [("job", job), ("task", task)].into_iter().find(|(_, name)| name.is_empty())
         {
-            return Err(fail(format!("name of the {what} is missing")));
+            return Err(format!("name of the {what} is missing"));
         }
-        let place = *places.entry(job).or_insert_with(|| {
-            jobs.push((job, Vec::new()));
+        let place = places.get(job).copied().unwrap_or_else(|| {
+            places.insert(job.to_owned(), jobs.len());
+            jobs.push((job.to_owned(), Vec::new()));
             jobs.len() - 1
         });
         jobs[place].1.push(Task::of(task, line));
-    }
+        Ok(())
+    })?;
     jobs.iter().map(|(job, tasks)| shape(job, tasks, path)).collect()
 }
 
-fn shape(job: &str, tasks: &[Task<'_>], path: &Path) -> Result<Shape, CoflowError> {
+fn shape(job: &str, tasks: &[Task], path: &Path) -> Result<Shape, StudyError> {
     let mut nodes: HashMap<u64, usize> = HashMap::new();
     for (node, task) in tasks.iter().enumerate() {
         let Some(number) = task.number else { continue };
         if let Some(other) = nodes.insert(number, node) {
-            let (name, other) = (task.name, &tasks[other]);
+            let (name, other) = (&task.name, &tasks[other]);
             let reason =
                 format!("task {name} of job {job} has the number of {}, line {}", other.name, other.line);
-            return Err(CoflowError::line(path, task.line, reason));
+            return Err(StudyError::line(path, task.line, reason));
         }
     }
     let mut edges = Vec::new();
@@ -82,15 +82,17 @@ fn shape(job: &str, tasks: &[Task<'_>], path: &Path) -> Result<Shape, CoflowErro
         }
     }
     let shape = Shape { nodes: tasks.len(), edges };
-    shape.check().map_err(|error| match error {
-        CoflowError::Cycle { cycle } => {
-            let names: Vec<&str> = cycle.iter().map(|node| tasks[*node].name).collect();
+    let waits_for = shape.waits_for();
+    let waits_for =
+        waits_for.map_err(|error| StudyError::line(path, tasks[0].line, format!("job {job}: {error}")))?;
+    match order(&waits_for) {
+        Ok(_) => Ok(shape),
+        Err(Cycle(cycle)) => {
+            let names: Vec<&str> = cycle.iter().map(|node| tasks[*node].name.as_str()).collect();
             let reason = format!("tasks of job {job} wait for each other: {}", names.join(" -> "));
-            CoflowError::line(path, tasks[cycle[0]].line, reason)
+            Err(StudyError::line(path, tasks[cycle[0]].line, reason))
         }
-        other => CoflowError::line(path, tasks[0].line, format!("job {job}: {other}")),
-    })?;
-    Ok(shape)
+    }
 }
 
 #[cfg(test)]
@@ -141,6 +143,14 @@ mod tests {
         ] {
             assert_eq!(parse(rows).unwrap_err(), want);
         }
+        // Job and task may be in quotation marks, and lines may end as on Windows.
+        let quoted = "\u{feff}0,\"a, 1\",\"M1\",5,100.0,0.3,1\r\n\r\n\"0\",\"a, 1\",R2_1,5,100.0,0.3,1\r\n";
+        let shapes = super::parse(quoted, Path::new("tasks")).unwrap();
+        assert_eq!(shapes, [Shape { nodes: 2, edges: vec![(0, 1)] }]);
+        assert_eq!(
+            super::parse(&quoted.replace("R2_1", "M1"), Path::new("tasks")).unwrap_err().to_string(),
+            "tasks, line 3: task M1 of job a, 1 has the number of M1, line 1"
+        );
         assert_eq!(
             super::parse("0,a\n", Path::new("tasks")).unwrap_err().to_string(),
             "tasks, line 1: number of columns is 2, expected 7"

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use super::{Words, numbered, read};
-use crate::CoflowError;
+use super::Words;
 use crate::workload::{Coflow, Flow, PORTS_MAX};
+use iswitch_study::StudyError;
+use iswitch_study::table::{lines, read};
 
 /// Bytes of the megabyte of the FB2010 benchmark.
 const MEGABYTE: f64 = 1e6;
@@ -34,7 +35,7 @@ impl CoflowTrace {
     ///
     /// # Errors
     /// If the file cannot be read; with the number of the line if one does not hold that.
-    pub fn read(path: &Path) -> Result<Self, CoflowError> {
+    pub fn read(path: &Path) -> Result<Self, StudyError> {
         Self::parse(&read(path)?, path)
     }
 
@@ -42,10 +43,10 @@ impl CoflowTrace {
     ///
     /// # Errors
     /// With the number of the line if one does not hold that.
-    pub fn parse(text: &str, path: &Path) -> Result<Self, CoflowError> {
-        let mut lines = numbered(text);
-        let head = lines.next().unwrap_or((1, ""));
-        let fail = |line: usize| move |reason: String| CoflowError::line(path, line, reason);
+    pub fn parse(text: &str, path: &Path) -> Result<Self, StudyError> {
+        let mut rest = lines(text);
+        let head = rest.next().unwrap_or((1, ""));
+        let fail = |line: usize| move |reason: String| StudyError::line(path, line, reason);
         let mut words = Words::new(head.1);
         let ports = words.number("number of ports").map_err(fail(head.0))?;
         let expected: usize = words.number("number of coflows").map_err(fail(head.0))?;
@@ -54,7 +55,7 @@ impl CoflowTrace {
             return Err(fail(head.0)(format!("number of ports is {ports}, expected 1 to {PORTS_MAX}")));
         }
         let mut arrivals: Vec<Arrival> = Vec::new();
-        for (number, line) in lines {
+        for (number, line) in rest {
             let arrival = coflow(line, ports).map_err(fail(number))?;
             if let Some(before) = arrivals.last().filter(|before| before.time > arrival.time) {
                 let (time, before) = (arrival.time * 1e3, before.time * 1e3);

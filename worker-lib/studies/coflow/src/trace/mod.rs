@@ -4,22 +4,10 @@ mod alibaba;
 mod benchmark;
 mod shapes;
 
-use std::path::Path;
 use std::str::FromStr;
-
-use super::CoflowError;
 
 pub use benchmark::{Arrival, CoflowTrace};
 pub use shapes::{NODES_MAX, Shape, parse_shapes, read_shapes};
-
-fn read(path: &Path) -> Result<String, CoflowError> {
-    std::fs::read_to_string(path).map_err(|error| CoflowError::File { path: path.to_owned(), error })
-}
-
-/// Lines that hold something, with their numbers from 1.
-fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.lines().enumerate().map(|(at, line)| (at + 1, line)).filter(|(_, line)| !line.trim().is_empty())
-}
 
 /// The words of a line.
 struct Words<'a> {

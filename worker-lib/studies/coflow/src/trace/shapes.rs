@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use super::{Words, alibaba, numbered, read};
-use crate::CoflowError;
+use super::{Words, alibaba};
 use crate::workload::order;
+use iswitch_study::StudyError;
+use iswitch_study::table::{lines, read};
 
 /// Nodes that a shape has at most.
 pub const NODES_MAX: usize = 10_000;
@@ -23,18 +24,27 @@ impl Shape {
     ///
     /// # Errors
     /// If it is none.
-    pub fn check(&self) -> Result<(), CoflowError> {
+    pub fn check(&self) -> Result<(), StudyError> {
+        order(&self.waits_for()?)?;
+        Ok(())
+    }
+
+    /// The nodes that each node waits for.
+    ///
+    /// # Errors
+    /// If there are too many nodes, or an edge has a node that does not exist.
+    pub(super) fn waits_for(&self) -> Result<Vec<Vec<usize>>, StudyError> {
         if !(1..=NODES_MAX).contains(&self.nodes) {
-            return Err(CoflowError::field("number of nodes", self.nodes, format!("1 to {NODES_MAX}")));
+            return Err(StudyError::field("number of nodes", self.nodes, format!("1 to {NODES_MAX}")));
         }
         let mut waits_for = vec![Vec::new(); self.nodes];
         for (before, after) in &self.edges {
             if let Some(node) = [before, after].into_iter().find(|node| **node >= self.nodes) {
-                return Err(CoflowError::field("node of an edge", node, format!("0 to {}", self.nodes - 1)));
+                return Err(StudyError::field("node of an edge", node, format!("0 to {}", self.nodes - 1)));
             }
             waits_for[*after].push(*before);
         }
-        order(&waits_for).map(|_| ())
+        Ok(waits_for)
     }
 }
 
@@ -48,7 +58,7 @@ impl Shape {
 ///
 /// # Errors
 /// If the file cannot be read; with the number of the line if one does not hold that, or its tasks wait for each other.
-pub fn read_shapes(path: &Path) -> Result<Vec<Shape>, CoflowError> {
+pub fn read_shapes(path: &Path) -> Result<Vec<Shape>, StudyError> {
     parse_shapes(&read(path)?, path)
 }
 
@@ -56,12 +66,12 @@ pub fn read_shapes(path: &Path) -> Result<Vec<Shape>, CoflowError> {
 ///
 /// # Errors
 /// With the number of the line if one does not hold a shape, or its nodes wait for each other.
-pub fn parse_shapes(text: &str, path: &Path) -> Result<Vec<Shape>, CoflowError> {
-    if numbered(text).next().is_some_and(|(_, line)| line.contains(',')) {
+pub fn parse_shapes(text: &str, path: &Path) -> Result<Vec<Shape>, StudyError> {
+    if lines(text).next().is_some_and(|(_, line)| line.contains(',')) {
         return alibaba::parse(text, path);
     }
-    let line = |(number, line)| shape(line).map_err(|reason| CoflowError::line(path, number, reason));
-    numbered(text).map(line).collect()
+    let line = |(number, line)| shape(line).map_err(|reason| StudyError::line(path, number, reason));
+    lines(text).map(line).collect()
 }
 
 fn shape(line: &str) -> Result<Shape, String> {

@@ -44,7 +44,7 @@ const PORTS: usize = 12;
 
 #[test]
 fn no_port_carries_more_than_it_can_and_every_byte_arrives() {
-    for policy in PolicySpec::ALL {
+    for policy in PolicySpec::all() {
         for (seed, interarrival) in [(1, 0.0), (2, 20.0), (3, 200.0)] {
             let jobs = synthetic(seed, 25, interarrival);
             let fabric = Fabric { ports: PORTS, capacity: CAPACITY };
@@ -83,7 +83,7 @@ fn a_coflow_starts_after_what_it_waits_for_and_ends_after_what_it_must() {
     ];
     let job = Job::new(5.0, vec![coflow(0, 100.0), coflow(1, 50.0), coflow(2, 10.0)], dependencies).unwrap();
     let fabric = Fabric { ports: 3, capacity: 10.0 };
-    for policy in PolicySpec::ALL {
+    for policy in PolicySpec::all() {
         let outcome =
             simulate(std::slice::from_ref(&job), fabric, policy.build(10.0).as_mut(), &mut |_, _| {});
         let outcome = outcome.unwrap();
@@ -97,7 +97,7 @@ fn the_largest_coflows_come_to_an_end_too() {
     let flow = |to, size| Flow { from: 0, to, size };
     let coflow = |flows| Job::single(0.0, Coflow::new(2, flows).unwrap()).unwrap();
     let jobs = [coflow(vec![flow(0, 1e18), flow(1, 1e-6)]), coflow(vec![flow(1, 1e-6)])];
-    for policy in PolicySpec::ALL {
+    for policy in PolicySpec::all() {
         let outcome = run(&jobs, 2, policy);
         assert!((outcome.makespan / (1e18 / CAPACITY) - 1.0).abs() < 1e-6, "{policy}: {outcome:?}");
     }

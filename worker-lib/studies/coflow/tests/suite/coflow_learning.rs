@@ -1,21 +1,16 @@
 //! Learned coflow scheduling: the policy against what it is made of, and trainings with one and with several workers.
-use std::net::{Ipv4Addr, SocketAddrV4};
-
-use iswitch::{JoinOptions, Loopback, Worker};
 use iswitch_coflow::deepweave::agent::DeepWeave;
 use iswitch_coflow::deepweave::config::{DeepWeaveConfig, Explore};
 use iswitch_coflow::deepweave::episodes::Task;
 use iswitch_coflow::deepweave::lookahead::Lookahead;
 use iswitch_coflow::deepweave::net::NetKind;
-use iswitch_coflow::deepweave::trained::Saved;
-use iswitch_coflow::deepweave::training::{Iteration, Training, vector_len};
+use iswitch_coflow::deepweave::training::{DeepWeaveStudy, Saved, Training};
 use iswitch_coflow::generate::{JobSource, synthetic_shape, synthetic_trace};
 use iswitch_coflow::policy::{Policy, PolicySpec};
 use iswitch_coflow::simulation::{Fabric, simulate};
 use iswitch_coflow::workload::Job;
-use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
 use iswitch_learn::algorithms::streams::{Purpose, stream};
-use iswitch_learn::algorithms::trainer::Place;
+use iswitch_study::testing::{alone, check_resumption, check_workers, run_to_the_end, try_alone};
 
 const FABRIC: Fabric = Fabric { ports: 10, capacity: 125e6 };
 
@@ -95,76 +90,22 @@ fn task() -> Task {
     Task { source: source(7), fabric: FABRIC }
 }
 
-fn alone(config: DeepWeaveConfig) -> Training {
-    let len = vector_len(&config).unwrap();
-    Training::new(config, task(), Place::ALONE, Box::new(Loopback::alone(len))).unwrap()
-}
-
-fn run_to_the_end(training: &mut Training) {
-    while !training.is_finished() {
-        assert!(training.advance().unwrap().is_some());
-    }
-}
-
-/// All but the times.
-fn curve(training: &Training) -> Vec<Iteration> {
-    training.history().iter().map(|record| Iteration { seconds: 0.0, ..record.clone() }).collect()
-}
-
 #[test]
 fn four_workers_learn_what_one_process_learns_to_the_last_bit() {
     for config in configs() {
-        let mut one = alone(config.clone());
-        run_to_the_end(&mut one);
-        let begun = alone(config.clone()).digest();
-        for other in over_a_switch(4, &config) {
-            assert_eq!(curve(&other), curve(&one));
-            assert_eq!(other.digest(), one.digest());
-            assert_ne!(other.digest(), begun);
-        }
+        check_workers::<DeepWeaveStudy>(4, &config, &task());
     }
-}
-
-fn over_a_switch(workers: usize, config: &DeepWeaveConfig) -> Vec<Training> {
-    let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
-    let switch = EmbeddedSwitch::start(any_port, &EmbeddedOptions::default()).unwrap();
-    let address = switch.address();
-    let len = vector_len(config).unwrap();
-    let train = |rank: usize| {
-        let config = config.clone();
-        move || {
-            let options = JoinOptions::new(address, workers as u16, len as u32);
-            let worker = Worker::join(JoinOptions { rank: rank as u16, ..options }).unwrap();
-            let mut training =
-                Training::new(config, task(), Place { rank, workers }, Box::new(worker)).unwrap();
-            run_to_the_end(&mut training);
-            assert!(training.replicas_identical().unwrap());
-            training
-        }
-    };
-    let threads: Vec<_> = (0..workers).map(|rank| std::thread::spawn(train(rank))).collect();
-    threads.into_iter().map(|thread| thread.join().unwrap()).collect()
 }
 
 #[test]
 fn a_training_goes_on_from_its_file_as_if_nothing_had_happened() {
     let directory = tempfile::tempdir().unwrap();
     for config in configs() {
-        let mut whole = alone(config.clone());
-        run_to_the_end(&mut whole);
-        let mut first = alone(config.clone());
-        (0..3).for_each(|_| assert!(first.advance().unwrap().is_some()));
-        first.save(directory.path()).unwrap();
-        let saved = Saved::read(directory.path()).unwrap();
-        let mut second = alone(saved.config().clone());
-        saved.restore(&mut second).unwrap();
-        run_to_the_end(&mut second);
-        assert_eq!(curve(&second), curve(&whole));
-        assert_eq!(second.digest(), whole.digest());
-        second.save(directory.path()).unwrap();
+        let resumed = check_resumption::<DeepWeaveStudy>(&config, &task(), 3, directory.path());
         let jobs = draw(9, 12, 10.0);
-        let mut policy = Saved::read(directory.path()).unwrap().policy(&jobs).unwrap();
-        let mut best = second.best_policy().unwrap();
+        let saved = Saved::read(directory.path()).unwrap();
+        let mut policy = DeepWeave::of_saved(&saved, &jobs).unwrap();
+        let mut best = DeepWeave::of_training(&resumed).unwrap();
         assert_eq!(job_times(&jobs, &mut policy), job_times(&jobs, &mut best));
     }
 }
@@ -181,7 +122,7 @@ fn the_papers_network_learns_without_being_told_anything() {
         test_jobs: 30,
         ..DeepWeaveConfig::preset(NetKind::Paper)
     };
-    let mut training = alone(config);
+    let mut training: Training = alone(config, task());
     run_to_the_end(&mut training);
     let gains: Vec<_> = training.history().iter().filter_map(|record| record.gain).collect();
     println!("{gains:.3?}");
@@ -191,26 +132,22 @@ fn the_papers_network_learns_without_being_told_anything() {
 #[test]
 fn what_does_not_fit_is_named() {
     let config = small(NetKind::Node);
-    let text = |config: DeepWeaveConfig| vector_len(&config).unwrap_err().to_string();
+    let refused = |config, task| try_alone::<DeepWeaveStudy>(config, task).err().unwrap().to_string();
+    let text = |config| refused(config, task());
     assert_eq!(text(DeepWeaveConfig { agents: 0, ..config.clone() }), "agents is 0, expected 1 to 4096");
     let wrong = DeepWeaveConfig { interarrivals: vec![1.0, -2.0], ..config.clone() };
     assert_eq!(text(wrong), "interarrivals is -2, expected numbers of seconds of at least 0");
     let wrong = DeepWeaveConfig { coflow_share: 1.5, ..config.clone() };
     assert_eq!(text(wrong), "coflow_share is 1.5, expected a number above 0, at most 1");
-    let paper = DeepWeaveConfig { coflows_max: 3, ..small(NetKind::Paper) };
-    let len = vector_len(&paper).unwrap();
-    let error = Training::new(paper, task(), Place::ALONE, Box::new(Loopback::alone(len))).err().unwrap();
     assert_eq!(
-        error.to_string(),
+        text(DeepWeaveConfig { coflows_max: 3, ..small(NetKind::Paper) }),
         "coflows of job 3 is 4, expected at most 3, for which the network was made"
     );
     let directory = tempfile::tempdir().unwrap();
-    let mut training = alone(config.clone());
+    let mut training: Training = alone(config.clone(), task());
     training.advance().unwrap();
     training.save(directory.path()).unwrap();
-    let len = vector_len(&config).unwrap();
-    let other = Task { source: source(8), fabric: FABRIC };
-    let mut other = Training::new(config, other, Place::ALONE, Box::new(Loopback::alone(len))).unwrap();
+    let mut other = alone(config, Task { source: source(8), fabric: FABRIC });
     let error = Saved::read(directory.path()).unwrap().restore(&mut other).unwrap_err().to_string();
     assert!(error.contains("it was trained with other coflows or shapes"), "{error}");
 }

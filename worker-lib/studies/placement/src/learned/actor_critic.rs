@@ -11,32 +11,32 @@ use super::patent_net::PatentNet;
 use super::patent_placer::PatentPlacer;
 use super::replay::{Replay, Sample};
 use super::score::{add_choice_gradient, add_entropy_gradient, log_probability};
-use super::training::{Learnt, Model};
-use crate::PlacementError;
+use super::training::{Step, Totals};
 use crate::policy::{ByRule, Order, Rule, best_of};
 use crate::workload::Workload;
 use iswitch_learn::algorithms::exact::add_fixed;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_learn::group::Group;
+use iswitch_study::StudyError;
+use iswitch_study::Weights;
 
 /// Words of a number that workers sum.
 const WORDS: usize = 2;
 
 /// One iteration.
 pub(super) fn learn(
-    config: &PlacementConfig,
+    step: &mut Step<'_>,
     workload: &Workload,
-    iteration: u64,
-    (net, model, replay): (&mut PatentNet, &mut Model, &mut Replay),
-    group: &mut Group,
-) -> Result<Learnt, PlacementError> {
-    let mut learnt = Learnt::default();
+    (net, weights, replay): (&mut PatentNet, &mut Weights, &mut Replay),
+) -> Result<[f64; 3], StudyError> {
+    let (config, iteration) = (step.config, step.iteration);
+    let mut totals = Totals::default();
     let mut own = Vec::new();
-    for environment in group.own(config.environments) {
+    for environment in step.group.own(config.environments) {
         let episode = Episode::of_training(config, workload, iteration, environment)?;
-        own.push(explore(config, &episode, (net, &model.parameters), &mut learnt)?);
+        own.push(explore(config, &episode, (net, &weights.parameters), &mut totals)?);
     }
-    let fresh = gather(config, &own, group)?;
+    let fresh = gather(config, &own, step.group)?;
     let batch = fresh.len();
     fresh.into_iter().for_each(|sample| replay.push(sample));
     for update in 0..config.updates {
@@ -47,15 +47,15 @@ pub(super) fn learn(
         // All workers draw the same batch, and each environment has its share of it.
         let samples = replay.draw(batch, &mut rng);
         let share = batch.div_ceil(config.environments);
-        let mut numbers = vec![0_i128; model.parameters.len()];
-        for environment in group.own(config.environments) {
+        let mut numbers = weights.no_gradient();
+        for environment in step.group.own(config.environments) {
             let some = samples.iter().copied().skip(environment * share).take(share).collect::<Vec<_>>();
-            let gradient = gradient(config, net, &model.parameters, &some, batch);
+            let gradient = gradient(config, net, &weights.parameters, &some, batch);
             add_fixed(&mut numbers, gradient.into_iter().map(f64::from));
         }
-        model.step(&mut numbers, group, config.learning_rate(iteration))?;
+        weights.step(&mut numbers, step.group, config.learning_rate(iteration))?;
     }
-    learnt.sum(group)
+    totals.sum(step.group)
 }
 
 /// The courses of an environment, as samples with their rewards: (T_Random - T_RL) / T_Random.
@@ -63,8 +63,8 @@ fn explore(
     config: &PlacementConfig,
     episode: &Episode,
     (net, parameters): (&PatentNet, &[f32]),
-    learnt: &mut Learnt,
-) -> Result<Vec<Sample>, PlacementError> {
+    totals: &mut Totals,
+) -> Result<Vec<Sample>, StudyError> {
     let parameters: Arc<[f32]> = parameters.into();
     let independent = match config.random_reference {
         RandomReference::Independent => Some(independent_reference(config, episode)?),
@@ -81,14 +81,14 @@ fn explore(
         };
         let reward = ((random - makespan) / random).clamp(config.reward_min, 1.0);
         let samples = placer.into_samples();
-        learnt.add(reward, samples.len() as u64);
+        totals.add([1.0, samples.len() as f64, reward]);
         all.extend(samples.into_iter().map(|sample| sample.with_reward(reward as f32)));
     }
     Ok(all)
 }
 
 /// The mean makespan of the best of some random plans, on failures on which nobody has chosen it.
-fn independent_reference(config: &PlacementConfig, episode: &Episode) -> Result<f64, PlacementError> {
+fn independent_reference(config: &PlacementConfig, episode: &Episode) -> Result<f64, StudyError> {
     let mut plan = best_of(&episode.scenario, config.random_placements, episode.draw)?;
     let mut sum = 0.0;
     for number in 0..config.courses {
@@ -103,7 +103,7 @@ fn hindsight_reference(
     config: &PlacementConfig,
     episode: &Episode,
     course: usize,
-) -> Result<f64, PlacementError> {
+) -> Result<f64, StudyError> {
     let mut least = f64::INFINITY;
     for number in 0..config.random_placements {
         // Those of the policy's courses have the first numbers.
@@ -119,7 +119,7 @@ fn gather(
     config: &PlacementConfig,
     own: &[Vec<Sample>],
     group: &mut Group,
-) -> Result<Vec<Sample>, PlacementError> {
+) -> Result<Vec<Sample>, StudyError> {
     let range = group.own(config.environments);
     let mut counts = vec![0_i128; config.environments];
     counts[range.clone()].iter_mut().zip(own).for_each(|(count, samples)| *count = samples.len() as i128);

@@ -4,13 +4,15 @@ use serde::{Deserialize, Serialize};
 
 use super::patent_net::PatentNet;
 use super::shared_net::SharedNet;
-use crate::PlacementError;
 use crate::options::Checkpoint;
 use crate::policy::PolicySpec;
 use iswitch_learn::algorithms::actor_critic::NamedTensor;
+use iswitch_study::error::check_counts;
+use iswitch_study::{Hyperparameters, StudyError, common_hyperparameters};
 
 /// Which network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
+#[strum(serialize_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
 pub enum Network {
     /// One that scores GPUs and jobs one by one, on top of a rule: for clusters of any size.
@@ -131,49 +133,7 @@ impl PlacementConfig {
         }
     }
 
-    /// Refuses what cannot be.
-    ///
-    /// # Errors
-    /// The first hyper-parameter that is out of range.
-    pub fn check(&self) -> Result<(), PlacementError> {
-        for (name, value, most) in [
-            ("gpus", self.gpus, GPUS_MAX),
-            ("environments", self.environments, 4096),
-            ("courses", self.courses, 4096),
-            ("random_placements", self.random_placements, 10_000),
-            ("replay_capacity", self.replay_capacity, 10_000_000),
-            ("updates", self.updates, 10_000),
-            ("test_draws", self.test_draws, 4096),
-        ] {
-            // Only the patent's network has an output for each GPU.
-            let is_free = name == "gpus" && self.network == Network::Shared;
-            if !is_free && !(1..=most).contains(&value) {
-                return Err(PlacementError::field(name, value, format!("1 to {most}")));
-            }
-        }
-        for (name, value) in [
-            ("factor_min", self.factor_min),
-            ("learning_rate", f64::from(self.learning_rate)),
-            ("order_temperature", self.order_temperature),
-            ("pick_temperature", self.pick_temperature),
-            ("save_deviation", self.save_deviation),
-            ("ratio_max", f64::from(self.ratio_max)),
-        ] {
-            if !(value.is_finite() && value > 0.0) {
-                return Err(PlacementError::field(name, value, "a number above 0"));
-            }
-        }
-        if !(self.factor_max.is_finite() && self.factor_max >= self.factor_min) {
-            let expected = format!("a number of at least factor_min, {}", self.factor_min);
-            return Err(PlacementError::field("factor_max", self.factor_max, expected));
-        }
-        if !(self.reward_min.is_finite() && self.reward_min < 0.0) {
-            return Err(PlacementError::field("reward_min", self.reward_min, "a number below 0"));
-        }
-        self.check_weights()
-    }
-
-    fn check_weights(&self) -> Result<(), PlacementError> {
+    fn check_weights(&self) -> Result<(), StudyError> {
         let at_least_zero = |value: f64| value.is_finite() && value >= 0.0;
         for (name, value) in [
             ("checkpoint_cost", self.checkpoint_cost),
@@ -182,21 +142,17 @@ impl PlacementConfig {
             ("significance", self.significance),
         ] {
             if !at_least_zero(value) {
-                return Err(PlacementError::field(name, value, "a number of at least 0"));
+                return Err(StudyError::field(name, value, "a number of at least 0"));
             }
         }
         if let Some(wrong) = self.checkpoint_intervals.iter().find(|it| !at_least_zero(**it)) {
-            return Err(PlacementError::field(
-                "checkpoint_intervals",
-                wrong,
-                "numbers of at least 0 seconds",
-            ));
+            return Err(StudyError::field("checkpoint_intervals", wrong, "numbers of at least 0 seconds"));
         }
         if self.checkpoint_intervals.is_empty() {
-            return Err(PlacementError::field("checkpoint_intervals", "empty", "at least one"));
+            return Err(StudyError::field("checkpoint_intervals", "empty", "at least one"));
         }
         if self.test_interval == 0 {
-            return Err(PlacementError::field("test_interval", 0, "at least 1"));
+            return Err(StudyError::field("test_interval", 0, "at least 1"));
         }
         Ok(())
     }
@@ -205,12 +161,12 @@ impl PlacementConfig {
     ///
     /// # Errors
     /// If it is the patent's, for another number of GPUs.
-    pub fn check_gpus(&self, gpus: usize) -> Result<(), PlacementError> {
+    pub fn check_gpus(&self, gpus: usize) -> Result<(), StudyError> {
         if self.network == Network::Shared || gpus == self.gpus {
             return Ok(());
         }
         let expected = format!("{}, for which the patent's network was made", self.gpus);
-        Err(PlacementError::field("GPUs of the cluster", gpus, expected))
+        Err(StudyError::field("GPUs of the cluster", gpus, expected))
     }
 
     /// The checkpoints of an environment.
@@ -250,5 +206,44 @@ impl PlacementConfig {
             Network::Shared => SharedNet::new().tensors(),
             Network::Patent => PatentNet::new(self.gpus).tensors(),
         }
+    }
+}
+
+impl Hyperparameters for PlacementConfig {
+    common_hyperparameters!(environments);
+
+    fn check(&self) -> Result<(), StudyError> {
+        // Only the patent's network has an output for each GPU.
+        if self.network == Network::Patent {
+            check_counts(&[("gpus", self.gpus, GPUS_MAX)])?;
+        }
+        check_counts(&[
+            ("environments", self.environments, 4096),
+            ("courses", self.courses, 4096),
+            ("random_placements", self.random_placements, 10_000),
+            ("replay_capacity", self.replay_capacity, 10_000_000),
+            ("updates", self.updates, 10_000),
+            ("test_draws", self.test_draws, 4096),
+        ])?;
+        for (name, value) in [
+            ("factor_min", self.factor_min),
+            ("learning_rate", f64::from(self.learning_rate)),
+            ("order_temperature", self.order_temperature),
+            ("pick_temperature", self.pick_temperature),
+            ("save_deviation", self.save_deviation),
+            ("ratio_max", f64::from(self.ratio_max)),
+        ] {
+            if !(value.is_finite() && value > 0.0) {
+                return Err(StudyError::field(name, value, "a number above 0"));
+            }
+        }
+        if !(self.factor_max.is_finite() && self.factor_max >= self.factor_min) {
+            let expected = format!("a number of at least factor_min, {}", self.factor_min);
+            return Err(StudyError::field("factor_max", self.factor_max, expected));
+        }
+        if !(self.reward_min.is_finite() && self.reward_min < 0.0) {
+            return Err(StudyError::field("reward_min", self.reward_min, "a number below 0"));
+        }
+        self.check_weights()
     }
 }

@@ -4,12 +4,12 @@
 use rand::RngExt as _;
 
 use super::config::PlacementConfig;
-use crate::PlacementError;
 use crate::failure::FailureDraw;
 use crate::policy::Placer;
 use crate::simulation::{Outcome, Scenario, simulate_draw};
 use crate::workload::Workload;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
+use iswitch_study::StudyError;
 
 /// First draws of trainings and of their tests.
 const TRAINING: u64 = 1 << 63;
@@ -43,7 +43,7 @@ impl Episode {
         workload: &Workload,
         iteration: u64,
         environment: usize,
-    ) -> Result<Self, PlacementError> {
+    ) -> Result<Self, StudyError> {
         let at = iteration * config.environments as u64 + environment as u64;
         let draw = number(TRAINING, config.seed, at);
         let share = stream(draw, Purpose::Rates, CONDITION_STREAM).random();
@@ -54,7 +54,7 @@ impl Episode {
     ///
     /// # Errors
     /// As [`Workload::scenario`].
-    pub fn of_test(config: &PlacementConfig, workload: &Workload, at: usize) -> Result<Self, PlacementError> {
+    pub fn of_test(config: &PlacementConfig, workload: &Workload, at: usize) -> Result<Self, StudyError> {
         let share = (at as f64 + 0.5) / config.test_draws as f64;
         Self::new(config, workload, number(TEST, config.seed, at as u64), (share, at))
     }
@@ -64,7 +64,7 @@ impl Episode {
         workload: &Workload,
         draw: u64,
         (share, at): (f64, usize),
-    ) -> Result<Self, PlacementError> {
+    ) -> Result<Self, StudyError> {
         let factor = config.factor_min * (config.factor_max / config.factor_min).powf(share);
         Ok(Self { scenario: workload.scenario(draw, factor, config.checkpoint(at))?, draw })
     }
@@ -78,7 +78,7 @@ impl Episode {
         placer: &mut dyn Placer,
         purpose: Purpose,
         course: usize,
-    ) -> Result<Outcome, PlacementError> {
+    ) -> Result<Outcome, StudyError> {
         let draw = FailureDraw::new(self.scenario.failures(), self.draw, purpose, course);
         simulate_draw(&self.scenario, placer, draw, None)
     }

@@ -13,8 +13,7 @@
 //! | [`patent_net`], [`patent_placer`] | the same of the patent |
 //! | [`replay`] | the patent's replay buffer |
 //! | [`episodes`] | the scenarios of a training |
-//! | [`training`] | both trainings, with one or more workers |
-//! | [`saved`] | files of trained policies |
+//! | [`training`] | both trainings, with one or more workers, and their files |
 
 mod actor_critic;
 pub mod config;
@@ -24,7 +23,6 @@ pub mod patent_net;
 pub mod patent_placer;
 mod reinforce;
 pub mod replay;
-pub mod saved;
 pub mod score;
 pub mod shared_net;
 pub mod shared_placer;
@@ -32,16 +30,14 @@ pub mod training;
 
 use std::sync::Arc;
 
+use super::Cluster;
 use super::policy::Placer;
-use super::{Cluster, PlacementError};
 use config::{Network, PlacementConfig};
+use iswitch_study::StudyError;
 use patent_net::PatentNet;
 use patent_placer::PatentPlacer;
 use shared_net::SharedNet;
 use shared_placer::SharedPlacer;
-
-/// What checkpoints call their algorithm, as the command is called.
-pub const ALGORITHM: &str = "place";
 
 /// A trained policy: what a placer needs.
 #[derive(Clone, Debug)]
@@ -69,7 +65,7 @@ impl Trained {
     ///
     /// # Errors
     /// If the network is for a cluster with another number of GPUs.
-    pub fn placer(&self, cluster: &Cluster) -> Result<Box<dyn Placer>, PlacementError> {
+    pub fn placer(&self, cluster: &Cluster) -> Result<Box<dyn Placer>, StudyError> {
         let parameters = Arc::clone(&self.parameters);
         match self.config.network {
             Network::Shared => {

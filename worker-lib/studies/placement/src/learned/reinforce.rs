@@ -7,12 +7,13 @@ use super::config::PlacementConfig;
 use super::episodes::Episode;
 use super::shared_net::SharedNet;
 use super::shared_placer::{Exploration, Score, SharedPlacer};
-use super::training::{Learnt, Model};
-use crate::PlacementError;
+use super::training::{Step, Totals};
 use crate::workload::Workload;
 use iswitch_learn::algorithms::exact::{add_fixed, from_fixed, to_fixed};
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_learn::group::Group;
+use iswitch_study::StudyError;
+use iswitch_study::Weights;
 
 /// A course that is over.
 struct Course {
@@ -26,25 +27,24 @@ struct Course {
 
 /// One iteration.
 pub(super) fn reinforce(
-    config: &PlacementConfig,
+    step: &mut Step<'_>,
     workload: &Workload,
-    iteration: u64,
-    (net, model): (&SharedNet, &mut Model),
-    group: &mut Group,
-) -> Result<Learnt, PlacementError> {
-    let mut learnt = Learnt::default();
+    (net, weights): (&SharedNet, &mut Weights),
+) -> Result<[f64; 3], StudyError> {
+    let (config, iteration) = (step.config, step.iteration);
+    let mut totals = Totals::default();
     let mut environments = Vec::new();
-    for environment in group.own(config.environments) {
+    for environment in step.group.own(config.environments) {
         let episode = Episode::of_training(config, workload, iteration, environment)?;
-        environments.push(explore(config, &episode, (net, &model.parameters), &mut learnt)?);
+        environments.push(explore(config, &episode, (net, &weights.parameters), &mut totals)?);
     }
-    let slope = if config.shaping { regress(&environments, group)? } else { 0.0 };
-    let mut numbers = vec![0_i128; model.parameters.len()];
+    let slope = if config.shaping { regress(&environments, step.group)? } else { 0.0 };
+    let mut numbers = weights.no_gradient();
     for courses in &environments {
         add_gradient(config, courses, slope, &mut numbers);
     }
-    model.step(&mut numbers, group, config.learning_rate(iteration))?;
-    learnt.sum(group)
+    weights.step(&mut numbers, step.group, config.learning_rate(iteration))?;
+    totals.sum(step.group)
 }
 
 /// The courses of an environment.
@@ -52,8 +52,8 @@ fn explore(
     config: &PlacementConfig,
     episode: &Episode,
     (net, parameters): (&SharedNet, &[f32]),
-    learnt: &mut Learnt,
-) -> Result<Vec<Course>, PlacementError> {
+    totals: &mut Totals,
+) -> Result<Vec<Course>, StudyError> {
     let exploration = Exploration {
         order_temperature: config.order_temperature,
         pick_temperature: config.pick_temperature,
@@ -70,7 +70,8 @@ fn explore(
         // On other failures: what would have been best on these nobody could know.
         let by_rule = episode.run(rule.as_mut(), Purpose::SelectionFailures, number)?;
         let score = placer.into_score();
-        learnt.add((by_rule.makespan / outcome.makespan).ln(), score.choices.iter().sum());
+        let choices: u64 = score.choices.iter().sum();
+        totals.add([1.0, choices as f64, (by_rule.makespan / outcome.makespan).ln()]);
         let luck = (outcome.gpu_time.lost - outcome.expected_loss) / outcome.gpu_time.total();
         courses.push(Course { reward: -outcome.makespan.ln(), luck, score: score.mean(net) });
     }
@@ -82,7 +83,7 @@ fn mean(courses: &[Course], of: impl Fn(&Course) -> f64) -> f64 {
 }
 
 /// How much of a reward there is for each unit of luck, by least squares over the courses of all workers.
-fn regress(environments: &[Vec<Course>], group: &mut Group) -> Result<f64, PlacementError> {
+fn regress(environments: &[Vec<Course>], group: &mut Group) -> Result<f64, StudyError> {
     let mut sums = [0_i128; 2];
     for courses in environments {
         let (reward, luck) = (mean(courses, |it| it.reward), mean(courses, |it| it.luck));

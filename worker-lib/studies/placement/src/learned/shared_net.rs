@@ -1,6 +1,7 @@
 //! The network that scores waiting jobs, GPUs and running jobs one by one.
 
 use rand_chacha::ChaCha8Rng;
+use strum::EnumCount as _;
 
 use super::features::{ORDER_FEATURES, PICK_FEATURES, SAVE_FEATURES};
 use iswitch_learn::algorithms::actor_critic::NamedTensor;
@@ -8,11 +9,11 @@ use iswitch_learn::part::{Part, tensors};
 
 /// Units of a head's hidden layer.
 const HIDDEN: usize = 16;
-/// Heads that there are.
-pub const HEADS: usize = 3;
+/// Number of heads.
+pub const HEADS: usize = Head::COUNT;
 
-/// What a head decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a head decides, in the order of their parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumCount, strum::VariantArray)]
 pub enum Head {
     /// Which job of the queue is first.
     Order,
@@ -20,11 +21,6 @@ pub enum Head {
     Pick,
     /// After how much work a job is suspended.
     Save,
-}
-
-impl Head {
-    /// All of them, in the order of their parameters.
-    pub const ALL: [Self; HEADS] = [Self::Order, Self::Pick, Self::Save];
 }
 
 /// The heads: each a perceptron with one hidden layer whose result is added to what a rule says, and is 0 before any
@@ -94,6 +90,8 @@ impl Default for SharedNet {
 
 #[cfg(test)]
 mod tests {
+    use strum::VariantArray as _;
+
     use super::*;
     use iswitch_learn::algorithms::streams::{Purpose, stream};
 
@@ -102,7 +100,9 @@ mod tests {
         let mut net = SharedNet::new();
         let mut parameters = net.initial_parameters(&mut stream(1, Purpose::Weights, 0));
         parameters.iter_mut().enumerate().for_each(|(at, x)| *x += 0.1 * (at as f32).sin());
-        for (head, inputs) in Head::ALL.into_iter().zip([ORDER_FEATURES, PICK_FEATURES, SAVE_FEATURES]) {
+        for (head, inputs) in
+            Head::VARIANTS.iter().copied().zip([ORDER_FEATURES, PICK_FEATURES, SAVE_FEATURES])
+        {
             let rows: Vec<f32> = (0..7 * inputs).map(|at| (at as f32 * 0.7).cos()).collect();
             let weights: Vec<f32> = (0..7).map(|at| (at as f32 * 1.3).sin()).collect();
             let loss = |net: &mut SharedNet, parameters: &[f32]| -> f64 {

@@ -8,6 +8,7 @@
 //! | save | the logarithm of Young's interval | after how much work a running job is suspended |
 
 use std::sync::Arc;
+use strum::VariantArray as _;
 
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, StandardNormal};
@@ -56,7 +57,7 @@ impl Score {
     /// Over the choices of each head: a course with many says no more than one with few.
     #[must_use]
     pub fn mean(mut self, net: &SharedNet) -> Self {
-        for head in Head::ALL {
+        for head in Head::VARIANTS.iter().copied() {
             let scale = 1.0 / self.choices[head as usize].max(1) as f32;
             for vector in [&mut self.log_probability, &mut self.entropy] {
                 vector[net.range(head)].iter_mut().for_each(|slope| *slope *= scale);

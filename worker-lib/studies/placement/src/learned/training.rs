@@ -3,34 +3,24 @@
 //! The environments of an iteration are divided by the workers. What each says is summed as integers, so that the
 //! network is the same to the last bit however many workers there are.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
-
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::Trained;
 use super::actor_critic;
 use super::config::{Network, PlacementConfig};
 use super::episodes::Episode;
 use super::patent_net::PatentNet;
 use super::reinforce::reinforce;
 use super::replay::{Replay, Sample};
-use super::saved::history;
 use super::shared_net::SharedNet;
-use super::{ALGORITHM, Trained};
-use crate::PlacementError;
 use crate::workload::Workload;
-use iswitch::GradientAggregator;
-use iswitch_learn::algorithms::checkpoint::{self, Reader, RunKind, Writer};
-use iswitch_learn::algorithms::exact::{LIMBS, add_fixed, from_fixed, to_fixed};
+use iswitch_learn::algorithms::checkpoint::{Reader, Writer};
+use iswitch_learn::algorithms::exact::{LIMBS, from_fixed, to_fixed};
 use iswitch_learn::algorithms::streams::{Purpose, stream};
-use iswitch_learn::algorithms::trainer::{Place, first_bytes};
-use iswitch_learn::group::Group;
-use iswitch_learn::nn::Adam;
+use iswitch_learn::algorithms::trainer::Place;
+use iswitch_study::{Mark, Record, Study, StudyError, Weights};
 
-/// PyTorch's default.
-const ADAM_EPSILON: f32 = 1e-8;
 /// Number of a test's course.
 const TEST_COURSE: usize = 0;
 
@@ -54,58 +44,26 @@ pub struct Iteration {
     pub seconds: f64,
 }
 
-/// What an iteration's courses came to.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Learnt {
-    /// Courses, choices, rewards; as integers until they are summed.
-    sums: [i128; 3],
-}
-
-impl Learnt {
-    pub(super) fn add(&mut self, reward: f64, choices: u64) {
-        let parts = [1.0, choices as f64, reward];
-        add_fixed(&mut self.sums, parts);
+impl Record for Iteration {
+    fn mark(&self) -> Mark {
+        Mark { iteration: self.iteration, is_tested: self.gain.is_some(), result: self.reward }
     }
 
-    /// Of all workers.
-    pub(super) fn sum(mut self, group: &mut Group) -> Result<Self, PlacementError> {
-        group.sum(&mut self.sums)?;
-        Ok(self)
-    }
-
-    fn courses(&self) -> u64 {
-        from_fixed(self.sums[0]) as u64
-    }
-
-    fn choices(&self) -> u64 {
-        from_fixed(self.sums[1]) as u64
-    }
-
-    fn reward(&self) -> Option<f64> {
-        (self.courses() > 0).then(|| from_fixed(self.sums[2]) / self.courses() as f64)
+    fn without_time(self) -> Self {
+        Self { seconds: 0.0, ..self }
     }
 }
 
-/// The parameters that are being trained.
-#[derive(Clone, Debug)]
-pub(super) struct Model {
-    pub(super) parameters: Vec<f32>,
-    pub(super) adam: Adam,
-}
+/// What an iteration's courses came to: courses, choices, rewards.
+pub(super) type Totals = iswitch_study::Totals<3>;
 
-impl Model {
-    /// A step against the gradient, which is the sum of those of all environments of all workers.
-    pub(super) fn step(
-        &mut self,
-        numbers: &mut [i128],
-        group: &mut Group,
-        learning_rate: f32,
-    ) -> Result<(), PlacementError> {
-        let gradient = group.sum_exactly(numbers)?;
-        self.adam.step(&mut self.parameters, &gradient, learning_rate);
-        Ok(())
-    }
-}
+/// The iteration that goes on.
+pub(super) type Step<'a> = iswitch_study::Step<'a, PlacementConfig>;
+
+/// A training of one worker.
+pub type Training = iswitch_study::Training<PlacementStudy>;
+/// A training as it was saved.
+pub type Saved = iswitch_study::Saved<PlacementStudy>;
 
 /// How it learns.
 #[derive(Clone, Debug)]
@@ -114,51 +72,77 @@ enum Learner {
     Patent(Box<PatentNet>, Replay),
 }
 
-/// The best network so far.
+/// What an iteration changes.
 #[derive(Clone, Debug)]
-struct Best {
-    iteration: u64,
-    gain: f64,
-    parameters: Vec<f32>,
+pub struct State {
+    learner: Learner,
+    weights: Weights,
 }
 
-/// A training of one worker.
-pub struct Training {
-    config: PlacementConfig,
+/// What is trained. The patent's network knows GPUs by their place: it is trained on the GPUs of one draw, whose number
+/// is the seed.
+#[derive(Debug)]
+pub struct PlacementStudy {
     workload: Workload,
-    group: Group,
-    learner: Learner,
-    model: Model,
-    best: Option<Best>,
-    history: Vec<Iteration>,
+    state: State,
     /// Logarithms of makespans of what it is compared with in the tests of this worker.
     reference: Vec<f64>,
-    stop: Arc<AtomicBool>,
-    has_agreed: bool,
 }
 
-/// Floats in the vectors that the workers of a job sum.
-///
-/// # Errors
-/// If a hyper-parameter is out of range.
-pub fn vector_len(config: &PlacementConfig) -> Result<usize, PlacementError> {
-    config.check()?;
-    Ok(config.parameter_count() * LIMBS)
+impl PlacementStudy {
+    fn learn(&mut self, step: &mut Step<'_>) -> Result<[f64; 3], StudyError> {
+        let Self { workload, state: State { learner, weights }, .. } = self;
+        match learner {
+            _ if step.iteration == 0 => Ok([0.0; 3]),
+            Learner::Shared(net) => reinforce(step, workload, (net, weights)),
+            Learner::Patent(net, replay) => {
+                actor_critic::learn(step, workload, (net.as_mut(), weights, replay))
+            }
+        }
+    }
+
+    /// Makespans of what it is compared with over those of the network, which takes the best choice each time: the
+    /// geometric mean, and the standard error of its logarithm.
+    fn test(&mut self, step: &mut Step<'_>) -> Result<(f64, f64), StudyError> {
+        let config = step.config;
+        let Place { rank, workers } = step.group.place();
+        let own: Vec<usize> = (rank..config.test_draws).step_by(workers).collect();
+        let policy = Trained::new(config.clone(), self.parameters().into());
+        let mut sums = [0, 0, own.len() as i128];
+        for (at, number) in own.into_iter().enumerate() {
+            let episode = Episode::of_test(config, &self.workload, number)?;
+            if self.reference.len() == at {
+                let mut rule = config.reference().build(&episode.scenario, episode.draw)?;
+                let outcome = episode.run(rule.as_mut(), Purpose::Failures, TEST_COURSE)?;
+                self.reference.push(outcome.makespan.ln());
+            }
+            let mut placer = policy.placer(&self.workload.cluster)?;
+            let outcome = episode.run(placer.as_mut(), Purpose::Failures, TEST_COURSE)?;
+            let gain = self.reference[at] - outcome.makespan.ln();
+            sums[0] += to_fixed(gain);
+            sums[1] += to_fixed(gain * gain);
+        }
+        step.group.sum(&mut sums)?;
+        let count = sums[2].max(1) as f64;
+        let (mean, square) = (from_fixed(sums[0]) / count, from_fixed(sums[1]) / count);
+        let error = ((square - mean * mean).max(0.0) / (count - 1.0).max(1.0)).sqrt();
+        Ok((mean.exp(), error))
+    }
 }
 
-impl Training {
-    /// At its start. `aggregator` must sum vectors of [`vector_len`] floats. The patent's network knows GPUs by their
-    /// place: it is trained on the GPUs of one draw, whose number is the seed.
-    ///
-    /// # Errors
-    /// If a hyper-parameter is out of range, the network is not for the cluster, or there are no such scenarios.
-    pub fn new(
-        config: PlacementConfig,
-        mut workload: Workload,
-        place: Place,
-        aggregator: Box<dyn GradientAggregator>,
-    ) -> Result<Self, PlacementError> {
-        let group = Group::new(place, config.environments, vector_len(&config)?, aggregator)?;
+impl Study for PlacementStudy {
+    /// The same name as the command.
+    const ALGORITHM: &'static str = "place";
+    type Config = PlacementConfig;
+    type Task = Workload;
+    type Iteration = Iteration;
+    type State = State;
+
+    fn vector_len(config: &PlacementConfig) -> Result<usize, StudyError> {
+        Ok(config.parameter_count() * LIMBS)
+    }
+
+    fn new(config: &PlacementConfig, mut workload: Workload) -> Result<Self, StudyError> {
         config.check_gpus(workload.cluster.gpus())?;
         let rng = &mut stream(config.seed, Purpose::Weights, 0);
         let (learner, parameters) = match config.network {
@@ -174,245 +158,120 @@ impl Training {
                 (Learner::Patent(Box::new(net), Replay::new(config.replay_capacity)), parameters)
             }
         };
-        // What cannot be simulated is best told now.
-        Episode::of_training(&config, &workload, 0, 0)?;
-        let adam = Adam::new(parameters.len(), ADAM_EPSILON);
-        Ok(Self {
-            workload,
-            group,
-            learner,
-            model: Model { parameters, adam },
-            best: None,
-            history: Vec::new(),
-            reference: Vec::new(),
-            stop: Arc::new(AtomicBool::new(false)),
-            has_agreed: false,
-            config,
-        })
+        // A scenario that cannot be simulated is best refused here.
+        Episode::of_training(config, &workload, 0, 0)?;
+        let state = State { learner, weights: Weights::new(parameters) };
+        Ok(Self { workload, state, reference: Vec::new() })
     }
 
-    /// The hyper-parameters.
-    pub fn config(&self) -> &PlacementConfig {
-        &self.config
+    fn state(&mut self) -> &mut State {
+        &mut self.state
     }
 
-    /// This worker's place.
-    pub fn place(&self) -> Place {
-        self.group.place()
+    fn parameters(&self) -> &[f32] {
+        &self.state.weights.parameters
     }
 
-    /// What sums.
-    pub fn aggregator(&self) -> &dyn GradientAggregator {
-        self.group.aggregator()
-    }
-
-    /// Set it to end after the present iteration, of which nothing is kept.
-    pub fn stop_handle(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.stop)
-    }
-
-    /// All iterations so far.
-    pub fn history(&self) -> &[Iteration] {
-        &self.history
-    }
-
-    /// The iteration with the best test so far.
-    pub fn best(&self) -> Option<&Iteration> {
-        let best = self.best.as_ref()?;
-        self.history.iter().find(|record| record.iteration == best.iteration)
-    }
-
-    /// The policy with the best test so far.
-    pub fn best_policy(&self) -> Option<Trained> {
-        let best = self.best.as_ref()?;
-        Some(Trained::new(self.config.clone(), best.parameters.as_slice().into()))
-    }
-
-    /// The policy as it is now.
-    pub fn policy(&self) -> Trained {
-        Trained::new(self.config.clone(), self.model.parameters.as_slice().into())
-    }
-
-    /// All iterations are done.
-    pub fn is_finished(&self) -> bool {
-        self.history.len() as u64 > self.config.iterations
-    }
-
-    /// The next iteration, together with the other workers; the first is the test of the network before any learning.
-    /// Nothing if it was stopped before its end.
-    ///
-    /// # Errors
-    /// If an aggregation fails, or the workers were started with different settings.
-    pub fn advance(&mut self) -> Result<Option<&Iteration>, PlacementError> {
-        if !self.has_agreed {
-            self.group.agree([self.job_digest(), self.digest()])?;
-            self.has_agreed = true;
-        }
-        let begin = Instant::now();
-        let iteration = self.history.len() as u64;
-        let before = (self.model.clone(), self.learner.clone());
-        let learnt = if iteration > 0 { self.learn(iteration)? } else { Learnt::default() };
-        let is_tested =
-            iteration.is_multiple_of(self.config.test_interval) || iteration == self.config.iterations;
-        let test = if is_tested { Some(self.test()?) } else { None };
-        if self.is_stopped()? {
-            (self.model, self.learner) = before;
+    fn iterate(&mut self, step: &mut Step<'_>) -> Result<Option<Iteration>, StudyError> {
+        let [courses, choices, reward] = self.learn(step)?;
+        let test = if step.is_tested(step.config.test_interval) { Some(self.test(step)?) } else { None };
+        if step.is_stopped_anywhere()? {
             return Ok(None);
         }
-        let record = Iteration {
-            iteration,
-            courses: learnt.courses(),
-            choices: learnt.choices(),
-            reward: learnt.reward(),
+        Ok(Some(Iteration {
+            iteration: step.iteration,
+            courses: courses as u64,
+            choices: choices as u64,
+            reward: (courses > 0.0).then_some(reward / courses),
             gain: test.map(|(gain, _)| gain),
             gain_error: test.map(|(_, error)| error),
-            seconds: begin.elapsed().as_secs_f64(),
-        };
-        self.keep_best(&record);
-        self.history.push(record);
-        Ok(self.history.last())
+            seconds: step.seconds(),
+        }))
     }
 
-    fn learn(&mut self, iteration: u64) -> Result<Learnt, PlacementError> {
-        let Self { config, workload, group, learner, model, .. } = self;
-        match learner {
-            Learner::Shared(net) => reinforce(config, workload, iteration, (net, model), group),
-            Learner::Patent(net, replay) => {
-                actor_critic::learn(config, workload, iteration, (net.as_mut(), model, replay), group)
-            }
-        }
-    }
-
-    /// Whether any worker was told to stop: all must then leave the same iteration.
-    fn is_stopped(&mut self) -> Result<bool, PlacementError> {
-        let mut sums = [i128::from(self.stop.load(Ordering::Relaxed))];
-        self.group.sum(&mut sums)?;
-        Ok(sums[0] > 0)
-    }
-
-    /// Makespans of what it is compared with over those of the network, which takes the best choice each time: the
-    /// geometric mean, and the standard error of its logarithm.
-    fn test(&mut self) -> Result<(f64, f64), PlacementError> {
-        let Place { rank, workers } = self.group.place();
-        let own: Vec<usize> = (rank..self.config.test_draws).step_by(workers).collect();
-        let policy = self.policy();
-        let mut sums = [0, 0, own.len() as i128];
-        for (at, number) in own.into_iter().enumerate() {
-            let episode = Episode::of_test(&self.config, &self.workload, number)?;
-            if self.reference.len() == at {
-                let mut rule = self.config.reference().build(&episode.scenario, episode.draw)?;
-                let outcome = episode.run(rule.as_mut(), Purpose::Failures, TEST_COURSE)?;
-                self.reference.push(outcome.makespan.ln());
-            }
-            let mut placer = policy.placer(&self.workload.cluster)?;
-            let outcome = episode.run(placer.as_mut(), Purpose::Failures, TEST_COURSE)?;
-            let gain = self.reference[at] - outcome.makespan.ln();
-            sums[0] += to_fixed(gain);
-            sums[1] += to_fixed(gain * gain);
-        }
-        self.group.sum(&mut sums)?;
-        let count = sums[2].max(1) as f64;
-        let (mean, square) = (from_fixed(sums[0]) / count, from_fixed(sums[1]) / count);
-        let error = ((square - mean * mean).max(0.0) / (count - 1.0).max(1.0)).sqrt();
-        Ok((mean.exp(), error))
-    }
-
-    fn keep_best(&mut self, record: &Iteration) {
-        let Some((gain, error)) = record.gain.zip(record.gain_error) else { return };
+    fn is_better(config: &PlacementConfig, new: &Iteration, best: Option<&Iteration>) -> bool {
+        let Some((gain, error)) = new.gain.zip(new.gain_error) else { return false };
         // Of many tests of networks that are no better than the rule, the best is better by chance.
-        let is_sure = gain.ln() > self.config.significance * error;
-        let may_replace = |best: &Best| gain > best.gain && (is_sure || self.config.significance == 0.0);
-        if self.best.as_ref().is_none_or(may_replace) {
-            let parameters = self.model.parameters.clone();
-            self.best = Some(Best { iteration: record.iteration, gain, parameters });
-        }
+        let is_sure = config.significance == 0.0 || gain.ln() > config.significance * error;
+        best.and_then(|best| best.gain).is_none_or(|best| gain > best && is_sure)
     }
 
-    /// Digest of what all workers have alike.
-    pub fn digest(&self) -> u64 {
-        let mut hash = Sha256::new();
-        hash.update(bytemuck::cast_slice::<f32, u8>(&self.model.parameters));
-        if let Learner::Patent(_, replay) = &self.learner {
+    fn environment(&self) -> String {
+        "placement".to_owned()
+    }
+
+    fn hash_task(&self, hash: &mut Sha256) {
+        hash.update(self.workload.digest().to_le_bytes());
+    }
+
+    fn hash_state(&self, hash: &mut Sha256) {
+        if let Learner::Patent(_, replay) = &self.state.learner {
             hash.update(bytemuck::cast_slice::<u64, u8>(&replay.encode()));
         }
-        hash.update(self.history.len().to_le_bytes());
-        self.history
-            .iter()
-            .filter_map(|record| record.reward)
-            .for_each(|reward| hash.update(reward.to_le_bytes()));
-        first_bytes(hash)
     }
 
-    /// Whether all workers have the same; all must call it at the same time.
-    ///
-    /// # Errors
-    /// If the aggregation fails.
-    pub fn replicas_identical(&mut self) -> Result<bool, PlacementError> {
-        Ok(self.group.is_identical(self.digest())?)
-    }
-
-    /// Digest of what must be the same for all workers from the start.
-    fn job_digest(&self) -> u64 {
-        let hash = Sha256::new().chain_update(self.config_json());
-        first_bytes(hash.chain_update(self.workload.digest().to_le_bytes()))
-    }
-
-    fn config_json(&self) -> String {
-        serde_json::to_string(&self.config).expect("hyper-parameters are plain data")
-    }
-
-    /// Saves the state after the last iteration; all workers have the same.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
-    pub fn save(&self, directory: &std::path::Path) -> Result<(), PlacementError> {
-        let config = self.config_json();
-        let run = RunKind { algorithm: ALGORITHM, env: "placement", config: &config };
-        checkpoint::save_model(directory, &run, self.history.len() as u64, &|writer| self.write(writer))?;
-        Ok(())
-    }
-
-    fn write(&self, writer: &mut Writer) {
-        let tensors = self.config.tensors();
+    fn write(&self, config: &PlacementConfig, writer: &mut Writer) {
         writer.text("workload", self.workload.digest().to_string());
-        writer.text("history", serde_json::to_string(&self.history).expect("records are plain data"));
-        writer.parameters("", tensors.clone(), &self.model.parameters);
-        writer.adam("adam", &self.model.adam);
-        if let Learner::Patent(_, replay) = &self.learner {
+        self.state.weights.write(config.tensors(), writer);
+        if let Learner::Patent(_, replay) = &self.state.learner {
             let words = replay.encode();
             writer.bytes("replay", &words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>());
             writer.text("replay_samples", replay.len().to_string());
         }
-        if let Some(best) = &self.best {
-            writer.parameters("best.", tensors, &best.parameters);
-            writer.text("best_iteration", best.iteration.to_string());
-        }
     }
 
-    /// Goes on from what [`Self::save`] wrote; see [`Saved`](super::saved::Saved).
-    pub(super) fn restore(&mut self, reader: &Reader<'_>) -> Result<(), PlacementError> {
+    fn read(&mut self, config: &PlacementConfig, reader: &Reader<'_>) -> Result<(), StudyError> {
         let (saved, own): (u64, u64) = (reader.number("workload")?, self.workload.digest());
         if saved != own {
             let reason = "it was trained with other jobs, GPUs or rules: give the same".to_owned();
             return Err(reader.refuse(reason).into());
         }
-        let tensors = self.config.tensors();
-        self.model.parameters = reader.parameters("", tensors.clone())?;
-        reader.adam("adam", self.model.parameters.len(), &mut self.model.adam)?;
-        self.history = history(reader)?;
-        if let Learner::Patent(_, replay) = &mut self.learner {
-            *replay = read_replay(reader, &self.config)?;
+        self.state.weights.read(config.tensors(), reader)?;
+        if let Learner::Patent(_, replay) = &mut self.state.learner {
+            *replay = read_replay(reader, config)?;
         }
-        let iteration = reader.number("best_iteration")?;
-        let gain = self.history.iter().find(|it| it.iteration == iteration).and_then(|it| it.gain);
-        let gain = gain.ok_or_else(|| reader.refuse("its best iteration has no test".to_owned()))?;
-        self.best = Some(Best { iteration, gain, parameters: reader.parameters("best.", tensors)? });
         Ok(())
+    }
+
+    fn write_best(config: &PlacementConfig, parameters: &[f32], writer: &mut Writer) {
+        writer.parameters("best.", config.tensors(), parameters);
+    }
+
+    fn read_best(config: &PlacementConfig, reader: &Reader<'_>) -> Result<Vec<f32>, StudyError> {
+        let parameters = reader.parameters("best.", config.tensors())?;
+        if parameters.iter().any(|it| !it.is_finite()) {
+            return Err(reader.refuse("its parameters are no numbers".to_owned()).into());
+        }
+        Ok(parameters)
+    }
+
+    fn check_file(config: &PlacementConfig, reader: &Reader<'_>) -> Result<(), StudyError> {
+        Ok(reader.check_parameters(config.parameter_count())?)
+    }
+}
+
+impl Trained {
+    /// The policy with the best test of a training, if it has been tested.
+    pub fn best_of(training: &Training) -> Option<Self> {
+        Some(Self::new(training.config().clone(), training.best_parameters()?.into()))
+    }
+
+    /// The policy of a training as it is now.
+    pub fn of_training(training: &Training) -> Self {
+        Self::new(training.config().clone(), training.study().parameters().into())
+    }
+
+    /// The policy with the best test of a saved training.
+    ///
+    /// # Errors
+    /// If nothing was tested, or the file is damaged.
+    pub fn of_saved(saved: &Saved) -> Result<Self, StudyError> {
+        Ok(Self::new(saved.config().clone(), saved.best_parameters()?.into()))
     }
 }
 
 /// The replay buffer of a file.
-fn read_replay(reader: &Reader<'_>, config: &PlacementConfig) -> Result<Replay, PlacementError> {
+fn read_replay(reader: &Reader<'_>, config: &PlacementConfig) -> Result<Replay, StudyError> {
     let broken = || reader.refuse("its replay buffer is damaged".to_owned());
     let samples: usize = reader.number("replay_samples")?;
     let words = Sample::words(config.gpus);

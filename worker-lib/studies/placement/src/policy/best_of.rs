@@ -3,11 +3,11 @@
 use rand::RngExt as _;
 
 use super::{ByRule, Order, Placer, Rule};
-use crate::PlacementError;
 use crate::failure::FailureDraw;
 use crate::simulation::{Outcome, Scenario, simulate_draw};
 use crate::state::State;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
+use iswitch_study::StudyError;
 
 /// Draws of failures on which each plan is tried.
 pub const SELECTION_DRAWS: usize = 8;
@@ -54,7 +54,7 @@ impl Placer for Plan {
 ///
 /// # Errors
 /// As [`simulate_draw`].
-pub fn best_of(scenario: &Scenario, count: usize, seed: u64) -> Result<Plan, PlacementError> {
+pub fn best_of(scenario: &Scenario, count: usize, seed: u64) -> Result<Plan, StudyError> {
     let mut seeds = stream(seed, Purpose::Actions, 0);
     let mut best: Option<(f64, Plan)> = None;
     for _ in 0..count.max(1) {
@@ -77,7 +77,7 @@ pub fn best_of(scenario: &Scenario, count: usize, seed: u64) -> Result<Plan, Pla
 ///
 /// # Errors
 /// As [`simulate_draw`].
-pub fn hindsight(scenario: &Scenario, count: usize, seed: u64) -> Result<Outcome, PlacementError> {
+pub fn hindsight(scenario: &Scenario, count: usize, seed: u64) -> Result<Outcome, StudyError> {
     let mut best: Option<Outcome> = None;
     for number in 0..count.max(1) {
         let rule = Rule::Random(Box::new(stream(seed, Purpose::Actions, number)));

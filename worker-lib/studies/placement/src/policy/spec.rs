@@ -1,24 +1,29 @@
 //! Policies by name.
 
-use std::fmt;
 use std::str::FromStr;
 
+use strum::IntoEnumIterator as _;
+
 use super::{ByRule, Las, MATCH_THRESHOLD, Oracle, Order, Placer, Pollux, Rule, Saving, best_of, hindsight};
-use crate::PlacementError;
 use crate::simulation::{Outcome, Scenario, simulate};
 use iswitch_learn::algorithms::streams::{Purpose, stream};
+use iswitch_study::{StudyError, names};
 
-/// Placements that are tried at most.
+/// Placements that are tried unless the name says how many, and at most.
+const COUNT: usize = 20;
 const COUNT_MAX: usize = 10_000;
 
 /// A policy that needs no training.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
+#[strum(serialize_all = "kebab-case")]
 pub enum PolicySpec {
     /// First in, first out, on any GPUs.
     Random,
     /// The best of so many random plans: [`best_of`].
+    #[strum(to_string = "best-of:{0}")]
     BestOf(usize),
     /// The least makespan of so many random courses, with hindsight: [`hindsight`].
+    #[strum(to_string = "hindsight:{0}")]
     Hindsight(usize),
     /// First in, first out, on the first GPUs.
     FirstFit,
@@ -41,27 +46,20 @@ pub enum PolicySpec {
 }
 
 impl PolicySpec {
-    /// All of them.
-    pub const ALL: [Self; 12] = [
-        Self::Random,
-        Self::BestOf(20),
-        Self::Hindsight(20),
-        Self::FirstFit,
-        Self::BestFit,
-        Self::Reliable,
-        Self::LongestReliable,
-        Self::Match,
-        Self::Las,
-        Self::Pollux,
-        Self::Oracle,
-        Self::Saving,
-    ];
+    /// All of them, with the usual numbers of placements.
+    pub fn all() -> impl Iterator<Item = Self> + Clone {
+        Self::iter().map(|policy| match policy {
+            Self::BestOf(_) => Self::BestOf(COUNT),
+            Self::Hindsight(_) => Self::Hindsight(COUNT),
+            other => other,
+        })
+    }
 
     /// A fresh placer for a scenario, with the draws of `seed`. [`Self::BestOf`] chooses here.
     ///
     /// # Errors
     /// If it decides only with hindsight, or its choice fails.
-    pub fn build(self, scenario: &Scenario, seed: u64) -> Result<Box<dyn Placer>, PlacementError> {
+    pub fn build(self, scenario: &Scenario, seed: u64) -> Result<Box<dyn Placer>, StudyError> {
         let by_rule = |order, rule| Box::new(ByRule::new(order, rule)) as Box<dyn Placer>;
         Ok(match self {
             Self::Random => {
@@ -69,7 +67,7 @@ impl PolicySpec {
             }
             Self::BestOf(count) => Box::new(best_of(scenario, count, seed)?),
             Self::Hindsight(_) => {
-                return Err(PlacementError::field("policy", self, "one that decides before GPUs fail"));
+                return Err(StudyError::field("policy", self, "one that decides before GPUs fail"));
             }
             Self::FirstFit => by_rule(Order::Arrival, Rule::FirstFit),
             Self::BestFit => by_rule(Order::Arrival, Rule::BestFit),
@@ -87,7 +85,7 @@ impl PolicySpec {
     ///
     /// # Errors
     /// As [`simulate`].
-    pub fn run(self, scenario: &Scenario, seed: u64) -> Result<Outcome, PlacementError> {
+    pub fn run(self, scenario: &Scenario, seed: u64) -> Result<Outcome, StudyError> {
         match self {
             Self::Hindsight(count) => hindsight(scenario, count, seed),
             _ => simulate(scenario, self.build(scenario, seed)?.as_mut(), seed),
@@ -95,29 +93,10 @@ impl PolicySpec {
     }
 }
 
-impl fmt::Display for PolicySpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Random => f.write_str("random"),
-            Self::BestOf(count) => write!(f, "best-of:{count}"),
-            Self::Hindsight(count) => write!(f, "hindsight:{count}"),
-            Self::FirstFit => f.write_str("first-fit"),
-            Self::BestFit => f.write_str("best-fit"),
-            Self::Reliable => f.write_str("reliable"),
-            Self::LongestReliable => f.write_str("longest-reliable"),
-            Self::Match => f.write_str("match"),
-            Self::Las => f.write_str("las"),
-            Self::Pollux => f.write_str("pollux"),
-            Self::Oracle => f.write_str("oracle"),
-            Self::Saving => f.write_str("saving"),
-        }
-    }
-}
-
 impl FromStr for PolicySpec {
-    type Err = PlacementError;
+    type Err = StudyError;
 
-    fn from_str(text: &str) -> Result<Self, PlacementError> {
+    fn from_str(text: &str) -> Result<Self, StudyError> {
         if let Some((name, count)) = text.split_once(':') {
             let count = count.parse().ok().filter(|count| (1..=COUNT_MAX).contains(count));
             match (name, count) {
@@ -126,12 +105,8 @@ impl FromStr for PolicySpec {
                 _ => {}
             }
         }
-        let found = Self::ALL.into_iter().find(|policy| policy.to_string() == text);
-        found.ok_or_else(|| {
-            let names = Self::ALL.map(|policy| policy.to_string()).join(", ");
-            let expected = format!("one of {names}; 20 may be any number from 1 to {COUNT_MAX}");
-            PlacementError::field("policy", text, expected)
-        })
+        let others = format!("; {COUNT} may be any number from 1 to {COUNT_MAX}");
+        names::parse("policy", text, Self::all(), &others)
     }
 }
 
@@ -141,7 +116,7 @@ mod tests {
 
     #[test]
     fn names_are_read_back() {
-        for policy in PolicySpec::ALL {
+        for policy in PolicySpec::all() {
             assert_eq!(policy.to_string().parse::<PolicySpec>().unwrap(), policy);
         }
         assert_eq!("best-of:3".parse::<PolicySpec>().unwrap(), PolicySpec::BestOf(3));

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use super::Jobs;
-use super::table::{Table, read};
 use crate::job::sort_by_arrival;
-use crate::{Cluster, Job, PlacementError};
+use crate::{Cluster, Job};
+use iswitch_study::StudyError;
+use iswitch_study::table::{Table, read};
 
 /// What becomes of pods that ask for a part of a GPU. Here jobs own GPUs whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,11 +24,11 @@ const WHOLE: u32 = 1000;
 ///
 /// # Errors
 /// If the file cannot be read or has no nodes with GPUs; with the number of the line if one is of no node.
-pub fn read_alibaba_nodes(path: &Path) -> Result<Cluster, PlacementError> {
+pub fn read_alibaba_nodes(path: &Path) -> Result<Cluster, StudyError> {
     let text = read(path)?;
     let nodes: Vec<usize> = Table::new(&text, path, ["gpu"])?.rows(|row| row.number(0))?;
     let nodes = nodes.into_iter().filter(|gpus| *gpus > 0).map(|gpus| (gpus, 0));
-    Cluster::new(nodes).map_err(|error| PlacementError::file(path, error))
+    Cluster::new(nodes).map_err(|error| StudyError::file(path, error))
 }
 
 /// Pods as jobs: from `creation_time`, for as long as from `scheduled_time` to `deletion_time`. Pods that never ran or
@@ -35,7 +36,7 @@ pub fn read_alibaba_nodes(path: &Path) -> Result<Cluster, PlacementError> {
 ///
 /// # Errors
 /// If the file cannot be read, or a line is of no pod; with its number.
-pub fn read_alibaba_pods(path: &Path, shared: SharedGpus) -> Result<Jobs, PlacementError> {
+pub fn read_alibaba_pods(path: &Path, shared: SharedGpus) -> Result<Jobs, StudyError> {
     let text = read(path)?;
     let names = ["num_gpu", "gpu_milli", "creation_time", "deletion_time", "scheduled_time"];
     let mut counts = [(0, "asks for no GPU"), (0, "asks for a part of a GPU"), (0, "never ran")];

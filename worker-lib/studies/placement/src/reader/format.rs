@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use super::table::{numbered, read};
 use super::{read_alibaba_nodes, read_cluster};
-use crate::{Cluster, PlacementError};
+use crate::Cluster;
+use iswitch_study::StudyError;
+use iswitch_study::table::{header, lines, read};
 
 /// Formats of files of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,18 +38,18 @@ impl JobsFormat {
     ///
     /// # Errors
     /// If the file cannot be read, or its first line is of no known format.
-    pub fn of(path: &Path) -> Result<Self, PlacementError> {
+    pub fn of(path: &Path) -> Result<Self, StudyError> {
         let text = read(path)?;
-        let (line, first) = numbered(&text).next().unwrap_or((1, ""));
-        if first.contains('\t') {
+        if lines(&text).next().is_some_and(|(_, first)| first.contains('\t')) {
             return Ok(Self::Gavel);
         }
-        let found = JOBS.into_iter().find(|(_, names)| has_columns(first, names));
+        let (line, first) = header(&text, path)?;
+        let found = JOBS.into_iter().find(|(_, names)| has_columns(&first, names));
         found.map(|(format, _)| format).ok_or_else(|| {
             let known = JOBS.map(|(_, names)| names.join(",")).join(" or ");
             let reason =
-                format!("columns are {:?}, expected {known}, or a trace of Gavel with tabs", first.trim());
-            PlacementError::line(path, line, reason)
+                format!("columns are {:?}, expected {known}, or a trace of Gavel with tabs", first.join(","));
+            StudyError::line(path, line, reason)
         })
     }
 }
@@ -57,21 +58,21 @@ impl JobsFormat {
 ///
 /// # Errors
 /// If the file cannot be read, is neither or is of no cluster; with the number of the line.
-pub fn read_nodes(path: &Path) -> Result<Cluster, PlacementError> {
+pub fn read_nodes(path: &Path) -> Result<Cluster, StudyError> {
     let text = read(path)?;
-    let (line, first) = numbered(&text).next().unwrap_or((1, ""));
-    if has_columns(first, &["gpus", "cage"]) {
+    let (line, first) = header(&text, path)?;
+    if has_columns(&first, &["gpus", "cage"]) {
         return read_cluster(path);
     }
-    if has_columns(first, &["gpu"]) {
+    if has_columns(&first, &["gpu"]) {
         return read_alibaba_nodes(path);
     }
-    let reason = format!("columns are {:?}, expected gpus,cage or Alibaba's with gpu", first.trim());
-    Err(PlacementError::line(path, line, reason))
+    let reason = format!("columns are {:?}, expected gpus,cage or Alibaba's with gpu", first.join(","));
+    Err(StudyError::line(path, line, reason))
 }
 
-fn has_columns(line: &str, names: &[&str]) -> bool {
-    names.iter().all(|name| line.split(',').any(|column| column.trim() == *name))
+fn has_columns(columns: &[String], names: &[&str]) -> bool {
+    names.iter().all(|name| columns.iter().any(|column| column == name))
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ mod format;
 mod own;
 mod philly;
 mod pollux;
-mod table;
 mod tiresias;
 mod titan;
 

@@ -2,28 +2,29 @@
 
 use std::path::Path;
 
-use super::table::{Table, read};
-use crate::error::at_least_zero;
 use crate::failure::{Outage, RATE_MAX, check_outage};
 use crate::job::sort_by_arrival;
-use crate::{Cluster, Failures, Job, PlacementError};
+use crate::{Cluster, Failures, Job};
+use iswitch_study::StudyError;
+use iswitch_study::error::at_least_zero;
+use iswitch_study::table::{Table, read};
 
 /// Nodes: `gpus,cage`, one a line.
 ///
 /// # Errors
 /// If the file cannot be read or is of no cluster; with the number of the line.
-pub fn read_cluster(path: &Path) -> Result<Cluster, PlacementError> {
+pub fn read_cluster(path: &Path) -> Result<Cluster, StudyError> {
     let text = read(path)?;
     let nodes =
         Table::new(&text, path, ["gpus", "cage"])?.rows(|row| Ok((row.number(0)?, row.number(1)?)))?;
-    Cluster::new(nodes).map_err(|error| PlacementError::file(path, error))
+    Cluster::new(nodes).map_err(|error| StudyError::file(path, error))
 }
 
 /// Jobs: `arrival_s,gpus,duration_s`, in any order; sorted by arrival here.
 ///
 /// # Errors
 /// If the file cannot be read, or a line is of no job; with its number.
-pub fn read_jobs(path: &Path) -> Result<Vec<Job>, PlacementError> {
+pub fn read_jobs(path: &Path) -> Result<Vec<Job>, StudyError> {
     let text = read(path)?;
     let table = Table::new(&text, path, ["arrival_s", "gpus", "duration_s"])?;
     let mut jobs = table.rows(|row| {
@@ -38,7 +39,7 @@ pub fn read_jobs(path: &Path) -> Result<Vec<Job>, PlacementError> {
 /// # Errors
 /// If the file cannot be read; with the number of the line if a GPU is unknown, a time negative, or an outage overlaps
 /// an earlier line's of the same GPU.
-pub fn read_outages(path: &Path, cluster: &Cluster) -> Result<Vec<Outage>, PlacementError> {
+pub fn read_outages(path: &Path, cluster: &Cluster) -> Result<Vec<Outage>, StudyError> {
     let text = read(path)?;
     let mut lines = Vec::new();
     let outages = Table::new(&text, path, ["gpu", "begin_s", "end_s"])?.rows(|row| {
@@ -55,7 +56,7 @@ pub fn read_outages(path: &Path, cluster: &Cluster) -> Result<Vec<Outage>, Place
         if first.gpu == second.gpu && second.begin < first.end {
             let (line, other) = (lines[pair[0]].max(lines[pair[1]]), lines[pair[0]].min(lines[pair[1]]));
             let reason = format!("outage of GPU {} overlaps that of line {other}", first.gpu);
-            return Err(PlacementError::line(path, line, reason));
+            return Err(StudyError::line(path, line, reason));
         }
     }
     Ok(outages)
@@ -66,7 +67,7 @@ pub fn read_outages(path: &Path, cluster: &Cluster) -> Result<Vec<Outage>, Place
 /// # Errors
 /// If the file cannot be read; with the number of the line if a GPU is unknown or there twice, or a number negative; if
 /// a GPU is missing.
-pub fn read_rates(path: &Path, cluster: &Cluster) -> Result<Failures, PlacementError> {
+pub fn read_rates(path: &Path, cluster: &Cluster) -> Result<Failures, StudyError> {
     let text = read(path)?;
     let mut of_gpu: Vec<Option<(f64, f64)>> = vec![None; cluster.gpus()];
     Table::new(&text, path, ["gpu", "per_year", "age_years"])?.rows(|row| {
@@ -83,7 +84,7 @@ pub fn read_rates(path: &Path, cluster: &Cluster) -> Result<Failures, PlacementE
         }
     })?;
     if let Some(gpu) = of_gpu.iter().position(Option::is_none) {
-        return Err(PlacementError::file(path, format!("there is no line for GPU {gpu}")));
+        return Err(StudyError::file(path, format!("there is no line for GPU {gpu}")));
     }
     let (rates, ages) = of_gpu.into_iter().flatten().unzip();
     Failures::poisson(rates)?.with_ages(ages)

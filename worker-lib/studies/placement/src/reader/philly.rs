@@ -6,19 +6,20 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::Jobs;
-use super::table::{Table, number, numbered, read};
+use crate::Job;
 use crate::job::{JobPool, sort_by_arrival};
-use crate::{Job, PlacementError};
+use iswitch_study::StudyError;
+use iswitch_study::table::{Records, StringRecord, Table, number, read};
 
 /// Durations and GPUs of jobs: `duration_s,gpus`. They have no arrivals.
 ///
 /// # Errors
 /// If the file cannot be read or has no jobs; with the number of the line if one is of no job.
-pub fn read_philly(path: &Path) -> Result<JobPool, PlacementError> {
+pub fn read_philly(path: &Path) -> Result<JobPool, StudyError> {
     let text = read(path)?;
     let jobs = Table::new(&text, path, ["duration_s", "gpus"])?
         .rows(|row| Job::new(0.0, row.number(1)?, row.number(0)?).map_err(|error| error.to_string()))?;
-    JobPool::new(jobs).map_err(|error| PlacementError::file(path, error))
+    JobPool::new(jobs).map_err(|error| StudyError::file(path, error))
 }
 
 /// Steps a second of jobs of a kind on so many GPUs, by kind.
@@ -33,8 +34,8 @@ impl Throughputs {
     ///
     /// # Errors
     /// If the file cannot be read or is not that; if it does not know the type.
-    pub fn read(path: &Path, gpu_type: &str) -> Result<Self, PlacementError> {
-        let fail = |reason: String| PlacementError::file(path, reason);
+    pub fn read(path: &Path, gpu_type: &str) -> Result<Self, StudyError> {
+        let fail = |reason: String| StudyError::file(path, reason);
         let all: Value = serde_json::from_str(&read(path)?).map_err(|error| fail(error.to_string()))?;
         let types = all.as_object().ok_or_else(|| fail("expected an object by type of GPU".to_owned()))?;
         let kinds = types.get(gpu_type).and_then(Value::as_object).ok_or_else(|| {
@@ -76,21 +77,22 @@ const FIELDS: usize = 7;
 ///
 /// # Errors
 /// If the file cannot be read; with the number of the line if one is of no job.
-pub fn read_gavel(path: &Path, throughputs: &Throughputs) -> Result<Jobs, PlacementError> {
+pub fn read_gavel(path: &Path, throughputs: &Throughputs) -> Result<Jobs, StudyError> {
     let text = read(path)?;
     let (mut jobs, mut unknown) = (Vec::new(), 0);
-    for (line, row) in numbered(&text) {
-        match job(row, throughputs).map_err(|reason| PlacementError::line(path, line, reason))? {
+    Records::separated_by(b'\t', &text).for_each(path, |_, row| {
+        match job(row, throughputs)? {
             Some(job) => jobs.push(job),
             None => unknown += 1,
         }
-    }
+        Ok(())
+    })?;
     sort_by_arrival(&mut jobs);
     Ok(Jobs { jobs, left_out: vec![(unknown, "of a kind that does not run on GPUs of this type")] })
 }
 
-fn job(row: &str, throughputs: &Throughputs) -> Result<Option<Job>, String> {
-    let fields: Vec<_> = row.split('\t').collect();
+fn job(row: &StringRecord, throughputs: &Throughputs) -> Result<Option<Job>, String> {
+    let fields: Vec<_> = row.iter().collect();
     let &[kind, _, _, _, steps, arrival, gpus] = fields.as_slice() else {
         return Err(format!("number of fields is {}, expected {FIELDS}", fields.len()));
     };

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::table::{Table, numbered, read};
+use crate::Job;
 use crate::job::{Scaling, sort_by_arrival};
-use crate::{Job, PlacementError};
+use iswitch_study::StudyError;
+use iswitch_study::table::{Table, read};
 
 /// GPUs that a job may have at most, as many times as it asks for.
 const MOST: usize = 4;
@@ -26,7 +27,7 @@ struct Step {
 ///
 /// # Errors
 /// If a file cannot be read; with the number of the line if one does not hold that.
-pub fn read_pollux(path: &Path, applications: &Path) -> Result<Vec<Job>, PlacementError> {
+pub fn read_pollux(path: &Path, applications: &Path) -> Result<Vec<Job>, StudyError> {
     let text = read(path)?;
     let names = ["time", "application", "num_replicas", "batch_size"];
     let mut known: BTreeMap<String, Vec<Step>> = BTreeMap::new();
@@ -57,19 +58,13 @@ pub fn read_pollux(path: &Path, applications: &Path) -> Result<Vec<Job>, Placeme
             iterations.insert(key.clone(), count);
         }
         let job = job(arrival, gpus, batch, &known[&name], iterations[&key]);
-        jobs.push(job.map_err(|error| PlacementError::line(path, line, error))?);
+        jobs.push(job.map_err(|error| StudyError::line(path, line, error))?);
     }
     sort_by_arrival(&mut jobs);
     Ok(jobs)
 }
 
-fn job(
-    arrival: f64,
-    gpus: usize,
-    batch: u64,
-    steps: &[Step],
-    iterations: f64,
-) -> Result<Job, PlacementError> {
+fn job(arrival: f64, gpus: usize, batch: u64, steps: &[Step], iterations: f64) -> Result<Job, StudyError> {
     let (seconds, synchronisation) = step_time(steps, gpus, batch as f64 / gpus as f64);
     let job = Job::new(arrival, gpus, iterations * seconds)?;
     // What a step on one GPU computes is what all do.
@@ -93,7 +88,7 @@ fn step_time(steps: &[Step], gpus: usize, local_batch: f64) -> (f64, f64) {
 }
 
 /// Steps of both tables.
-fn read_steps(folder: &Path) -> Result<Vec<Step>, PlacementError> {
+fn read_steps(folder: &Path) -> Result<Vec<Step>, StudyError> {
     let step = |gpus: usize, numbers: [f64; 3]| {
         let [local_batch, seconds, synchronisation] = numbers;
         let is_fine = gpus > 0 && local_batch > 0.0 && local_batch.is_finite() && seconds > 0.0;
@@ -122,21 +117,21 @@ fn read_steps(folder: &Path) -> Result<Vec<Step>, PlacementError> {
         step(gpus, [row.number(1)?, row.number(2)?, row.number(3)?])
     })?);
     if steps.is_empty() {
-        return Err(PlacementError::file(&path, "there are no steps"));
+        return Err(StudyError::file(&path, "there are no steps"));
     }
     Ok(steps)
 }
 
 /// Steps of a training: one more than the number of the last line.
-fn last_iteration(path: &Path) -> Result<f64, PlacementError> {
+fn last_iteration(path: &Path) -> Result<f64, StudyError> {
     let text = read(path)?;
-    let iterations: Vec<f64> = Table::new(&text, path, ["iteration"])?.rows(|row| row.number(0))?;
+    let iterations: Vec<(usize, f64)> =
+        Table::new(&text, path, ["iteration"])?.rows(|row| Ok((row.line, row.number(0)?)))?;
     match iterations.last() {
-        Some(last) if *last >= 0.0 && last.is_finite() => Ok(last + 1.0),
-        Some(last) => {
-            let line = numbered(&text).last().map_or(1, |(line, _)| line);
-            Err(PlacementError::line(path, line, format!("iteration is {last}, expected at least 0")))
+        Some((_, last)) if *last >= 0.0 && last.is_finite() => Ok(last + 1.0),
+        Some((line, last)) => {
+            Err(StudyError::line(path, *line, format!("iteration is {last}, expected at least 0")))
         }
-        None => Err(PlacementError::file(path, "there are no iterations")),
+        None => Err(StudyError::file(path, "there are no iterations")),
     }
 }

@@ -2,15 +2,16 @@
 
 use std::path::Path;
 
-use super::table::{Table, read};
+use crate::Job;
 use crate::job::sort_by_arrival;
-use crate::{Job, PlacementError};
+use iswitch_study::StudyError;
+use iswitch_study::table::{Table, read};
 
 /// `num_gpu,submit_time,duration`, times in seconds, among other columns.
 ///
 /// # Errors
 /// If the file cannot be read, or a line is of no job; with its number.
-pub fn read_tiresias(path: &Path) -> Result<Vec<Job>, PlacementError> {
+pub fn read_tiresias(path: &Path) -> Result<Vec<Job>, StudyError> {
     let text = read(path)?;
     let table = Table::new(&text, path, ["submit_time", "num_gpu", "duration"])?;
     let mut jobs = table.rows(|row| {

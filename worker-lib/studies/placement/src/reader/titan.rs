@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::table::{Row, Table, read};
-use crate::PlacementError;
 use crate::failure::YEAR;
 use crate::rates::{Batch, GpuLife};
+use iswitch_study::StudyError;
+use iswitch_study::table::{Row, Table, read};
 
 /// GPUs that came from here on are of the new batch.
 const NEW_BATCH: &str = "2016";
@@ -17,30 +17,28 @@ const NEW_BATCH: &str = "2016";
 ///
 /// # Errors
 /// If the file cannot be read; with the number of the line if one is not that.
-pub fn read_titan(path: &Path) -> Result<Vec<GpuLife>, PlacementError> {
+pub fn read_titan(path: &Path) -> Result<Vec<GpuLife>, StudyError> {
     let text = read(path)?;
-    let mut lives: BTreeMap<&str, Life<'_>> = BTreeMap::new();
-    Table::new(&text, path, ["SN", "location", "insert", "duration", "event"])?.rows(|row| {
-        let life = lives.entry(row.text(0)).or_default();
-        life.add(&row)
-    })?;
+    let mut lives: BTreeMap<String, Life> = BTreeMap::new();
+    Table::new(&text, path, ["SN", "location", "insert", "duration", "event"])?
+        .rows(|row| lives.entry(row.text(0).to_owned()).or_default().add(&row))?;
     let fail =
-        |serial: &str| PlacementError::file(path, format!("GPU {serial} has failures, but was never there"));
-    lives.into_iter().map(|(serial, life)| life.finish().ok_or_else(|| fail(serial))).collect()
+        |serial: &str| StudyError::file(path, format!("GPU {serial} has failures, but was never there"));
+    lives.into_iter().map(|(serial, life)| life.finish().ok_or_else(|| fail(&serial))).collect()
 }
 
 #[derive(Default)]
-struct Life<'a> {
+struct Life {
     events: u32,
     seconds: f64,
     longest: f64,
     cage: usize,
     /// The first time that it was put in.
-    inserted: Option<&'a str>,
+    inserted: Option<String>,
 }
 
-impl<'a> Life<'a> {
-    fn add(&mut self, row: &Row<'a, 5>) -> Result<(), String> {
+impl Life {
+    fn add(&mut self, row: &Row<'_, 5>) -> Result<(), String> {
         let cage = cage(row.text(1))?;
         match row.text(4) {
             "" => {}
@@ -63,12 +61,14 @@ impl<'a> Life<'a> {
         if seconds >= self.longest {
             (self.longest, self.cage) = (seconds, cage);
         }
-        self.inserted = Some(self.inserted.map_or(insert, |first| first.min(insert)));
+        if self.inserted.as_deref().is_none_or(|first| insert < first) {
+            self.inserted = Some(insert.to_owned());
+        }
         Ok(())
     }
 
     fn finish(self) -> Option<GpuLife> {
-        let batch = if self.inserted? < NEW_BATCH { Batch::Old } else { Batch::New };
+        let batch = if self.inserted?.as_str() < NEW_BATCH { Batch::Old } else { Batch::New };
         Some(GpuLife { events: self.events, years: self.seconds / YEAR, cage: self.cage, batch })
     }
 }

@@ -4,12 +4,13 @@ use super::account::{GpuTime, Outcome};
 use super::backfill::Reservation;
 use super::calendar::{Calendar, Due};
 use super::scenario::Scenario;
+use crate::Job;
 use crate::failure::FailureDraw;
 use crate::options::Queueing;
 use crate::policy::Placer;
 use crate::state::{Phase, State};
-use crate::{Job, PlacementError};
 use iswitch_learn::algorithms::streams::Purpose;
+use iswitch_study::StudyError;
 
 /// A placer looks again after so many seconds at least: time goes on.
 const LOOK_AGAIN_MIN: f64 = 1.0;
@@ -83,7 +84,7 @@ pub struct Simulation<'a, 'o> {
 ///
 /// # Errors
 /// If the placer picks GPUs that it cannot have, or none although all are free.
-pub fn simulate(scenario: &Scenario, placer: &mut dyn Placer, seed: u64) -> Result<Outcome, PlacementError> {
+pub fn simulate(scenario: &Scenario, placer: &mut dyn Placer, seed: u64) -> Result<Outcome, StudyError> {
     let draw = FailureDraw::new(scenario.failures(), seed, Purpose::Failures, 0);
     simulate_draw(scenario, placer, draw, None)
 }
@@ -97,7 +98,7 @@ pub fn simulate_draw<'o>(
     placer: &mut dyn Placer,
     draw: FailureDraw<'_>,
     observer: Option<&'o mut Observer<'o>>,
-) -> Result<Outcome, PlacementError> {
+) -> Result<Outcome, StudyError> {
     let mut simulation = Simulation::new(scenario, draw, observer);
     while let Some(candidate) = simulation.next(placer)? {
         simulation.place(placer, candidate)?;
@@ -147,7 +148,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
     /// # Errors
     /// If the placer wants what cannot be, nothing runs because it has passed by all jobs with all GPUs free, or
     /// [`EVENTS_MAX`] is exceeded.
-    pub fn next(&mut self, placer: &mut dyn Placer) -> Result<Option<(usize, usize)>, PlacementError> {
+    pub fn next(&mut self, placer: &mut dyn Placer) -> Result<Option<(usize, usize)>, StudyError> {
         loop {
             if let Some(candidate) = self.candidate(placer)? {
                 return Ok(Some(candidate));
@@ -165,11 +166,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
     ///
     /// # Errors
     /// As [`Self::start`].
-    pub fn place(
-        &mut self,
-        placer: &mut dyn Placer,
-        (job, size): (usize, usize),
-    ) -> Result<(), PlacementError> {
+    pub fn place(&mut self, placer: &mut dyn Placer, (job, size): (usize, usize)) -> Result<(), StudyError> {
         let mut picks = Vec::with_capacity(size);
         placer.place(&self.state, job, size, &mut picks);
         if picks.is_empty() {
@@ -186,18 +183,18 @@ impl<'a, 'o> Simulation<'a, 'o> {
     ///
     /// # Panics
     /// If no job is to be placed.
-    pub fn start(&mut self, picks: &[usize]) -> Result<(), PlacementError> {
+    pub fn start(&mut self, picks: &[usize]) -> Result<(), StudyError> {
         let mut round = self.round.expect("a job is to be placed");
         let job = self.state.queue[round.at];
         if picks.len() != round.size {
             let field = format!("GPUs picked for job {job}");
-            return Err(PlacementError::field(field, picks.len(), round.size.to_string()));
+            return Err(StudyError::field(field, picks.len(), round.size.to_string()));
         }
         for (number, gpu) in picks.iter().enumerate() {
             self.scenario.cluster().check_gpu(*gpu)?;
             if !self.state.gpus[*gpu].is_free() || picks[..number].contains(gpu) {
                 let field = format!("GPU picked for job {job}");
-                return Err(PlacementError::field(field, gpu, "one that is free"));
+                return Err(StudyError::field(field, gpu, "one that is free"));
             }
         }
         self.state.queue.remove(round.at);
@@ -223,12 +220,12 @@ impl<'a, 'o> Simulation<'a, 'o> {
     }
 
     /// The next job of this round that is to be placed.
-    fn candidate(&mut self, placer: &mut dyn Placer) -> Result<Option<(usize, usize)>, PlacementError> {
+    fn candidate(&mut self, placer: &mut dyn Placer) -> Result<Option<(usize, usize)>, StudyError> {
         let Some(mut round) = self.round.take() else { return Ok(None) };
         while let Some(job) = self.state.queue.get(round.at).copied().filter(|_| self.state.free > 0) {
             // A placer that orders may have put one there twice.
             if !matches!(self.state.progress.get(job).map(|it| &it.phase), Some(Phase::Waiting)) {
-                return Err(PlacementError::field("job in the queue", job, "one that waits"));
+                return Err(StudyError::field("job in the queue", job, "one that waits"));
             }
             round.size = placer.size(&self.state, job);
             if round.size == 0 {
@@ -264,16 +261,16 @@ impl<'a, 'o> Simulation<'a, 'o> {
         }
     }
 
-    fn check_size(&self, job: usize, size: usize) -> Result<(), PlacementError> {
+    fn check_size(&self, job: usize, size: usize) -> Result<(), StudyError> {
         if self.state.job(job).can_have(size) {
             return Ok(());
         }
         let field = format!("GPUs wanted for job {job}");
-        Err(PlacementError::field(field, size, "a number on which it can run"))
+        Err(StudyError::field(field, size, "a number on which it can run"))
     }
 
     /// Suspends what the placer wants suspended and puts the queue in its order.
-    fn begin_round(&mut self, placer: &mut dyn Placer) -> Result<(), PlacementError> {
+    fn begin_round(&mut self, placer: &mut dyn Placer) -> Result<(), StudyError> {
         if self.state.queue.is_empty() && self.state.active.is_empty() {
             return Ok(());
         }
@@ -281,7 +278,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
         placer.suspend(&self.state, &mut suspended);
         for job in suspended {
             if !matches!(self.state.progress.get(job).map(|it| &it.phase), Some(Phase::Running(_))) {
-                return Err(PlacementError::field("job to suspend", job, "one that runs"));
+                return Err(StudyError::field("job to suspend", job, "one that runs"));
             }
             self.suspend(job);
         }
@@ -298,18 +295,18 @@ impl<'a, 'o> Simulation<'a, 'o> {
     }
 
     /// Refuses to wait for ever.
-    fn check_progress(&self, placer: &mut dyn Placer) -> Result<(), PlacementError> {
+    fn check_progress(&self, placer: &mut dyn Placer) -> Result<(), StudyError> {
         let is_idle = self.state.active.is_empty() && self.state.free == self.state.gpus.len();
         let is_last = self.arrived == self.state.progress.len();
         if is_idle && is_last && placer.look_again(&self.state).is_none() {
             let expected = "at least 1 while all GPUs are free";
-            return Err(PlacementError::field("jobs that the placer starts", 0, expected));
+            return Err(StudyError::field("jobs that the placer starts", 0, expected));
         }
         Ok(())
     }
 
     /// Goes to the next time at which something happens.
-    fn advance(&mut self, placer: &mut dyn Placer) -> Result<(), PlacementError> {
+    fn advance(&mut self, placer: &mut dyn Placer) -> Result<(), StudyError> {
         self.count_event()?;
         let jobs = self.scenario.jobs();
         let arrival = jobs.get(self.arrived).map_or(f64::INFINITY, Job::arrival);
@@ -340,13 +337,13 @@ impl<'a, 'o> Simulation<'a, 'o> {
     }
 
     /// Refuses to go on for ever.
-    fn count_event(&mut self) -> Result<(), PlacementError> {
+    fn count_event(&mut self) -> Result<(), StudyError> {
         let left = self.events_left.checked_sub(1).ok_or_else(|| {
             let field = format!("events of the simulation until {} s", self.state.time);
             let expected = format!(
                 "at most {EVENTS_MAX}: let jobs arrive closer together, GPUs fail less often, or the run end earlier"
             );
-            PlacementError::field(field, format!("more than {EVENTS_MAX}"), expected)
+            StudyError::field(field, format!("more than {EVENTS_MAX}"), expected)
         })?;
         self.events_left = left;
         Ok(())

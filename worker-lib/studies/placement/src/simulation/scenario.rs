@@ -1,6 +1,7 @@
 //! All that a simulation is about, but its placer and its seed.
 
-use crate::{Cluster, Failures, Job, Options, PlacementError};
+use crate::{Cluster, Failures, Job, Options};
+use iswitch_study::StudyError;
 
 /// A cluster, the jobs for it, how its GPUs fail, and the rules. Its parts fit each other.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,23 +23,23 @@ impl Scenario {
         jobs: Vec<Job>,
         failures: Failures,
         options: Options,
-    ) -> Result<Self, PlacementError> {
+    ) -> Result<Self, StudyError> {
         options.check()?;
         let gpus = cluster.gpus();
         if failures.gpus() != gpus {
             let expected = format!("{gpus}, as many as the cluster has");
-            return Err(PlacementError::field("GPUs that failures are of", failures.gpus(), expected));
+            return Err(StudyError::field("GPUs that failures are of", failures.gpus(), expected));
         }
         for (number, job) in jobs.iter().enumerate() {
             if job.gpus() > gpus {
                 let expected = format!("1 to {gpus}, as many as the cluster has");
-                return Err(PlacementError::field(format!("GPUs of job {number}"), job.gpus(), expected));
+                return Err(StudyError::field(format!("GPUs of job {number}"), job.gpus(), expected));
             }
         }
         if let Some(at) = jobs.windows(2).position(|pair| pair[1].arrival() < pair[0].arrival()) {
             let expected = format!("at least {}, as of the job before it", jobs[at].arrival());
             let field = format!("arrival of job {}", at + 1);
-            return Err(PlacementError::field(field, jobs[at + 1].arrival(), expected));
+            return Err(StudyError::field(field, jobs[at + 1].arrival(), expected));
         }
         Ok(Self { cluster, jobs, failures, options })
     }

@@ -302,7 +302,7 @@ proptest! {
 
     #[test]
     fn nothing_is_lost_but_what_is_counted(scenario in any_scenario(), seed in 0..1000_u64) {
-        for policy in PolicySpec::ALL.into_iter().filter(is_placer) {
+        for policy in PolicySpec::all().filter(is_placer) {
             let outcome = checked(&scenario, policy, seed);
             prop_assert_eq!(&outcome, &policy.run(&scenario, seed).unwrap(), "{} is not the same again", policy);
             let GpuTime { useful, lost, overhead, held, failed, idle } = outcome.gpu_time;

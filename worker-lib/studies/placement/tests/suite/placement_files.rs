@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use iswitch_placement::failure::{Outage, YEAR};
 use iswitch_placement::rates::{Batch, GpuLife, RatePool, Shrinkage, by_cage};
 use iswitch_placement::reader::{
-    SharedGpus, Throughputs, read_alibaba_nodes, read_alibaba_pods, read_cluster, read_gavel, read_jobs,
-    read_outages, read_philly, read_pollux, read_rates, read_tiresias, read_titan,
+    JobsFormat, SharedGpus, Throughputs, read_alibaba_nodes, read_alibaba_pods, read_cluster, read_gavel,
+    read_jobs, read_nodes, read_outages, read_philly, read_pollux, read_rates, read_tiresias, read_titan,
 };
-use iswitch_placement::{Cluster, Job, PlacementError};
+use iswitch_placement::{Cluster, Job, StudyError};
 use tempfile::TempDir;
 
 struct Files(TempDir);
@@ -29,7 +29,7 @@ impl Files {
 }
 
 /// What is wrong with a file, from its name on.
-fn wrong<T: Debug>(result: Result<T, PlacementError>) -> String {
+fn wrong<T: Debug>(result: Result<T, StudyError>) -> String {
     let text = result.unwrap_err().to_string();
     text.rsplit('/').next().unwrap().to_owned()
 }
@@ -81,6 +81,24 @@ fn arrivals_that_no_simulation_can_reach_are_named_with_their_lines() {
             format!("jobs.csv, line 3: arrival of a job is {shown}, expected 0 to 3155760000 seconds");
         assert_eq!(refused(arrival), expected);
     }
+}
+
+/// As a spreadsheet writes them: quoted fields with commas and quotation marks, CRLF, a byte-order mark.
+#[test]
+fn tables_may_have_quoted_fields() {
+    let files = Files::new();
+    let head = "\u{feff}\"owner\",\"gpus\",arrival_s,duration_s\r\n";
+    let path =
+        files.write("jobs.csv", &format!("{head}\"Li, A. \"\"Bo\"\"\",\"2\",10,\"100\"\r\n\r\n,1,5,7.5\r\n"));
+    assert_eq!(read_jobs(&path).unwrap(), [job(5.0, 1, 7.5), job(10.0, 2, 100.0)]);
+    assert_eq!(JobsFormat::of(&path).unwrap(), JobsFormat::Own);
+    let path = files.write("jobs.csv", &format!("{head}\"a\r\nb\",2,10,100\r\nc,1,\"5,5\",7\r\n"));
+    assert_eq!(wrong(read_jobs(&path)), "jobs.csv, line 4: arrival_s is \"5,5\", expected a number");
+    let path = files.write("jobs.csv", &format!("{head}\"a,2,10,100\r\nc,1,5,7\r\n"));
+    let reason = "a quotation mark is not closed; write one inside of a field as two";
+    assert_eq!(wrong(read_jobs(&path)), format!("jobs.csv, line 2: {reason}"));
+    let path = files.write("nodes.csv", "\"gpus\",\"cage\"\r\n\"2\",0\r\n1,\"2\"\r\n");
+    assert_eq!(read_nodes(&path).unwrap(), Cluster::new([(2, 0), (1, 2)]).unwrap());
 }
 
 #[test]

@@ -1,22 +1,18 @@
 //! Learned placement: the policies against what they are made of, and trainings with one and with several workers.
-use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
-use iswitch::{JoinOptions, Loopback, Worker};
-use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
 use iswitch_learn::algorithms::checkpoint::MODEL_FILE;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
-use iswitch_learn::algorithms::trainer::Place;
 use iswitch_placement::failure::Belief;
 use iswitch_placement::generate::{synthetic_jobs, synthetic_lives};
 use iswitch_placement::job::JobPool;
+use iswitch_placement::learned::Trained;
 use iswitch_placement::learned::config::{Network, PlacementConfig, RandomReference};
 use iswitch_placement::learned::patent_net::PatentNet;
 use iswitch_placement::learned::patent_placer::PatentPlacer;
-use iswitch_placement::learned::saved::Saved;
 use iswitch_placement::learned::shared_net::SharedNet;
 use iswitch_placement::learned::shared_placer::{Exploration, SharedPlacer};
-use iswitch_placement::learned::training::{Iteration, Training, vector_len};
+use iswitch_placement::learned::training::{PlacementStudy, Saved, Training};
 use iswitch_placement::options::{Checkpoint, Queueing};
 use iswitch_placement::policy::{Placer, PolicySpec};
 use iswitch_placement::rates::{Knowledge, RatePool, Shrinkage};
@@ -24,6 +20,7 @@ use iswitch_placement::simulation::{Outcome, Scenario, simulate};
 use iswitch_placement::state::State;
 use iswitch_placement::workload::{FailureSource, JobSource, Workload};
 use iswitch_placement::{Cluster, Failures, Job, Options};
+use iswitch_study::testing::{alone, check_resumption, check_workers, run_to_the_end, try_alone};
 
 /// So many nodes of four GPUs, and half as many jobs again as there are GPUs.
 fn workload(nodes: usize) -> Workload {
@@ -183,55 +180,11 @@ fn configs() -> [PlacementConfig; 4] {
     [PlacementConfig { suspends: false, shaping: false, ..shared.clone() }, shared, patent, hindsight]
 }
 
-fn alone(config: PlacementConfig, workload: Workload) -> Training {
-    let len = vector_len(&config).unwrap();
-    Training::new(config, workload, Place::ALONE, Box::new(Loopback::alone(len))).unwrap()
-}
-
-fn run_to_the_end(training: &mut Training) {
-    while !training.is_finished() {
-        assert!(training.advance().unwrap().is_some());
-    }
-}
-
-/// All but the times.
-fn curve(training: &Training) -> Vec<Iteration> {
-    training.history().iter().map(|record| Iteration { seconds: 0.0, ..record.clone() }).collect()
-}
-
 #[test]
 fn four_workers_learn_what_one_process_learns_to_the_last_bit() {
     for config in configs() {
-        let mut one = alone(config.clone(), workload(2));
-        let begun = one.digest();
-        run_to_the_end(&mut one);
-        for other in over_a_switch(4, &config) {
-            assert_eq!(curve(&other), curve(&one));
-            assert_eq!(other.digest(), one.digest());
-            assert_ne!(other.digest(), begun);
-        }
+        check_workers::<PlacementStudy>(4, &config, &workload(2));
     }
-}
-
-fn over_a_switch(workers: usize, config: &PlacementConfig) -> Vec<Training> {
-    let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
-    let switch = EmbeddedSwitch::start(any_port, &EmbeddedOptions::default()).unwrap();
-    let address = switch.address();
-    let len = vector_len(config).unwrap();
-    let train = |rank: usize| {
-        let config = config.clone();
-        move || {
-            let options = JoinOptions::new(address, workers as u16, len as u32);
-            let worker = Worker::join(JoinOptions { rank: rank as u16, ..options }).unwrap();
-            let place = Place { rank, workers };
-            let mut training = Training::new(config, workload(2), place, Box::new(worker)).unwrap();
-            run_to_the_end(&mut training);
-            assert!(training.replicas_identical().unwrap());
-            training
-        }
-    };
-    let threads: Vec<_> = (0..workers).map(|rank| std::thread::spawn(train(rank))).collect();
-    threads.into_iter().map(|thread| thread.join().unwrap()).collect()
 }
 
 fn outcome(scenario: &Scenario, policy: &mut dyn Placer) -> Outcome {
@@ -242,21 +195,10 @@ fn outcome(scenario: &Scenario, policy: &mut dyn Placer) -> Outcome {
 fn a_training_goes_on_from_its_file_as_if_nothing_had_happened() {
     let directory = tempfile::tempdir().unwrap();
     for config in configs() {
-        let mut whole = alone(config.clone(), workload(2));
-        run_to_the_end(&mut whole);
-        let mut first = alone(config.clone(), workload(2));
-        (0..2).for_each(|_| assert!(first.advance().unwrap().is_some()));
-        first.save(directory.path()).unwrap();
-        let saved = Saved::read(directory.path()).unwrap();
-        let mut second = alone(saved.config().clone(), workload(2));
-        saved.restore(&mut second).unwrap();
-        run_to_the_end(&mut second);
-        assert_eq!(curve(&second), curve(&whole));
-        assert_eq!(second.digest(), whole.digest());
-        second.save(directory.path()).unwrap();
+        let resumed = check_resumption::<PlacementStudy>(&config, &workload(2), 2, directory.path());
         let scenario = workload(2).scenario(7, 300.0, Checkpoint::None).unwrap();
-        let read = Saved::read(directory.path()).unwrap().policy().unwrap();
-        let best = second.best_policy().unwrap();
+        let read = Trained::of_saved(&Saved::read(directory.path()).unwrap()).unwrap();
+        let best = Trained::best_of(&resumed).unwrap();
         let mut placers = [read, best].map(|policy| policy.placer(scenario.cluster()).unwrap());
         let [read, best] = placers.each_mut().map(|placer| outcome(&scenario, placer.as_mut()));
         assert_eq!(read, best);
@@ -265,17 +207,18 @@ fn a_training_goes_on_from_its_file_as_if_nothing_had_happened() {
 
 #[test]
 fn a_policy_for_gpus_one_by_one_is_for_any_cluster() {
-    let mut training = alone(small(Network::Shared), workload(2));
+    let mut training: Training = alone(small(Network::Shared), workload(2));
     run_to_the_end(&mut training);
     for nodes in [1, 3, 10] {
         let scenario = workload(nodes).scenario(1, 300.0, Checkpoint::None).unwrap();
-        let mut placer = training.policy().placer(scenario.cluster()).unwrap();
+        let mut placer = Trained::of_training(&training).placer(scenario.cluster()).unwrap();
         let outcome = outcome(&scenario, placer.as_mut());
         assert_eq!(outcome.unfinished(), 0);
     }
-    let mut training = alone(small(Network::Patent), workload(2));
+    let mut training: Training = alone(small(Network::Patent), workload(2));
     run_to_the_end(&mut training);
-    let error = training.policy().placer(&Cluster::uniform(3, 4).unwrap()).err().unwrap().to_string();
+    let error =
+        Trained::of_training(&training).placer(&Cluster::uniform(3, 4).unwrap()).err().unwrap().to_string();
     assert_eq!(error, "GPUs of the cluster is 12, expected 8, for which the patent's network was made");
 }
 
@@ -296,7 +239,7 @@ fn one_bad_gpu() -> Workload {
 fn first_pick(training: &Training, workload: &Workload) -> usize {
     let scenario = workload.scenario(1, 100.0, Checkpoint::None).unwrap();
     let mut picks = Vec::new();
-    let mut placer = training.policy().placer(&workload.cluster).unwrap();
+    let mut placer = Trained::of_training(training).placer(&workload.cluster).unwrap();
     let mut witness = FirstPick(placer.as_mut(), &mut picks);
     simulate(&scenario, &mut witness, 1).unwrap();
     picks[0]
@@ -324,7 +267,7 @@ fn the_patents_network_learns_to_leave_a_gpu_alone() {
         test_draws: 1,
         ..PlacementConfig::preset(Network::Patent, 4)
     };
-    let mut training = alone(config, one_bad_gpu());
+    let mut training: Training = alone(config, one_bad_gpu());
     run_to_the_end(&mut training);
     let rewards: Vec<f64> = training.history().iter().filter_map(|it| it.reward).collect();
     let mean = |some: &[f64]| some.iter().sum::<f64>() / some.len() as f64;
@@ -363,7 +306,7 @@ fn the_shared_network_learns_what_its_rule_does_not_know() {
         test_draws: 16,
         ..PlacementConfig::preset(Network::Shared, 4)
     };
-    let mut training = alone(config, one_old_gpu());
+    let mut training: Training = alone(config, one_old_gpu());
     assert_eq!(first_pick(&training, &one_old_gpu()), 0);
     run_to_the_end(&mut training);
     let gains: Vec<f64> = training.history().iter().filter_map(|it| it.gain).collect();
@@ -376,7 +319,8 @@ fn the_shared_network_learns_what_its_rule_does_not_know() {
 #[test]
 fn what_does_not_fit_is_named() {
     let config = small(Network::Shared);
-    let text = |config: PlacementConfig| vector_len(&config).unwrap_err().to_string();
+    let refused = |config, workload| try_alone::<PlacementStudy>(config, workload).err().unwrap().to_string();
+    let text = |config| refused(config, workload(2));
     let wrong = PlacementConfig { environments: 0, ..config.clone() };
     assert_eq!(text(wrong), "environments is 0, expected 1 to 4096");
     let wrong = PlacementConfig { factor_max: 0.5, ..config.clone() };
@@ -387,13 +331,10 @@ fn what_does_not_fit_is_named() {
     assert_eq!(text(wrong), "pick_temperature is NaN, expected a number above 0");
     let wrong = PlacementConfig { gpus: 5000, ..small(Network::Patent) };
     assert_eq!(text(wrong), "gpus is 5000, expected 1 to 4096");
-    let patent = small(Network::Patent);
-    let len = vector_len(&patent).unwrap();
-    let error =
-        Training::new(patent, workload(3), Place::ALONE, Box::new(Loopback::alone(len))).err().unwrap();
-    assert!(error.to_string().starts_with("GPUs of the cluster is 12, expected 8"), "{error}");
+    let error = refused(small(Network::Patent), workload(3));
+    assert!(error.starts_with("GPUs of the cluster is 12, expected 8"), "{error}");
     let directory = tempfile::tempdir().unwrap();
-    let mut training = alone(config.clone(), workload(2));
+    let mut training: Training = alone(config.clone(), workload(2));
     training.advance().unwrap();
     training.save(directory.path()).unwrap();
     let mut other = alone(config, workload(4));
@@ -405,14 +346,14 @@ fn what_does_not_fit_is_named() {
 fn damaged_files_are_refused() {
     for config in [small(Network::Shared), small(Network::Patent)] {
         let directory = tempfile::tempdir().unwrap();
-        let mut training = alone(PlacementConfig { iterations: 1, ..config }, workload(2));
+        let mut training: Training = alone(PlacementConfig { iterations: 1, ..config }, workload(2));
         run_to_the_end(&mut training);
         training.save(directory.path()).unwrap();
         let path = directory.path().join(MODEL_FILE);
         let whole = std::fs::read(&path).unwrap();
         let refused = |bytes: &[u8]| {
             std::fs::write(&path, bytes).unwrap();
-            Saved::read(directory.path()).and_then(|saved| saved.policy()).unwrap_err().to_string()
+            Saved::read(directory.path()).and_then(|saved| Trained::of_saved(&saved)).unwrap_err().to_string()
         };
         assert!(refused(&whole[..whole.len() / 2]).contains("it is damaged"));
         let with = |from: &str, to: &str| {

@@ -1,16 +1,18 @@
 //! Policies by name.
 
-use std::fmt;
 use std::str::FromStr;
 
+use strum::IntoEnumIterator as _;
+
 use super::{Colouring, Drill, Greedy, JoinShortestQueue, MaxWeight, Policy, PowerOfTwo, Random, Spray};
-use crate::RoutingError;
 use crate::network::{Decision, Shape};
 use crate::value::LengthValue;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
+use iswitch_study::{StudyError, names};
 
 /// How packets that are not the heads of their queues find a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::Display, strum::EnumIter)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Fill {
     /// Any link that is left: what reproduces the paper's ratios.
     #[default]
@@ -26,53 +28,52 @@ impl Fill {
 }
 
 impl FromStr for Fill {
-    type Err = RoutingError;
+    type Err = StudyError;
 
-    fn from_str(text: &str) -> Result<Self, RoutingError> {
-        match text {
-            "random" => Ok(Self::Random),
-            "rule" => Ok(Self::Rule),
-            _ => Err(RoutingError::field("fill", text, "random or rule")),
-        }
+    fn from_str(text: &str) -> Result<Self, StudyError> {
+        let found = Self::iter().find(|fill| fill.to_string() == text);
+        found.ok_or_else(|| StudyError::field("fill", text, "random or rule"))
     }
 }
 
 /// A policy that needs no training.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
+#[strum(serialize_all = "kebab-case")]
 pub enum PolicySpec {
     /// [`Random`]
+    #[strum(to_string = "rand")]
     Random,
     /// [`JoinShortestQueue`]
+    #[strum(to_string = "jsq")]
     JoinShortestQueue,
     /// [`PowerOfTwo`]
+    #[strum(to_string = "po2")]
     PowerOfTwo,
     /// [`Drill`] of so many samples and so much memory.
+    #[strum(to_string = "drill:{0}:{1}")]
     Drill(usize, usize),
     /// [`Spray`]
     Spray,
     /// [`MaxWeight`]
+    #[strum(to_string = "maxweight")]
     MaxWeight,
     /// The shortest queue in the intermediate state: a controller that knows where packets have gone in this slot.
     CentralJsq,
     /// The same after the exits of the slot.
+    #[strum(to_string = "central-jsq-exits")]
     CentralJsqExitsFirst,
     /// [`Colouring`]
     Colouring,
 }
 
 impl PolicySpec {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::Random,
-        Self::JoinShortestQueue,
-        Self::PowerOfTwo,
-        Self::Drill(2, 1),
-        Self::Spray,
-        Self::MaxWeight,
-        Self::CentralJsq,
-        Self::CentralJsqExitsFirst,
-        Self::Colouring,
-    ];
+    /// All of them; Drill with two samples and a memory of one.
+    pub fn all() -> impl Iterator<Item = Self> + Clone {
+        Self::iter().map(|policy| match policy {
+            Self::Drill(..) => Self::Drill(2, 1),
+            other => other,
+        })
+    }
 
     /// A fresh policy with the draws of `seed`.
     pub fn build(self, shape: Shape, fill: Fill, seed: u64) -> Box<dyn Policy> {
@@ -94,36 +95,16 @@ impl PolicySpec {
     }
 }
 
-impl fmt::Display for PolicySpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Random => f.write_str("rand"),
-            Self::JoinShortestQueue => f.write_str("jsq"),
-            Self::PowerOfTwo => f.write_str("po2"),
-            Self::Drill(samples, memory) => write!(f, "drill:{samples}:{memory}"),
-            Self::Spray => f.write_str("spray"),
-            Self::MaxWeight => f.write_str("maxweight"),
-            Self::CentralJsq => f.write_str("central-jsq"),
-            Self::CentralJsqExitsFirst => f.write_str("central-jsq-exits"),
-            Self::Colouring => f.write_str("colouring"),
-        }
-    }
-}
-
 impl FromStr for PolicySpec {
-    type Err = RoutingError;
+    type Err = StudyError;
 
-    fn from_str(text: &str) -> Result<Self, RoutingError> {
+    fn from_str(text: &str) -> Result<Self, StudyError> {
         let drill = text.strip_prefix("drill:").and_then(|numbers| numbers.split_once(':'));
         let numbers = drill.and_then(|(d, m)| Some((d.parse().ok()?, m.parse().ok()?)));
         if let Some((samples, memory)) = numbers.filter(|(samples, _)| *samples > 0) {
             return Ok(Self::Drill(samples, memory));
         }
-        let found = Self::ALL.into_iter().find(|policy| policy.to_string() == text);
-        found.ok_or_else(|| {
-            let names = Self::ALL.map(|policy| policy.to_string());
-            RoutingError::field("policy", text, format!("one of {}, or drill:D:M", names.join(", ")))
-        })
+        names::parse("policy", text, Self::all(), ", or drill:D:M")
     }
 }
 
@@ -133,10 +114,12 @@ mod tests {
 
     #[test]
     fn names_are_read_back() {
-        for policy in PolicySpec::ALL {
+        for policy in PolicySpec::all() {
             assert_eq!(policy.to_string().parse::<PolicySpec>().unwrap(), policy);
         }
         assert_eq!("drill:3:2".parse::<PolicySpec>().unwrap(), PolicySpec::Drill(3, 2));
+        let text = "all".parse::<Fill>().unwrap_err().to_string();
+        assert_eq!(text, "fill is all, expected random or rule");
         let text = "drill:0:1".parse::<PolicySpec>().unwrap_err().to_string();
         assert!(text.starts_with("policy is drill:0:1, expected one of rand, jsq, po2"), "{text}");
     }

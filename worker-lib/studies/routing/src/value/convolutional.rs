@@ -8,10 +8,10 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::Value;
-use crate::RoutingError;
 use crate::network::{Queues, Shape};
 use crate::policy::Lane;
 use iswitch_learn::nn::{Activation, Image, Layer, Network, Workspace, orthogonal};
+use iswitch_study::StudyError;
 
 /// States that are looked at in one pass: their patches stay in a core's cache, which is a fifth faster than with 32.
 const CHUNK: usize = 8;
@@ -52,14 +52,14 @@ impl ConvolutionalOptions {
     ///
     /// # Errors
     /// If it has no room for the windows, or a size is out of range.
-    pub fn parameters(&self, shape: Shape) -> Result<usize, RoutingError> {
+    pub fn parameters(&self, shape: Shape) -> Result<usize, StudyError> {
         Ok(self.network(shape)?.parameter_count())
     }
 
-    fn network(&self, shape: Shape) -> Result<Network, RoutingError> {
+    fn network(&self, shape: Shape) -> Result<Network, StudyError> {
         for (name, size) in [("channels", self.channels), ("hidden", self.hidden)] {
             if !(1..=WIDTH_MAX).contains(&size) {
-                return Err(RoutingError::field(name, size, format!("1 to {WIDTH_MAX}")));
+                return Err(StudyError::field(name, size, format!("1 to {WIDTH_MAX}")));
             }
         }
         let image = Image { height: shape.switches(), width: shape.switches(), channels: shape.stages() };
@@ -67,7 +67,7 @@ impl ConvolutionalOptions {
         let mut left = shape.switches();
         for (layer, kernel) in self.kernels.iter().enumerate() {
             if !(1..=left).contains(kernel) {
-                return Err(RoutingError::field(format!("kernels[{layer}]"), kernel, format!("1 to {left}")));
+                return Err(StudyError::field(format!("kernels[{layer}]"), kernel, format!("1 to {left}")));
             }
             left -= kernel - 1;
             network = network.convolution(self.channels, *kernel, 1, Activation::Relu);
@@ -99,7 +99,7 @@ impl ConvolutionalValue {
         options: &ConvolutionalOptions,
         threads: usize,
         rng: &mut ChaCha8Rng,
-    ) -> Result<Self, RoutingError> {
+    ) -> Result<Self, StudyError> {
         let network = options.network(shape)?;
         let mut parameters = vec![0.0; network.parameter_count()];
         for layer in network.layers().split_last().map_or(&[][..], |(_, layers)| layers) {

@@ -1,18 +1,15 @@
 //! Routing: the network against figures that an independent program measured, and what learners reach in it.
-use std::net::{Ipv4Addr, SocketAddrV4};
-
-use iswitch::{JoinOptions, Loopback, Worker};
-use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
 use iswitch_learn::algorithms::streams::{Purpose, stream};
-use iswitch_learn::algorithms::trainer::Place;
 use iswitch_routing::config::{Learner, RoutingConfig, ValueKind};
 use iswitch_routing::measure::{Measurement, measure};
 use iswitch_routing::network::Shape;
 use iswitch_routing::policy::{Fill, PolicySpec};
 use iswitch_routing::rates::{Arrivals, Rates};
-use iswitch_routing::trained::Saved;
-use iswitch_routing::training::{Iteration, Training, vector_len};
+use iswitch_routing::training::{Iteration, RoutingStudy, Saved, Task, Training};
 use iswitch_routing::value::ConvolutionalOptions;
+use iswitch_study::testing::{
+    self, check_resumption, check_workers, over_a_switch, run_to_the_end, try_alone,
+};
 
 const DRAWS: u64 = 20;
 const TOLERANCE: f64 = 0.03;
@@ -93,7 +90,7 @@ fn baselines_are_where_an_independent_program_found_them() {
 fn a_linear_value_reaches_the_bound() {
     for (load, tolerance, by_iteration) in [(0.6, 0.01, 3), (0.8, 0.03, 8)] {
         for draw in 0..5 {
-            let mut training = alone(linear(), rates(shape(), load, draw));
+            let mut training = alone(linear(), &rates(shape(), load, draw));
             run_to_the_end(&mut training);
             let above = |it: &Iteration| it.queued / it.bound_queued - 1.0;
             let history = training.history();
@@ -115,13 +112,7 @@ fn a_linear_value_reaches_the_bound() {
 fn four_workers_learn_what_one_process_learns_to_the_last_bit() {
     let rates = rates(shape(), 0.7, 1);
     let config = RoutingConfig { iterations: 2, slots: 400, ..linear() };
-    let mut one = alone(config.clone(), rates.clone());
-    run_to_the_end(&mut one);
-    let many = over_a_switch(4, &config, &rates);
-    for other in &many {
-        assert_eq!(curve(other), curve(&one));
-        assert_eq!(other.digest(), one.digest());
-    }
+    check_workers::<RoutingStudy>(4, &config, &task(&rates));
 }
 
 #[test]
@@ -131,17 +122,9 @@ fn a_training_goes_on_from_its_file_as_if_nothing_had_happened() {
     let cnn = RoutingConfig { learner: Learner::Mc, window: 20, slots: 40, ..small_cnn(4) };
     for config in [small, RoutingConfig { learner: Learner::Mlpi, epochs: 2, ..cnn.clone() }, cnn] {
         let rates = Rates::uniform(config.shape().unwrap(), 0.6, 1).unwrap();
-        let mut whole = alone(config.clone(), rates.clone());
-        run_to_the_end(&mut whole);
-        let mut first = alone(config.clone(), rates);
-        (0..2).for_each(|_| assert!(first.advance(&mut |_| {}).unwrap().is_some()));
-        first.save(directory.path()).unwrap();
+        check_resumption::<RoutingStudy>(&config, &task(&rates), 2, directory.path());
         let saved = Saved::read(directory.path()).unwrap();
-        let mut second = alone(saved.config().clone(), saved.rates().clone());
-        saved.restore(&mut second).unwrap();
-        run_to_the_end(&mut second);
-        assert_eq!(curve(&second), curve(&whole));
-        assert_eq!(second.digest(), whole.digest());
+        assert_eq!(RoutingStudy::saved_rates(&saved).unwrap(), rates);
     }
 }
 
@@ -159,7 +142,7 @@ fn a_network_learns_to_spread_packets_better_than_joining_the_shortest_queue() {
         ..small_cnn(8)
     };
     let rates = Rates::uniform(config.shape().unwrap(), 0.6, 1).unwrap();
-    let mut training = alone(config, rates.clone());
+    let mut training = alone(config, &rates);
     run_to_the_end(&mut training);
     let shortest =
         (1..=4).map(|draw| run(PolicySpec::JoinShortestQueue, &rates, draw).queued).sum::<f64>() / 4.0;
@@ -177,9 +160,9 @@ fn workers_with_a_network_stay_identical_under_all_learners() {
         let config =
             RoutingConfig { learner, slots: 40, window: 12, td_slots: 6, iterations: 2, ..small_cnn(4) };
         let rates = Rates::uniform(config.shape().unwrap(), 0.6, 1).unwrap();
-        let mut one = alone(config.clone(), rates.clone());
+        let mut one = alone(config.clone(), &rates);
         run_to_the_end(&mut one);
-        for other in over_a_switch(2, &config, &rates) {
+        for other in over_a_switch::<RoutingStudy>(2, &config, &task(&rates)) {
             // Sums of floats in another order; what is learnt is the same but for their rounding.
             assert_eq!(other.history()[2].states, one.history()[2].states);
             assert!((other.history()[0].queued - one.history()[0].queued).abs() < 1e-12);
@@ -193,15 +176,15 @@ fn workers_with_a_network_stay_identical_under_all_learners() {
 fn what_does_not_fit_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let config = RoutingConfig { slots: 40, test_slots: 10, iterations: 0, ..linear() };
-    let mut training = alone(config.clone(), rates(shape(), 0.6, 0));
+    let mut training = alone(config.clone(), &rates(shape(), 0.6, 0));
     run_to_the_end(&mut training);
     training.save(directory.path()).unwrap();
     let saved = Saved::read(directory.path()).unwrap();
-    let error = saved.policy(Shape::new(3, 20).unwrap(), 1, 1).err().unwrap().to_string();
+    let error =
+        RoutingStudy::saved_policy(&saved, Shape::new(3, 20).unwrap(), 1, 1).err().unwrap().to_string();
     assert!(error.ends_with("it is of 3 stages of 16 switches, not 3 stages of 20 switches"), "{error}");
     let other = Rates::uniform(Shape::new(3, 4).unwrap(), 0.6, 1).unwrap();
-    let len = vector_len(&config).unwrap();
-    let error = Training::new(config, other, Place::ALONE, 1, Box::new(Loopback::alone(len))).err().unwrap();
+    let error = try_alone::<RoutingStudy>(config, task(&other)).err().unwrap();
     assert_eq!(error.to_string(), "switches of the rates is 4, expected 16");
     let path = directory.path().join("model.safetensors");
     let whole = std::fs::read(&path).unwrap();
@@ -231,40 +214,10 @@ fn small_cnn(switches: usize) -> RoutingConfig {
     }
 }
 
-fn alone(config: RoutingConfig, rates: Rates) -> Training {
-    let len = vector_len(&config).unwrap();
-    Training::new(config, rates, Place::ALONE, 1, Box::new(Loopback::alone(len))).unwrap()
+fn task(rates: &Rates) -> Task {
+    Task { rates: rates.clone(), threads: 1 }
 }
 
-fn run_to_the_end(training: &mut Training) {
-    while !training.is_finished() {
-        assert!(training.advance(&mut |_| {}).unwrap().is_some());
-    }
-}
-
-/// All but the times.
-fn curve(training: &Training) -> Vec<Iteration> {
-    training.history().iter().map(|record| Iteration { seconds: 0.0, ..record.clone() }).collect()
-}
-
-/// Trains with workers whose sums a switch makes.
-fn over_a_switch(workers: usize, config: &RoutingConfig, rates: &Rates) -> Vec<Training> {
-    let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
-    let switch = EmbeddedSwitch::start(any_port, &EmbeddedOptions::default()).unwrap();
-    let address = switch.address();
-    let len = vector_len(config).unwrap();
-    let train = |rank: usize| {
-        let (config, rates) = (config.clone(), rates.clone());
-        move || {
-            let options = JoinOptions::new(address, workers as u16, len as u32);
-            let worker = Worker::join(JoinOptions { rank: rank as u16, ..options }).unwrap();
-            let mut training =
-                Training::new(config, rates, Place { rank, workers }, 1, Box::new(worker)).unwrap();
-            run_to_the_end(&mut training);
-            assert!(training.replicas_identical().unwrap());
-            training
-        }
-    };
-    let threads: Vec<_> = (0..workers).map(|rank| std::thread::spawn(train(rank))).collect();
-    threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+fn alone(config: RoutingConfig, rates: &Rates) -> Training {
+    testing::alone(config, task(rates))
 }

@@ -1,17 +1,17 @@
 //! `iswitch coflow compare`: several policies on the same jobs.
 
 use std::fmt::Write as _;
+use std::process::ExitCode;
 
 use clap::Args;
 use iswitch_coflow::policy::PolicySpec;
-use iswitch_manual::{output, print_line};
+use iswitch_study::contest::Contest;
 
 use super::output::OutputArgs;
 use super::results::Summary;
 use super::runs::Runs;
-use super::source::{POLICIES, PolicySource};
+use super::source::POLICIES;
 use super::workload::{Workload, WorkloadArgs};
-use iswitch_cli::learner::{baseline, check_names};
 use iswitch_cli::mean::Mean;
 
 /// What others are compared with, unless something else is asked for.
@@ -22,7 +22,7 @@ const BASELINE: &str = "sebf";
 pub(crate) struct CompareArgs {
     #[arg(
         value_name = "POLICY",
-        default_values_t = PolicySpec::ALL.map(|policy| policy.to_string()),
+        default_values_t = PolicySpec::all().map(|policy| policy.to_string()),
         help = format!("Policies: {POLICIES}")
     )]
     policies: Vec<String>,
@@ -37,24 +37,17 @@ pub(crate) struct CompareArgs {
 }
 
 /// Compares policies.
-pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
-    let sources: Vec<_> =
-        args.policies.iter().map(|text| PolicySource::parse(text)).collect::<anyhow::Result<_>>()?;
-    let names: Vec<_> = sources.iter().map(PolicySource::name).collect();
-    check_names(&names)?;
-    let name_of = |text: &str| Ok(PolicySource::parse(text)?.name());
-    let baseline = baseline(args.baseline.as_deref(), BASELINE, &names, name_of)?;
+pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
+    let contest = Contest::new(&args.policies)?;
+    let baseline = contest.baseline(args.baseline.as_deref(), BASELINE)?;
     let workload = args.workload.load()?;
-    let runs = Runs::of(&sources, &workload, args.output.recorded_ports(), args.output.quiet)?;
+    let runs = Runs::of(&contest, &workload, args.output.recorded_ports(), args.output.results.quiet)?;
     let summary = |policy| Summary::new(policy, Some(&runs.policies[baseline]));
     let summaries: Vec<_> = runs.policies.iter().map(summary).collect();
     args.output.write(runs, &summaries)?;
-    if args.output.json {
-        print_line!("{}", serde_json::json!({ "baseline": names[baseline], "results": summaries }))?;
-    } else {
-        output::print(format_args!("{}", table(&workload, &names[baseline], &summaries)))?;
-    }
-    Ok(())
+    let baseline = &contest.names[baseline];
+    args.output.results.print(Some(baseline), &summaries, || table(&workload, baseline, &summaries))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn table(workload: &Workload, baseline: &str, summaries: &[Summary]) -> String {

@@ -1,11 +1,14 @@
 //! `iswitch coflow evaluate`: one policy.
 
+use std::process::ExitCode;
+
 use clap::Args;
+use iswitch_study::contest::Contest;
 
 use super::output::OutputArgs;
 use super::results::{Summary, TimesSummary};
 use super::runs::Runs;
-use super::source::{POLICIES, PolicySource};
+use super::source::POLICIES;
 use super::workload::{Workload, WorkloadArgs};
 use iswitch_manual::print_line;
 
@@ -21,18 +24,14 @@ pub(crate) struct EvaluateArgs {
 }
 
 /// Evaluates a policy on one or more draws of jobs.
-pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
-    let source = PolicySource::parse(&args.policy)?;
+pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
+    let contest = Contest::of_one(&args.policy)?;
     let workload = args.workload.load()?;
-    let runs = Runs::of(&[source], &workload, args.output.recorded_ports(), args.output.quiet)?;
+    let runs = Runs::of(&contest, &workload, args.output.recorded_ports(), args.output.results.quiet)?;
     let summary = Summary::new(&runs.policies[0], None);
     args.output.write(runs, std::slice::from_ref(&summary))?;
-    if args.output.json {
-        print_line!("{}", serde_json::to_string(&summary)?)?;
-    } else {
-        print(&workload, &summary)?;
-    }
-    Ok(())
+    args.output.results.print_one(&summary, || print(&workload, &summary))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn print(workload: &Workload, summary: &Summary) -> std::io::Result<()> {

@@ -13,19 +13,13 @@ mod workload;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
 use iswitch_cli::program;
 
 /// Trains and compares policies that schedule coflows of jobs in a data centre's fabric.
 #[derive(Parser)]
 #[command(name = "iswitch-coflow", bin_name = "iswitch coflow", version, about)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
+enum Cli {
     /// Trains a network that gives coflows priorities, with one or more workers.
     Train(Box<train::TrainArgs>),
     /// Runs one policy and reports completion times.
@@ -34,18 +28,12 @@ enum Command {
     Compare(compare::CompareArgs),
 }
 
-impl Command {
-    fn run(&self) -> anyhow::Result<ExitCode> {
-        match self {
-            Self::Train(args) => train::run(args),
-            Self::Evaluate(args) => evaluate::run(args).map(|()| ExitCode::SUCCESS),
-            Self::Compare(args) => compare::run(args).map(|()| ExitCode::SUCCESS),
-        }
-    }
-}
-
 fn main() -> ExitCode {
-    program::main(|cli: Cli| cli.command.run())
+    program::main(|cli: Cli| match &cli {
+        Cli::Train(args) => iswitch_study::train::run(args.as_ref()),
+        Cli::Evaluate(args) => evaluate::run(args),
+        Cli::Compare(args) => compare::run(args),
+    })
 }
 
 #[cfg(test)]

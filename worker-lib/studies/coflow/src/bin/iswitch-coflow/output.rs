@@ -1,16 +1,17 @@
 //! Files of results.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
 
 use super::gantt::SPANS_MAX;
 use super::plots;
-use super::results::{Summary, TimesSummary};
-use super::runs::Runs;
-use iswitch_cli::files::{make_directory, write};
-use iswitch_cli::mean::Mean;
+use super::results::Summary;
+use super::runs::{Lists, Run, Runs};
+use iswitch_cli::files::make_directory;
+use iswitch_study::contest::{ResultArgs, Series};
+use iswitch_study::files::write;
+use iswitch_study::table::{OrEmpty, Output};
 
 /// Ports of a side in a picture of ports.
 const GANTT_PORTS: u64 = 12;
@@ -18,9 +19,6 @@ const GANTT_PORTS: u64 = 12;
 /// What is written besides what is printed.
 #[derive(Args)]
 pub(super) struct OutputArgs {
-    /// Write the results as CSV, a line for each policy.
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
     /// Write each job's arrival, time alone, completion time and deadline as CSV, for each draw and policy.
     #[arg(long, value_name = "FILE")]
     per_job: Option<PathBuf>,
@@ -37,12 +35,8 @@ pub(super) struct OutputArgs {
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     gantt_ports: u64,
-    /// Print one JSON object instead of text.
-    #[arg(long)]
-    pub(super) json: bool,
-    /// Show no progress.
-    #[arg(long, short)]
-    pub(super) quiet: bool,
+    #[command(flatten)]
+    pub(super) results: ResultArgs,
 }
 
 impl OutputArgs {
@@ -53,8 +47,9 @@ impl OutputArgs {
 
     /// Writes what was asked for.
     pub(super) fn write(&self, runs: Runs, summaries: &[Summary]) -> anyhow::Result<()> {
-        let files =
-            [(&self.csv, csv(summaries)), (&self.per_job, runs.per_job), (&self.per_coflow, runs.per_coflow)];
+        let Runs { policies, lists: Lists { per_job, per_coflow } } = runs;
+        self.results.write(|| csv(summaries))?;
+        let files = [(&self.per_job, per_job.into_text()), (&self.per_coflow, per_coflow.into_text())];
         for (path, text) in files {
             if let Some(path) = path {
                 write(path, &text)?;
@@ -63,16 +58,16 @@ impl OutputArgs {
         let Some(directory) = &self.plots else { return Ok(()) };
         make_directory(directory)?;
         for (name, title, of) in plots::CDFS {
-            write(&directory.join(name), &plots::cdf(title, &runs.policies, of))?;
+            write(&directory.join(name), &plots::cdf(title, &policies, of))?;
         }
         let mut too_many = Vec::new();
-        for policy in runs.policies {
-            let Some(recorder) = policy.gantt else { continue };
+        for Series { policy, mut runs, .. } in policies {
+            let Some(Run { jobs, gantt: Some(recorder), .. }) = runs.drain(..).next() else { continue };
             // A colon is not for file names everywhere.
-            let path = directory.join(format!("gantt-{}.svg", policy.name.replace(':', "-")));
-            match recorder.draw(&policy.name, policy.jobs) {
+            let path = directory.join(format!("gantt-{}.svg", policy.replace(':', "-")));
+            match recorder.draw(&policy, jobs) {
                 Some(svg) => write(&path, &svg)?,
-                None => too_many.push(policy.name),
+                None => too_many.push(policy),
             }
         }
         if !too_many.is_empty() {
@@ -85,37 +80,40 @@ impl OutputArgs {
     }
 }
 
-fn csv(summaries: &[Summary]) -> String {
+fn csv(summaries: &[Summary]) -> Output {
     let times =
         |name: &str| format!("{name}_s,{name}_ci95_s,{name}_p50_s,{name}_p95_s,{name}_p99_s,{name}_max_s");
-    let mut text = format!(
+    let mut table = Output::new(&format!(
         "policy,draws,jobs,{},{},makespan_s,deadlines_met,bound_isolated_s,bound_port_s,jct_ratio,\
-         jct_ratio_ci95\n",
+         jct_ratio_ci95",
         times("cct"),
         times("jct")
-    );
-    let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
-    let mean = |mean: Option<Mean>| number(mean.map(|mean| mean.mean));
-    let times = |times: &TimesSummary| {
-        let TimesSummary { mean, p50, p95, p99, max } = times;
-        format!("{},{},{},{},{},{}", mean.mean, number(mean.ci95), p50.mean, p95.mean, p99.mean, max.mean)
-    };
+    ));
     for it in summaries {
-        let _ = writeln!(
-            text,
-            "{},{},{},{},{},{},{},{},{},{},{}",
-            it.policy,
-            it.draws,
-            it.jobs,
-            times(&it.cct),
-            times(&it.jct),
-            it.makespan.mean,
-            mean(it.deadlines_met),
-            it.bound_isolated.mean,
-            it.bound_port.mean,
-            mean(it.jct_ratio),
-            number(it.jct_ratio.and_then(|ratio| ratio.ci95)),
-        );
+        let (cct, jct) = (&it.cct, &it.jct);
+        table.row(&[
+            &it.policy,
+            &it.draws,
+            &it.jobs,
+            &cct.mean.mean,
+            &OrEmpty(cct.mean.ci95),
+            &cct.p50.mean,
+            &cct.p95.mean,
+            &cct.p99.mean,
+            &cct.max.mean,
+            &jct.mean.mean,
+            &OrEmpty(jct.mean.ci95),
+            &jct.p50.mean,
+            &jct.p95.mean,
+            &jct.p99.mean,
+            &jct.max.mean,
+            &it.makespan.mean,
+            &OrEmpty(it.deadlines_met.map(|met| met.mean)),
+            &it.bound_isolated.mean,
+            &it.bound_port.mean,
+            &OrEmpty(it.jct_ratio.map(|ratio| ratio.mean)),
+            &OrEmpty(it.jct_ratio.and_then(|ratio| ratio.ci95)),
+        ]);
     }
-    text
+    table
 }

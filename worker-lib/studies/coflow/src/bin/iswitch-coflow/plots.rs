@@ -3,7 +3,7 @@
 use iswitch_coflow::deepweave::training::Iteration;
 use iswitch_figure::{Axis, Line, LineChart, Paint, Reference};
 
-use super::runs::PolicyRuns;
+use super::runs::{PolicyRuns, Run};
 
 /// Colours of lines, in their order; then the same with gaps.
 const PAINTS: [Paint; 7] =
@@ -12,18 +12,19 @@ const PAINTS: [Paint; 7] =
 const POINTS: usize = 400;
 
 /// Completion times of a policy.
-type TimesOf = fn(&PolicyRuns) -> &[f64];
+type TimesOf = fn(&Run) -> &[f64];
 
 /// Files, titles and times of the distributions.
 pub(super) const CDFS: [(&str, &str, TimesOf); 2] = [
-    ("cdf-cct.svg", "Share of coflows over their completion time in seconds", |runs| &runs.cct),
-    ("cdf-jct.svg", "Share of jobs over their completion time in seconds", |runs| &runs.jct),
+    ("cdf-cct.svg", "Share of coflows over their completion time in seconds", |run| &run.cct),
+    ("cdf-jct.svg", "Share of jobs over their completion time in seconds", |run| &run.jct),
 ];
 
 /// The share of all values up to each, a line for each policy, over a logarithmic axis.
 pub(super) fn cdf(title: &str, policies: &[PolicyRuns], of: TimesOf) -> String {
     let line = |(at, runs): (usize, &PolicyRuns)| {
-        let line = Line::new(&runs.name, PAINTS[at % PAINTS.len()], distribution(of(runs)));
+        let line =
+            Line::new(&runs.policy, PAINTS[at % PAINTS.len()], distribution(runs.runs.iter().flat_map(of)));
         Line { is_dashed: at / PAINTS.len() % 2 == 1, ..line }
     };
     LineChart {
@@ -49,8 +50,8 @@ pub(super) fn learning(history: &[Iteration]) -> String {
     .draw()
 }
 
-fn distribution(values: &[f64]) -> Vec<(f64, f64)> {
-    let mut sorted = values.to_vec();
+fn distribution<'a>(values: impl IntoIterator<Item = &'a f64>) -> Vec<(f64, f64)> {
+    let mut sorted: Vec<f64> = values.into_iter().copied().collect();
     sorted.sort_by(f64::total_cmp);
     let count = sorted.len();
     // The last one is always among them.

@@ -17,8 +17,8 @@ pub(super) struct TimesSummary {
 }
 
 impl TimesSummary {
-    fn of(runs: &[Measurement], times: fn(&Measurement) -> Times) -> Self {
-        let mean = |of: fn(Times) -> f64| over(runs, |run| of(times(run)));
+    fn of(runs: &PolicyRuns, times: fn(&Measurement) -> Times) -> Self {
+        let mean = |of: fn(Times) -> f64| runs.mean(|run| of(times(&run.measured)));
         Self {
             mean: mean(|it| it.mean),
             p50: mean(|it| it.p50),
@@ -50,23 +50,20 @@ pub(super) struct Summary {
 impl Summary {
     /// Ratios are those to `baseline`, which ran on the same draws.
     pub(super) fn new(runs: &PolicyRuns, baseline: Option<&PolicyRuns>) -> Self {
-        let measured = &runs.measured;
-        let met: Vec<f64> = measured.iter().filter_map(|run| run.deadlines_met).collect();
-        let ratio = |baseline: &PolicyRuns| {
-            let pairs = measured.iter().zip(&baseline.measured);
-            Mean::of(&pairs.map(|(run, base)| run.jct.mean / base.jct.mean).collect::<Vec<_>>())
-        };
+        let measured = || runs.runs.iter().map(|run| &run.measured);
+        let met: Vec<f64> = measured().filter_map(|run| run.deadlines_met).collect();
+        let ratios = baseline.and_then(|base| runs.ratios(base, |run| Some(run.measured.jct.mean)));
         Self {
-            policy: runs.name.clone(),
-            draws: measured.len(),
-            jobs: runs.jobs,
-            cct: TimesSummary::of(measured, |run| run.cct),
-            jct: TimesSummary::of(measured, |run| run.jct),
-            makespan: over(measured, |run| run.makespan),
+            policy: runs.policy.clone(),
+            draws: runs.runs.len(),
+            jobs: runs.runs.last().map_or(0, |run| run.jobs),
+            cct: TimesSummary::of(runs, |run| run.cct),
+            jct: TimesSummary::of(runs, |run| run.jct),
+            makespan: runs.mean(|run| run.measured.makespan),
             deadlines_met: (!met.is_empty()).then(|| Mean::of(&met)),
-            bound_isolated: over(measured, |run| run.bound.isolated),
-            bound_port: over(measured, |run| run.bound.port),
-            jct_ratio: baseline.map(ratio),
+            bound_isolated: runs.mean(|run| run.measured.bound.isolated),
+            bound_port: runs.mean(|run| run.measured.bound.port),
+            jct_ratio: ratios.map(|ratios| Mean::of(&ratios)),
         }
     }
 
@@ -74,8 +71,4 @@ impl Summary {
     pub(super) fn bound(&self) -> Mean {
         if self.bound_isolated.mean > self.bound_port.mean { self.bound_isolated } else { self.bound_port }
     }
-}
-
-fn over(runs: &[Measurement], of: impl Fn(&Measurement) -> f64) -> Mean {
-    Mean::of(&runs.iter().map(of).collect::<Vec<_>>())
 }

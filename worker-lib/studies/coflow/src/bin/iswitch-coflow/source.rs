@@ -1,17 +1,15 @@
 //! Policies as the command line names them.
 
-use std::path::Path;
-
 use anyhow::{Context as _, bail};
 use iswitch_coflow::deepweave::agent::DeepWeave;
 use iswitch_coflow::deepweave::lookahead::Lookahead;
-use iswitch_coflow::deepweave::trained::Saved;
+use iswitch_coflow::deepweave::training::{DeepWeaveStudy, Saved};
 use iswitch_coflow::policy::{Policy, PolicySpec};
 use iswitch_coflow::search::{Search, StaticPriorities};
 use iswitch_coflow::simulation::Fabric;
 use iswitch_coflow::workload::Job;
-use iswitch_learn::algorithms::checkpoint::MODEL_FILE;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
+use iswitch_study::contest::{Contestant, directory_name, plain, saved};
 
 /// Help for arguments that name policies.
 pub(super) const POLICIES: &str = "fair, fifo, fifo-job, lcf, sebf, bssi, aalo, job-srpt, job-sebf, job-bssi, \
@@ -51,21 +49,15 @@ pub(super) enum PolicySource {
     },
 }
 
-impl PolicySource {
-    pub(super) fn parse(text: &str) -> anyhow::Result<Self> {
-        if Path::new(text).join(MODEL_FILE).exists() {
-            return Self::saved(text, text, None);
+impl Contestant for PolicySource {
+    fn parse(text: &str) -> anyhow::Result<Self> {
+        if let Some(saved) = saved::<DeepWeaveStudy>(text)? {
+            return Ok(Self::Saved { saved: Box::new(saved), name: directory_name(text), evaluations: None });
         }
         let Some((name, number)) = text.rsplit_once(':') else {
             return match text {
                 LOCAL_SEARCH => Ok(Self::LocalSearch { evaluations: EVALUATIONS }),
-                _ => match text.parse() {
-                    Ok(spec) => Ok(Self::Plain(spec)),
-                    Err(_) if Path::new(text).is_dir() => {
-                        bail!("policy is {text}, which holds no {MODEL_FILE}: train into it first")
-                    }
-                    Err(_) => bail!("policy is {text}, expected {POLICIES}"),
-                },
+                _ => plain(text, POLICIES).map(Self::Plain),
             };
         };
         let evaluations = || -> anyhow::Result<u64> {
@@ -75,19 +67,17 @@ impl PolicySource {
         match name {
             LOCAL_SEARCH => Ok(Self::LocalSearch { evaluations: evaluations()? }),
             LOOKAHEAD => Ok(Self::Lookahead { evaluations: evaluations()? }),
-            _ if Path::new(name).join(MODEL_FILE).exists() => Self::saved(name, text, Some(evaluations()?)),
-            _ => bail!("policy is {text}, expected {POLICIES}"),
+            _ => {
+                let Some(saved) = saved::<DeepWeaveStudy>(name)? else {
+                    bail!("policy is {text}, expected {POLICIES}");
+                };
+                let (saved, name) = (Box::new(saved), directory_name(text));
+                Ok(Self::Saved { saved, name, evaluations: Some(evaluations()?) })
+            }
         }
     }
 
-    fn saved(directory: &str, text: &str, evaluations: Option<u64>) -> anyhow::Result<Self> {
-        let saved = Box::new(Saved::read(Path::new(directory))?);
-        let name =
-            Path::new(text).file_name().map_or(text.to_owned(), |name| name.to_string_lossy().into_owned());
-        Ok(Self::Saved { saved, name, evaluations })
-    }
-
-    pub(super) fn name(&self) -> String {
+    fn name(&self) -> String {
         match self {
             Self::Plain(spec) => spec.to_string(),
             Self::LocalSearch { evaluations } => format!("{LOCAL_SEARCH}:{evaluations}"),
@@ -95,7 +85,9 @@ impl PolicySource {
             Self::Saved { name, .. } => name.clone(),
         }
     }
+}
 
+impl PolicySource {
     /// A fresh policy for these jobs. `seed` is of its draws; `show` is told how far it is if that takes long.
     pub(super) fn build(
         &self,
@@ -111,7 +103,7 @@ impl PolicySource {
                 Ok(Box::new(DeepWeave::job_sebf().with_lookahead(lookahead(*evaluations, seed))))
             }
             Self::Saved { saved, evaluations, .. } => {
-                let policy = saved.policy(jobs)?;
+                let policy = DeepWeave::of_saved(saved, jobs)?;
                 Ok(Box::new(match evaluations {
                     Some(evaluations) => policy.with_lookahead(lookahead(*evaluations, seed)),
                     None => policy,

@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::Args;
-use iswitch_manual::{output, print_line};
 use iswitch_placement::policy::PolicySpec;
+use iswitch_study::contest::Contest;
+use iswitch_study::files::write;
 
 use super::evaluate::scaled;
 use super::output::OutputArgs;
@@ -14,11 +16,11 @@ use super::plots;
 use super::results::{Ratio, Summary};
 use super::rules::Saving;
 use super::runs::Runs;
-use super::source::{POLICIES, PolicySource};
+use super::source::POLICIES;
 use super::workload::{Condition, Workload, WorkloadArgs};
 use super::{DAY_S, HOUR_S};
-use iswitch_cli::files::{make_directory, write};
-use iswitch_cli::learner::{baseline, check_names, repeated};
+use iswitch_cli::files::make_directory;
+use iswitch_cli::learner::repeated;
 
 /// What others are compared with, unless something else is asked for.
 const BASELINE: &str = "random";
@@ -28,7 +30,7 @@ const BASELINE: &str = "random";
 pub(crate) struct CompareArgs {
     #[arg(
         value_name = "POLICY",
-        default_values_t = PolicySpec::ALL.map(|policy| policy.to_string()),
+        default_values_t = PolicySpec::all().map(|policy| policy.to_string()),
         help = format!("Policies: {POLICIES}")
     )]
     policies: Vec<String>,
@@ -72,33 +74,26 @@ struct Sweep {
 }
 
 /// Compares policies.
-pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
-    let sources: Vec<_> =
-        args.policies.iter().map(|text| PolicySource::parse(text)).collect::<anyhow::Result<_>>()?;
-    let names: Vec<_> = sources.iter().map(PolicySource::name).collect();
-    check_names(&names)?;
-    let name_of = |text: &str| Ok(PolicySource::parse(text)?.name());
-    let baseline = baseline(args.baseline.as_deref(), BASELINE, &names, name_of)?;
+pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
+    let contest = Contest::new(&args.policies)?;
+    let baseline = contest.baseline(args.baseline.as_deref(), BASELINE)?;
     let workload = args.workload.load()?;
     let sweep = Sweep::of(args, workload.condition())?;
-    let runs = Runs::of(&sources, &workload, &sweep.conditions(), None, args.output.quiet)?;
-    let groups = runs.policies.chunks(sources.len());
+    let runs = Runs::of(&contest, &workload, &sweep.conditions(), None, args.output.results.quiet)?;
+    let names = &contest.names;
+    let groups = runs.policies.chunks(names.len());
     let summaries: Vec<_> = groups
         .flat_map(|group| group.iter().map(|runs| Summary::new(runs, Some(&group[baseline]))))
         .collect();
-    args.output.write(&runs, &summaries)?;
+    args.output.write(runs, &summaries)?;
     if let Some(directory) = &args.plots {
-        sweep.draw(directory, &summaries, &names)?;
+        sweep.draw(directory, &summaries, names)?;
     }
-    if args.output.json {
-        print_line!("{}", serde_json::json!({ "baseline": names[baseline], "results": summaries }))?;
-    } else {
-        output::print(format_args!(
-            "{}",
-            table(&workload, &names[baseline], summaries.chunks(sources.len()))
-        ))?;
-    }
-    Ok(())
+    let baseline = &names[baseline];
+    args.output
+        .results
+        .print(Some(baseline), &summaries, || table(&workload, baseline, summaries.chunks(names.len())))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 impl Sweep {

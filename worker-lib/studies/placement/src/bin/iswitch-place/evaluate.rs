@@ -1,6 +1,7 @@
 //! `iswitch place evaluate`: one policy.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::Args;
 
@@ -8,12 +9,13 @@ use super::gantt::SPANS_MAX;
 use super::output::OutputArgs;
 use super::results::{GpuHours, Summary};
 use super::runs::Runs;
-use super::source::{POLICIES, PolicySource};
+use super::source::POLICIES;
 use super::workload::{Workload, WorkloadArgs};
 use super::{DAY_S, HOUR_S};
-use iswitch_cli::files::write;
 use iswitch_cli::mean::Mean;
 use iswitch_manual::print_line;
+use iswitch_study::contest::Contest;
+use iswitch_study::files::write;
 
 /// GPUs in a picture.
 const GANTT_GPUS: u64 = 128;
@@ -39,16 +41,17 @@ pub(crate) struct EvaluateArgs {
 }
 
 /// Evaluates a policy on one or more draws.
-pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
-    let source = PolicySource::parse(&args.policy)?;
+pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
+    let contest = Contest::of_one(&args.policy)?;
     let workload = args.workload.load()?;
     let gantt_gpus = args.gantt.as_ref().map(|_| usize::try_from(args.gantt_gpus).unwrap_or(usize::MAX));
     let conditions = [workload.condition()];
-    let mut runs = Runs::of(&[source], &workload, &conditions, gantt_gpus, args.output.quiet)?;
+    let mut runs = Runs::of(&contest, &workload, &conditions, gantt_gpus, args.output.results.quiet)?;
     let summary = Summary::new(&runs.policies[0], None);
-    args.output.write(&runs, std::slice::from_ref(&summary))?;
+    let gantt = runs.policies[0].runs.first_mut().and_then(|run| run.gantt.take());
+    args.output.write(runs, std::slice::from_ref(&summary))?;
     if let Some(path) = &args.gantt {
-        match runs.policies[0].gantt.take() {
+        match gantt {
             None => {
                 eprintln!("no picture of GPUs: {} chooses between runs when they are over", summary.policy);
             }
@@ -58,12 +61,8 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
             },
         }
     }
-    if args.output.json {
-        print_line!("{}", serde_json::to_string(&summary)?)?;
-    } else {
-        print(&workload, &summary)?;
-    }
-    Ok(())
+    args.output.results.print_one(&summary, || print(&workload, &summary))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn print(workload: &Workload, summary: &Summary) -> std::io::Result<()> {

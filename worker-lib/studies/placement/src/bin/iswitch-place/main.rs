@@ -17,7 +17,7 @@ mod workload;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
 use iswitch_cli::program;
 
 /// Units in which results are shown, in seconds.
@@ -27,13 +27,7 @@ const DAY_S: f64 = 24.0 * HOUR_S;
 /// Trains and compares policies that place training jobs on GPUs that fail, and answers a scheduler.
 #[derive(Parser)]
 #[command(name = "iswitch-place", bin_name = "iswitch place", version, about)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
+enum Cli {
     /// Trains a network that places jobs, with one or more workers.
     Train(Box<train::TrainArgs>),
     /// Runs one policy and reports makespan, completion times and where the GPUs' time went.
@@ -44,19 +38,13 @@ enum Command {
     Serve(Box<serve::ServeArgs>),
 }
 
-impl Command {
-    fn run(&self) -> anyhow::Result<ExitCode> {
-        match self {
-            Self::Train(args) => train::run(args),
-            Self::Evaluate(args) => evaluate::run(args).map(|()| ExitCode::SUCCESS),
-            Self::Compare(args) => compare::run(args).map(|()| ExitCode::SUCCESS),
-            Self::Serve(args) => serve::run(args).map(|()| ExitCode::SUCCESS),
-        }
-    }
-}
-
 fn main() -> ExitCode {
-    program::main(|cli: Cli| cli.command.run())
+    program::main(|cli: Cli| match &cli {
+        Cli::Train(args) => iswitch_study::train::run(args.as_ref()),
+        Cli::Evaluate(args) => evaluate::run(args),
+        Cli::Compare(args) => compare::run(args),
+        Cli::Serve(args) => serve::run(args),
+    })
 }
 
 #[cfg(test)]

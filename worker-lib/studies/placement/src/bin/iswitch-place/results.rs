@@ -1,5 +1,6 @@
 //! Means over draws.
 
+use iswitch_placement::simulation::GpuTime;
 use serde::Serialize;
 
 use super::HOUR_S;
@@ -89,52 +90,43 @@ pub(super) struct Summary {
 impl Summary {
     /// Ratios are those to `baseline`, which ran on the same draws.
     pub(super) fn new(runs: &PolicyRuns, baseline: Option<&PolicyRuns>) -> Self {
-        let measured = &runs.measured;
-        let mean = |of: fn(&Measured) -> f64| Mean::of(&measured.iter().map(of).collect::<Vec<_>>());
-        let hours = |of: fn(&Measured) -> f64| {
-            Mean::of(&measured.iter().map(|run| of(run) / HOUR_S).collect::<Vec<_>>())
-        };
+        let mean = |of: fn(&Measured) -> f64| runs.mean(|run| of(&run.measured));
+        let hours = |of: fn(&GpuTime) -> f64| runs.mean(|run| of(&run.measured.gpu_time) / HOUR_S);
+        let jct = |of: fn(&Measured) -> Option<f64>| runs.mean_of_all(|run| of(&run.measured));
         let ratio = |of: fn(&Measured) -> Option<f64>| {
-            let pairs = measured.iter().zip(&baseline?.measured);
-            let ratios: Option<Vec<f64>> = pairs.map(|(run, base)| Some(of(run)? / of(base)?)).collect();
+            let ratios = runs.ratios(baseline?, |run| of(&run.measured));
             ratios.map(|ratios| Ratio::of(&ratios))
         };
         Self {
-            policy: runs.name.clone(),
+            policy: runs.policy.clone(),
             rate_factor: runs.condition.rate_factor,
             checkpoint: runs.condition.saving.to_string(),
-            draws: measured.len(),
-            jobs: runs.jobs,
+            draws: runs.runs.len(),
+            jobs: runs.runs.last().map_or(0, |run| run.jobs),
             makespan: mean(|run| run.makespan),
             makespan_ratio: ratio(|run| Some(run.makespan)),
             jct: TimesSummary {
-                mean: over(runs, |run| run.jct_mean),
-                p50: over(runs, |run| run.jct_p50),
-                p95: over(runs, |run| run.jct_p95),
-                p99: over(runs, |run| run.jct_p99),
+                mean: jct(|run| run.jct_mean),
+                p50: jct(|run| run.jct_p50),
+                p95: jct(|run| run.jct_p95),
+                p99: jct(|run| run.jct_p99),
             },
             jct_ratio: ratio(|run| run.jct_mean),
             failures: mean(|run| run.failures as f64),
             hits: mean(|run| run.hits as f64),
             suspensions: mean(|run| run.suspensions as f64),
             gpu_hours: GpuHours {
-                useful: hours(|run| run.gpu_time.useful),
-                lost: hours(|run| run.gpu_time.lost),
-                overhead: hours(|run| run.gpu_time.overhead),
-                held: hours(|run| run.gpu_time.held),
-                failed: hours(|run| run.gpu_time.failed),
-                idle: hours(|run| run.gpu_time.idle),
+                useful: hours(|time| time.useful),
+                lost: hours(|time| time.lost),
+                overhead: hours(|time| time.overhead),
+                held: hours(|time| time.held),
+                failed: hours(|time| time.failed),
+                idle: hours(|time| time.idle),
             },
             utilisation: mean(|run| run.gpu_time.utilisation()),
             unfinished: mean(|run| run.unfinished as f64),
         }
     }
-}
-
-/// None if one of the draws has none.
-fn over(runs: &PolicyRuns, of: impl Fn(&Measured) -> Option<f64>) -> Option<Mean> {
-    let values: Option<Vec<f64>> = runs.measured.iter().map(of).collect();
-    values.map(|values| Mean::of(&values))
 }
 
 #[cfg(test)]

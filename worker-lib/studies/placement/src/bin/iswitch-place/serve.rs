@@ -1,12 +1,14 @@
 //! `iswitch place serve`: where a scheduler's jobs should run.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::Args;
 use iswitch_placement::agent::Agent;
 use iswitch_placement::reader::read_rates;
 use iswitch_placement::simulation::Scenario;
 use iswitch_placement::{Cluster, Failures, Options};
+use iswitch_study::contest::Contestant as _;
 
 use super::rules::CostArgs;
 use super::source::{PICKERS, PolicySource};
@@ -38,7 +40,7 @@ pub(crate) struct ServeArgs {
 }
 
 /// Serves until it is told to stop.
-pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
+pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let cluster = args.cluster.load()?;
     let failures = match &args.rates {
         Some(path) => read_rates(path, &cluster)?,
@@ -48,7 +50,8 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
     let scheduler = Scheduler { source, cluster, failures, options: args.cost.options()?, seed: args.seed };
     // What cannot be built is best told before anybody connects.
     scheduler.agent()?;
-    line_server::serve(&args.socket, &scheduler.source.name(), scheduler)
+    line_server::serve(&args.socket, &scheduler.source.name(), scheduler)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Each connection is a scheduler.

@@ -1,15 +1,13 @@
 //! Policies as the command line names them.
 
-use std::path::Path;
-
 use anyhow::bail;
-use iswitch_learn::algorithms::checkpoint::MODEL_FILE;
 use iswitch_learn::algorithms::streams::Purpose;
 use iswitch_placement::failure::FailureDraw;
 use iswitch_placement::learned::Trained;
-use iswitch_placement::learned::saved::Saved;
+use iswitch_placement::learned::training::PlacementStudy;
 use iswitch_placement::policy::{Placer, PolicySpec};
 use iswitch_placement::simulation::{Observer, Outcome, Scenario, simulate_draw};
+use iswitch_study::contest::{Contestant, directory_name, plain, saved};
 
 /// Help for arguments that name policies.
 pub(super) const POLICIES: &str = "random, best-of:N (the best of N random plans), hindsight:N (the best of N random \
@@ -33,30 +31,23 @@ pub(super) enum PolicySource {
     },
 }
 
-impl PolicySource {
-    pub(super) fn parse(text: &str) -> anyhow::Result<Self> {
-        let path = Path::new(text);
-        if path.join(MODEL_FILE).exists() {
-            let policy = Box::new(Saved::read(path)?.policy()?);
-            let name = path.file_name().map_or(text.to_owned(), |name| name.to_string_lossy().into_owned());
-            return Ok(Self::Saved { policy, name });
-        }
-        match text.parse() {
-            Ok(spec) => Ok(Self::Plain(spec)),
-            Err(_) if path.is_dir() => {
-                bail!("policy is {text}, which holds no {MODEL_FILE}: train into it first")
-            }
-            Err(_) => bail!("policy is {text}, expected {POLICIES}"),
-        }
+impl Contestant for PolicySource {
+    fn parse(text: &str) -> anyhow::Result<Self> {
+        let Some(saved) = saved::<PlacementStudy>(text)? else {
+            return plain(text, POLICIES).map(Self::Plain);
+        };
+        Ok(Self::Saved { policy: Box::new(Trained::of_saved(&saved)?), name: directory_name(text) })
     }
 
-    pub(super) fn name(&self) -> String {
+    fn name(&self) -> String {
         match self {
             Self::Plain(spec) => spec.to_string(),
             Self::Saved { name, .. } => name.clone(),
         }
     }
+}
 
+impl PolicySource {
     /// What it makes of a scenario whose failures and own draws `seed` decides. A policy that chooses afterwards has no
     /// course that could be watched.
     pub(super) fn run<'o>(

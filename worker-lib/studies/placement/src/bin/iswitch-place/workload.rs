@@ -1,5 +1,6 @@
 //! Which jobs, on which cluster, under which failures and rules.
 
+use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -103,6 +104,13 @@ pub(super) struct Condition {
     pub(super) rate_factor: f64,
     /// When jobs save their state.
     pub(super) saving: Saving,
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rate_factor, saving } = self;
+        write!(f, "rates x {rate_factor}, checkpoint {saving}, ")
+    }
 }
 
 /// Scenarios of any draw.

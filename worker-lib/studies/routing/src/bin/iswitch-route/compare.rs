@@ -1,22 +1,22 @@
 //! `iswitch route compare`: several policies on the same arrivals.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::Args;
-use iswitch_manual::{output, print_line};
-use iswitch_routing::measure::Measurement;
 use iswitch_routing::network::Shape;
 use iswitch_routing::policy::Fill;
+use iswitch_study::contest::{Contest, ResultArgs};
+use iswitch_study::files::write;
+use iswitch_study::table::{OrEmpty, Output};
 
 use super::evaluate::{note_overload, run_once};
 use super::network::{RunsArgs, ShapeArgs};
 use super::plots;
-use super::results::Summary;
+use super::results::{Load, PolicyRuns, Run, Summary};
 use super::source::{POLICIES, PolicySource};
-use iswitch_cli::files::{make_directory, write};
-use iswitch_cli::learner::check_names;
-use iswitch_cli::progress::Steps;
+use iswitch_cli::files::make_directory;
 
 /// Arguments of `iswitch route compare`.
 #[derive(Args)]
@@ -41,70 +41,35 @@ pub(crate) struct CompareArgs {
     /// learning.svg if run directories are among the policies.
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
-    /// Write the table as CSV.
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
-    /// Print one JSON object instead of a table.
-    #[arg(long)]
-    json: bool,
-    /// Show no progress.
-    #[arg(long, short)]
-    quiet: bool,
-}
-
-/// All policies at one load.
-struct AtLoad {
-    load: f64,
-    /// Of the first draw, by policy.
-    first: Vec<Measurement>,
+    #[command(flatten)]
+    results: ResultArgs,
 }
 
 /// Compares policies.
-pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
-    let sources: Vec<_> =
-        args.policies.iter().map(|text| PolicySource::parse(text)).collect::<anyhow::Result<_>>()?;
-    let names: Vec<_> = sources.iter().map(PolicySource::name).collect();
-    check_names(&names)?;
-    let shape = common_shape(args, &sources)?;
+pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
+    let contest: Contest<PolicySource> = Contest::new(&args.policies)?;
+    let shape = common_shape(args, contest.policies())?;
     let loads = if args.runs.is_file() { vec![f64::NAN] } else { args.loads.clone() };
-    let total = loads.len() as u64 * args.runs.numbers().count() as u64 * sources.len() as u64;
-    let mut progress = Steps::new("runs", total, args.quiet);
-    let mut summaries = Vec::new();
-    let mut at_loads = Vec::new();
-    for load in loads {
-        let mut results = vec![Vec::new(); sources.len()];
-        let mut actual = load;
-        for draw in args.runs.numbers() {
-            let rates = args.runs.rates(shape, load, draw)?;
-            actual = rates.load();
-            note_overload(&rates, draw);
-            for ((source, results), name) in sources.iter().zip(&mut results).zip(&names) {
-                let ignore = &mut |_: u64, _: u64, _: &[u32]| {};
-                results.push(run_once(source, &rates, args.fill, draw, args.runs.slots, ignore)?);
-                progress.advance(&format!("load {actual:.2}, {name}"));
-            }
-        }
-        let size = (shape.stages(), shape.switches());
-        let named = names.iter().zip(&results);
-        summaries.extend(named.map(|(name, runs)| Summary::new(name.clone(), size, actual, runs)));
-        let first = results.into_iter().map(|mut runs| runs.swap_remove(0)).collect();
-        at_loads.push(AtLoad { load: actual, first });
-    }
-    progress.finish();
-    if let Some(path) = &args.csv {
-        write(path, &csv(&summaries))?;
-    }
+    let loads: Vec<_> = loads.into_iter().map(Load).collect();
+    let prepare = |load: &Load, draw| {
+        let rates = args.runs.rates(shape, load.0, draw)?;
+        note_overload(&rates, draw);
+        Ok(rates)
+    };
+    let runs = contest.run(&loads, args.runs.numbers(), args.results.quiet, prepare, |turn, _| {
+        let ignore = &mut |_: u64, _: u64, _: &[u32]| {};
+        let measured = run_once(turn.policy, turn.world, args.fill, turn.draw, args.runs.slots, ignore)?;
+        Ok(Run { measured, load: turn.world.load() })
+    })?;
+    let summaries: Vec<_> = runs.iter().map(|series| Summary::new(shape, series)).collect();
+    args.results.write(|| csv(&summaries))?;
     if let Some(directory) = &args.plots {
         make_directory(directory)?;
-        draw(directory, shape, &names, &summaries, &at_loads)?;
-        draw_learning(directory, &sources, shape)?;
+        draw(directory, shape, &contest.names, &summaries, &runs)?;
+        draw_learning(directory, contest.policies(), shape)?;
     }
-    if args.json {
-        print_line!("{}", serde_json::json!({ "results": summaries }))?;
-    } else {
-        output::print(format_args!("{}", table(&summaries)))?;
-    }
-    Ok(())
+    args.results.print(None, &summaries, || table(&summaries))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn common_shape(args: &CompareArgs, sources: &[PolicySource]) -> anyhow::Result<Shape> {
@@ -133,62 +98,61 @@ fn table(summaries: &[Summary]) -> String {
     text
 }
 
-fn csv(summaries: &[Summary]) -> String {
-    let mut text =
-        "stages,switches,load,policy,runs,slots,queued,queued_ci95,delay,delay_ci95,tracked_delay,\
-         bound_queued,bound_delay,above_bound\n"
-            .to_owned();
-    let ci95 = |ci95: Option<f64>| ci95.map_or(String::new(), |ci95| ci95.to_string());
+const CSV: &str = "stages,switches,load,policy,runs,slots,queued,queued_ci95,delay,delay_ci95,tracked_delay,\
+    bound_queued,bound_delay,above_bound";
+
+fn csv(summaries: &[Summary]) -> Output {
+    let mut table = Output::new(CSV);
     for it in summaries {
-        let _ = writeln!(
-            text,
-            "{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
-            it.stages,
-            it.switches,
-            it.load,
-            it.policy,
-            it.runs,
-            it.slots,
-            it.queued.mean,
-            ci95(it.queued.ci95),
-            it.delay.mean,
-            ci95(it.delay.ci95),
-            it.tracked_delay.mean,
-            it.bound_queued.mean,
-            it.bound_delay.mean,
-            it.above_bound,
-        );
+        table.row(&[
+            &it.stages,
+            &it.switches,
+            &it.load,
+            &it.policy,
+            &it.runs,
+            &it.slots,
+            &it.queued.mean,
+            &OrEmpty(it.queued.ci95),
+            &it.delay.mean,
+            &OrEmpty(it.delay.ci95),
+            &it.tracked_delay.mean,
+            &it.bound_queued.mean,
+            &it.bound_delay.mean,
+            &it.above_bound,
+        ]);
     }
-    text
+    table
 }
 
 fn draw(
-    directory: &std::path::Path,
+    directory: &Path,
     shape: Shape,
     names: &[String],
     summaries: &[Summary],
-    at_loads: &[AtLoad],
+    runs: &[PolicyRuns],
 ) -> anyhow::Result<()> {
-    let of = format!("{} stages of {} switches", shape.stages(), shape.switches());
-    let queued = format!("Queued packets over the load, {of}");
+    let queued = format!("Queued packets over the load, {shape}");
     let svg = plots::over_load(queued, names, summaries, |it| it.queued, |it| it.bound_queued);
     write(&directory.join("queued.svg"), &svg)?;
-    let delay = format!("Delay in slots over the load, {of}");
+    let delay = format!("Delay in slots over the load, {shape}");
     let svg = plots::over_load(delay, names, summaries, |it| it.delay, |it| it.bound_delay);
     write(&directory.join("delay.svg"), &svg)?;
-    for AtLoad { load, first } in at_loads {
-        let runs: Vec<_> = names.iter().cloned().zip(first).collect();
+    // Heat maps are of the first draw.
+    for at_load in runs.chunks(names.len()) {
+        let first = at_load.iter().filter_map(|series| Some((series.policy.clone(), series.runs.first()?)));
+        let runs: Vec<_> = first.map(|(name, run)| (name, &run.measured)).collect();
+        let load = at_load[0].runs.last().map_or(f64::NAN, |run| run.load);
         let svg = plots::heat(format!("Queued packets by switch and class, load {load:.2}"), shape, &runs);
         write(&directory.join(format!("heat-{load:.2}.svg")), &svg)?;
     }
     Ok(())
 }
 
-fn draw_learning(directory: &std::path::Path, sources: &[PolicySource], shape: Shape) -> anyhow::Result<()> {
+fn draw_learning(directory: &Path, sources: &[PolicySource], shape: Shape) -> anyhow::Result<()> {
     let histories = sources
         .iter()
         .filter_map(|source| match source {
-            PolicySource::Saved(saved, _) => Some(saved.history().map(|history| (source.name(), history))),
+            PolicySource::Saved(saved, name) => Some(saved.history().map(|history| (name.clone(), history))),
             PolicySource::Plain(_) | PolicySource::Mlpi => None,
         })
         .collect::<Result<Vec<_>, _>>()?;

@@ -1,7 +1,7 @@
 //! `iswitch route evaluate`: one policy.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::Args;
@@ -10,11 +10,13 @@ use iswitch_manual::print_line;
 use iswitch_routing::measure::{Measurement, OnSlot, measure};
 use iswitch_routing::policy::Fill;
 use iswitch_routing::rates::{Arrivals, Rates};
+use iswitch_study::contest::Contestant as _;
+use iswitch_study::files::write;
+use iswitch_study::table::Output;
 
 use super::network::{LOAD, RunsArgs, ShapeArgs};
-use super::results::Summary;
+use super::results::{Load, PolicyRuns, Run, Summary};
 use super::source::{POLICIES, PolicySource};
-use iswitch_cli::files::write;
 
 /// Arguments of `iswitch route evaluate`.
 #[derive(Args)]
@@ -46,7 +48,7 @@ pub(crate) struct EvaluateArgs {
 }
 
 /// Evaluates a policy on draws of arrival rates.
-pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
+pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
     let source = PolicySource::parse(&args.policy)?;
     let default = args.runs.shape_of_file()?.or(source.shape());
     let shape = args.shape.shape(default)?;
@@ -57,11 +59,9 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
         bail!("{name} is of one run: give --draws 1");
     }
     let wants_record = files.iter().any(|(_, file)| file.is_some());
-    let mut runs = Vec::new();
-    let mut load = args.load;
+    let mut series = PolicyRuns { policy: source.name(), condition: Load(args.load), runs: Vec::new() };
     for draw in draws {
         let rates = args.runs.rates(shape, args.load, draw)?;
-        load = rates.load();
         let mut record = Record::new(shape.switches());
         let mut on_slot = |before: u64, after: u64, counts: &[u32]| {
             if wants_record {
@@ -70,15 +70,15 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
         };
         let measured = run_once(&source, &rates, args.fill, draw, args.runs.slots, &mut on_slot)?;
         note_overload(&rates, draw);
-        let texts = [record.trace, record.arrivals, rates.to_csv()];
+        let texts = [record.trace.into_text(), record.arrivals.into_text(), rates.to_csv()];
         for ((_, file), text) in files.iter().zip(texts) {
             if let Some(path) = file {
                 write(path, &text)?;
             }
         }
-        runs.push(measured);
+        series.runs.push(Run { measured, load: rates.load() });
     }
-    let summary = Summary::new(source.name(), (shape.stages(), shape.switches()), load, &runs);
+    let summary = Summary::new(shape, &series);
     if args.json {
         print_line!("{}", serde_json::to_string(&summary)?)?;
     } else {
@@ -100,15 +100,15 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
             summary.tracked_delay.text(3),
         )?;
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 /// What happened in a run, as CSV.
 struct Record {
     switches: usize,
     slot: u64,
-    trace: String,
-    arrivals: String,
+    trace: Output,
+    arrivals: Output,
 }
 
 impl Record {
@@ -116,16 +116,16 @@ impl Record {
         Self {
             switches,
             slot: 0,
-            trace: "slot,queued_before_arrivals,queued_after_arrivals\n".to_owned(),
-            arrivals: "slot,switch,class,count\n".to_owned(),
+            trace: Output::new("slot,queued_before_arrivals,queued_after_arrivals"),
+            arrivals: Output::new("slot,switch,class,count"),
         }
     }
 
     fn add(&mut self, before: u64, after: u64, counts: &[u32]) {
         let Self { switches, slot, trace, arrivals } = self;
-        let _ = writeln!(trace, "{slot},{before},{after}");
+        trace.row(&[slot, &before, &after]);
         for (at, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let _ = writeln!(arrivals, "{slot},{},{},{count}", at / *switches, at % *switches);
+            arrivals.row(&[slot, &(at / *switches), &(at % *switches), count]);
         }
         *slot += 1;
     }

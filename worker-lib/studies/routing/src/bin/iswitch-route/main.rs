@@ -11,19 +11,13 @@ mod train;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
 use iswitch_cli::program;
 
 /// Trains and compares packet-routing policies for multi-stage networks.
 #[derive(Parser)]
 #[command(name = "iswitch-route", bin_name = "iswitch route", version, about)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
+enum Cli {
     /// Trains a routing policy with one or more workers.
     Train(Box<train::TrainArgs>),
     /// Runs one policy and reports queues and delays.
@@ -34,17 +28,6 @@ enum Command {
     Serve(serve::ServeArgs),
 }
 
-impl Command {
-    fn run(&self) -> anyhow::Result<ExitCode> {
-        match self {
-            Self::Train(args) => train::run(args),
-            Self::Evaluate(args) => evaluate::run(args).map(|()| ExitCode::SUCCESS),
-            Self::Compare(args) => compare::run(args).map(|()| ExitCode::SUCCESS),
-            Self::Serve(args) => serve::run(args).map(|()| ExitCode::SUCCESS),
-        }
-    }
-}
-
 /// Threads for the matrix products of one of so many workers on this machine.
 fn threads(workers: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -52,7 +35,12 @@ fn threads(workers: usize) -> usize {
 }
 
 fn main() -> ExitCode {
-    program::main(|cli: Cli| cli.command.run())
+    program::main(|cli: Cli| match &cli {
+        Cli::Train(args) => iswitch_study::train::run(args.as_ref()),
+        Cli::Evaluate(args) => evaluate::run(args),
+        Cli::Compare(args) => compare::run(args),
+        Cli::Serve(args) => serve::run(args),
+    })
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! `iswitch route serve`: the routing agent of a network.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::Args;
 use iswitch_routing::agent::Agent;
 use iswitch_routing::network::Shape;
 use iswitch_routing::policy::Fill;
+use iswitch_study::contest::Contestant as _;
 
 use super::network::ShapeArgs;
 use super::source::{POLICIES, PolicySource};
@@ -32,13 +34,14 @@ pub(crate) struct ServeArgs {
 }
 
 /// Serves until it is told to stop.
-pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
+pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let source = PolicySource::parse(&args.policy)?;
     let shape = args.shape.shape(source.shape())?;
     // What cannot be built is best told before anybody connects.
     source.build(shape, args.fill, args.seed)?;
     let name = source.name();
-    line_server::serve(&args.socket, &name, Network { source, shape, fill: args.fill, seed: args.seed })
+    line_server::serve(&args.socket, &name, Network { source, shape, fill: args.fill, seed: args.seed })?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Each connection is a network.
@@ -61,6 +64,6 @@ impl Service for Network {
     }
 
     fn describe(&self) -> String {
-        format!("{} stages of {} switches", self.shape.stages(), self.shape.switches())
+        self.shape.to_string()
     }
 }

@@ -1,23 +1,23 @@
 //! Policies as the command line names them.
 
-use std::path::{Path, PathBuf};
-
 use anyhow::{Context as _, bail};
 use iswitch::Loopback;
-use iswitch_learn::algorithms::checkpoint::MODEL_FILE;
 use iswitch_learn::algorithms::trainer::Place;
 use iswitch_routing::config::{Learner, RoutingConfig, ValueKind};
 use iswitch_routing::network::Shape;
 use iswitch_routing::policy::{Fill, Greedy, Policy, PolicySpec};
 use iswitch_routing::rates::Rates;
-use iswitch_routing::trained::Saved;
-use iswitch_routing::training::{Training, vector_len};
+use iswitch_routing::training::{RoutingStudy, Saved, Task, Training};
 use iswitch_routing::value::Value;
+use iswitch_study::contest::{Contestant, directory_name, plain, saved};
 
 /// Help for arguments that name policies.
 pub(super) const POLICIES: &str = "rand, jsq, po2, drill:D:M, spray, maxweight, central-jsq, central-jsq-exits, \
     colouring, mlpi (trained with a linear value on the network's own rates before the run), or the run directory of \
     `iswitch route train`";
+
+/// Name of the policy that is trained before each run.
+const MLPI: &str = "mlpi";
 
 /// Where a policy comes from.
 #[derive(Debug)]
@@ -26,38 +26,29 @@ pub(super) enum PolicySource {
     Plain(PolicySpec),
     /// One that is trained on the rates of each run.
     Mlpi,
-    /// One that was trained, and the directory.
-    Saved(Box<Saved>, PathBuf),
+    /// One that was trained, and the name of its directory.
+    Saved(Box<Saved>, String),
+}
+
+impl Contestant for PolicySource {
+    fn parse(text: &str) -> anyhow::Result<Self> {
+        if text == MLPI {
+            return Ok(Self::Mlpi);
+        }
+        let Some(saved) = saved::<RoutingStudy>(text)? else { return plain(text, POLICIES).map(Self::Plain) };
+        Ok(Self::Saved(Box::new(saved), directory_name(text)))
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Self::Plain(spec) => spec.to_string(),
+            Self::Mlpi => MLPI.to_owned(),
+            Self::Saved(_, name) => name.clone(),
+        }
+    }
 }
 
 impl PolicySource {
-    pub(super) fn parse(text: &str) -> anyhow::Result<Self> {
-        let path = Path::new(text);
-        if text == "mlpi" {
-            return Ok(Self::Mlpi);
-        }
-        if path.join(MODEL_FILE).exists() {
-            return Ok(Self::Saved(Box::new(Saved::read(path)?), path.to_owned()));
-        }
-        match text.parse() {
-            Ok(spec) => Ok(Self::Plain(spec)),
-            Err(_) if path.is_dir() => {
-                bail!("policy is {text}, which holds no {MODEL_FILE}: train into it first")
-            }
-            Err(_) => bail!("policy is {text}, expected {POLICIES}"),
-        }
-    }
-
-    pub(super) fn name(&self) -> String {
-        match self {
-            Self::Plain(spec) => spec.to_string(),
-            Self::Mlpi => "mlpi".to_owned(),
-            Self::Saved(_, path) => {
-                path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
-            }
-        }
-    }
-
     /// The size that it was trained for.
     pub(super) fn shape(&self) -> Option<Shape> {
         match self {
@@ -70,7 +61,9 @@ impl PolicySource {
     pub(super) fn build(&self, shape: Shape, fill: Fill, seed: u64) -> anyhow::Result<Box<dyn Policy>> {
         Ok(match self {
             Self::Plain(spec) => spec.build(shape, fill, seed),
-            Self::Saved(saved, _) => Box::new(saved.policy(shape, seed, super::threads(1))?),
+            Self::Saved(saved, _) => {
+                Box::new(RoutingStudy::saved_policy(saved, shape, seed, super::threads(1))?)
+            }
             Self::Mlpi => bail!(
                 "policy mlpi is trained on a network's rates: give a directory of `iswitch route train`"
             ),
@@ -90,10 +83,11 @@ fn train(rates: &Rates, seed: u64) -> anyhow::Result<Greedy<Box<dyn Value>>> {
     let shape = rates.shape();
     let preset = RoutingConfig::preset(Learner::Mlpi, ValueKind::Linear, shape.stages(), shape.switches());
     let config = RoutingConfig { seed, ..preset };
-    let aggregator = Box::new(Loopback::alone(vector_len(&config)?));
-    let mut training = Training::new(config, rates.clone(), Place::ALONE, 1, aggregator)?;
+    let aggregator = Box::new(Loopback::alone(Training::vector_len(&config)?));
+    let task = Task { rates: rates.clone(), threads: 1 };
+    let mut training = Training::new(config, task, Place::ALONE, aggregator)?;
     while !training.is_finished() {
-        training.advance(&mut |_| {})?;
+        training.advance()?;
     }
-    training.best_policy(seed).context("nothing was trained")
+    RoutingStudy::best_policy(&training, seed).context("nothing was trained")
 }

@@ -1,0 +1,42 @@
+//! Files that a command writes.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context as _;
+use iswitch_storage::{RealDisk, replace};
+
+/// Writes a file as a whole: after a crash it holds the old content or the new one.
+///
+/// What is not a regular file, such as a pipe or `/dev/stdout`, and what is reached through a symbolic link is written
+/// in place: a new file must not take its name.
+///
+/// # Errors
+/// Those of the file system.
+pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    let is_replaceable = fs::symlink_metadata(path).map_or(true, |metadata| metadata.is_file());
+    let written =
+        if is_replaceable { replace(&RealDisk, path, text.as_bytes()) } else { fs::write(path, text) };
+    written.with_context(|| format!("writing {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_and_a_link_is_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, link) = (directory.path().join("file"), directory.path().join("link"));
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        for (path, text) in [(&file, "first, longer"), (&file, "second"), (&link, "third")] {
+            write(path, text).unwrap();
+            assert_eq!(fs::read_to_string(&file).unwrap(), text);
+        }
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+        write(Path::new("/dev/null"), "text").unwrap();
+        let error = write(&directory.path().join("none/file"), "").unwrap_err().to_string();
+        assert!(error.starts_with("writing ") && error.ends_with("none/file"), "{error}");
+    }
+}

@@ -1,0 +1,36 @@
+//! The frame of the scheduling studies: what packet routing, coflow scheduling and job placement have in common.
+//!
+//! A study implements [`Study`]: its hyper-parameters, its iteration, and the tensors of its checkpoint. The frame trains
+//! it with one or more workers, saves and resumes it, keeps the best policy, and provides the commands `train` and
+//! `compare`.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`study`] | the trait of a study, its hyper-parameters, its records and its iteration |
+//! | [`training`] | one worker's training |
+//! | [`saved`] | checkpoints of trainings |
+//! | [`weights`] | parameters with their optimiser, and exact sums over workers |
+//! | [`table`] | CSV files, read and written |
+//! | [`names`] | names of the values of an enumeration |
+//! | [`files`] | files that are replaced whole |
+//! | [`train`] | the command `train` |
+//! | [`contest`] | policies on the command line, and their comparison on the same draws |
+
+pub mod contest;
+pub mod error;
+pub mod files;
+pub mod names;
+pub mod saved;
+pub mod study;
+pub mod table;
+#[cfg(feature = "testing")]
+pub mod testing;
+pub mod train;
+pub mod training;
+pub mod weights;
+
+pub use error::StudyError;
+pub use saved::Saved;
+pub use study::{Common, Hyperparameters, Mark, OnStage, Record, Stage, Step, Study};
+pub use training::Training;
+pub use weights::{Totals, Weights};

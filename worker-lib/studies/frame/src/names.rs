@@ -1,0 +1,21 @@
+//! Names of the values of an enumeration, on the command line and in files.
+
+use std::fmt::Display;
+
+use crate::StudyError;
+
+/// The value of `all` with the name `text`. `others` describes values that are not in `all`, such as `, or drill:D:M`.
+///
+/// # Errors
+/// If there is none.
+pub fn parse<T: Display>(
+    field: &str,
+    text: &str,
+    all: impl Iterator<Item = T> + Clone,
+    others: &str,
+) -> Result<T, StudyError> {
+    all.clone().find(|value| value.to_string() == text).ok_or_else(|| {
+        let names: Vec<_> = all.map(|value| value.to_string()).collect();
+        StudyError::field(field, text, format!("one of {}{others}", names.join(", ")))
+    })
+}

@@ -1,0 +1,80 @@
+//! Checkpoints of trainings.
+
+use std::fmt::Display;
+use std::path::Path;
+
+use crate::study::{Hyperparameters, Study};
+use crate::{StudyError, Training};
+use iswitch_learn::algorithms::TrainError;
+use iswitch_learn::algorithms::checkpoint::{ModelFile, Reader, check_algorithm};
+
+/// The checkpoint of a training.
+#[derive(Debug)]
+pub struct Saved<S: Study> {
+    file: ModelFile,
+    config: S::Config,
+}
+
+impl<S: Study> Saved<S> {
+    /// Reads the checkpoint of a run directory.
+    ///
+    /// # Errors
+    /// If there is none, or the file is damaged or belongs to another study.
+    pub fn read(directory: &Path) -> Result<Self, StudyError> {
+        let file = ModelFile::read(directory)?;
+        let config = {
+            let reader = file.reader()?;
+            check_algorithm(&reader, S::ALGORITHM)?;
+            let refuse = |error: &dyn Display| reader.refuse(format!("its hyper-parameters: {error}"));
+            let config: S::Config =
+                serde_json::from_str(reader.text("config")?).map_err(|error| refuse(&error))?;
+            config.check().map_err(|error| refuse(&error))?;
+            S::check_file(&config, &reader)?;
+            config
+        };
+        Ok(Self { file, config })
+    }
+
+    /// Hyper-parameters of the training.
+    pub fn config(&self) -> &S::Config {
+        &self.config
+    }
+
+    /// The content of the checkpoint.
+    ///
+    /// # Errors
+    /// If the file is damaged.
+    pub fn reader(&self) -> Result<Reader<'_>, StudyError> {
+        Ok(self.file.reader()?)
+    }
+
+    /// Records of all iterations.
+    ///
+    /// # Errors
+    /// If the file is damaged.
+    pub fn history(&self) -> Result<Vec<S::Iteration>, StudyError> {
+        Ok(history::<S>(&self.file.reader()?)?)
+    }
+
+    /// Parameters of the policy with the best test.
+    ///
+    /// # Errors
+    /// If nothing was tested, or the file is damaged.
+    pub fn best_parameters(&self) -> Result<Vec<f32>, StudyError> {
+        S::read_best(&self.config, &self.file.reader()?)
+    }
+
+    /// Brings a fresh training with the same hyper-parameters to the saved state.
+    ///
+    /// # Errors
+    /// If the file is damaged, or the training is of another task.
+    pub fn restore(&self, training: &mut Training<S>) -> Result<(), StudyError> {
+        training.restore(&self.file.reader()?)
+    }
+}
+
+/// Records in a checkpoint.
+pub(crate) fn history<S: Study>(reader: &Reader<'_>) -> Result<Vec<S::Iteration>, TrainError> {
+    let broken = |error| reader.refuse(format!("its history: {error}"));
+    serde_json::from_str(reader.text("history")?).map_err(broken)
+}

@@ -1,0 +1,312 @@
+//! CSV files: traces and tables that a study reads, results that it writes.
+//!
+//! Fields may be in quotation marks, and may then hold separators and quotation marks, which are doubled. Lines end with
+//! LF or CRLF. A byte-order mark at the start of a file, empty lines, and spaces around fields are ignored.
+
+use std::fmt::Display;
+use std::path::Path;
+use std::str::FromStr;
+
+pub use csv::StringRecord;
+use csv::{ReaderBuilder, Writer};
+
+use crate::StudyError;
+
+/// Reads a text file.
+///
+/// # Errors
+/// If it cannot be read, or is not UTF-8.
+pub fn read(path: &Path) -> Result<String, StudyError> {
+    let text = std::fs::read_to_string(path).map_err(|error| StudyError::file(path, error))?;
+    Ok(without_mark(&text).to_owned())
+}
+
+/// The text without its byte-order mark.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+/// Lines that are not empty, with their numbers from 1.
+pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = without_mark(text).lines().enumerate();
+    lines.map(|(at, line)| (at + 1, line)).filter(|(_, line)| !line.trim().is_empty())
+}
+
+/// Parses a number of a field.
+///
+/// # Errors
+/// If it is not one, as text.
+pub fn number<T: FromStr>(name: &str, text: &str) -> Result<T, String> {
+    text.trim().parse().map_err(|_| format!("{name} is {text:?}, expected a number"))
+}
+
+/// The records of a text, one after the other.
+pub struct Records<'a> {
+    text: &'a str,
+    reader: csv::Reader<&'a [u8]>,
+    record: StringRecord,
+}
+
+impl<'a> Records<'a> {
+    /// The records of a text with fields between commas.
+    pub fn new(text: &'a str) -> Self {
+        Self::separated_by(b',', text)
+    }
+
+    /// The records of a text with fields between `separator`.
+    pub fn separated_by(separator: u8, text: &'a str) -> Self {
+        let text = without_mark(text);
+        let mut builder = ReaderBuilder::new();
+        builder.has_headers(false).flexible(true).delimiter(separator);
+        Self { text, reader: builder.from_reader(text.as_bytes()), record: StringRecord::new() }
+    }
+
+    /// The next record that is not empty, with the number of its first line; `None` at the end. Spaces around its fields
+    /// are removed. A problem comes with the number of its line.
+    ///
+    /// # Errors
+    /// If a quotation mark is not closed.
+    pub fn advance(&mut self) -> Result<Option<(usize, &StringRecord)>, (usize, String)> {
+        loop {
+            let begin = self.reader.position().clone();
+            let is_read = self.reader.read_record(&mut self.record);
+            let text = &self.text[begin.byte() as usize..self.reader.position().byte() as usize];
+            // The reader skips the rest of the last line end, and empty lines, within the next record.
+            let content = text.trim_start_matches(['\r', '\n']);
+            let skipped = text[..text.len() - content.len()].matches('\n').count();
+            let line = begin.line() as usize + skipped;
+            match is_read {
+                Err(error) => return Err((line, error.to_string())),
+                Ok(false) => return Ok(None),
+                // Those inside of a field are doubled.
+                Ok(true) if content.matches('"').count() % 2 == 1 => {
+                    let reason = "a quotation mark is not closed; write one inside of a field as two";
+                    return Err((line, reason.to_owned()));
+                }
+                Ok(true) => {}
+            }
+            if !content.trim().is_empty() {
+                self.record.trim();
+                return Ok(Some((line, &self.record)));
+            }
+        }
+    }
+
+    /// Calls `read` with the number of its line and the record, for all records that are left.
+    ///
+    /// # Errors
+    /// The first problem, of the text or of `read`, with `path` and its line.
+    pub fn for_each(
+        mut self,
+        path: &Path,
+        mut read: impl FnMut(usize, &StringRecord) -> Result<(), String>,
+    ) -> Result<(), StudyError> {
+        let fail = |(line, reason): (usize, String)| StudyError::line(path, line, reason);
+        while let Some((line, record)) = self.advance().map_err(fail)? {
+            read(line, record).map_err(|reason| fail((line, reason)))?;
+        }
+        Ok(())
+    }
+}
+
+/// Names of the columns of a table: its first record, with the number of its line.
+///
+/// # Errors
+/// If a quotation mark is not closed.
+pub fn header(text: &str, path: &Path) -> Result<(usize, Vec<String>), StudyError> {
+    let mut records = Records::new(text);
+    let first = records.advance().map_err(|(line, reason)| StudyError::line(path, line, reason))?;
+    Ok(first.map_or((1, Vec::new()), |(line, record)| (line, record.iter().map(str::to_owned).collect())))
+}
+
+/// A table whose first record names the columns, and the places of those that are read. Columns may have any order, and
+/// others are ignored.
+pub struct Table<'a, const N: usize> {
+    path: &'a Path,
+    records: Records<'a>,
+    names: [&'static str; N],
+    columns: [usize; N],
+    width: usize,
+}
+
+/// The fields of a record that are read.
+pub struct Row<'a, const N: usize> {
+    /// Number of its first line, from 1.
+    pub line: usize,
+    names: [&'static str; N],
+    fields: [&'a str; N],
+}
+
+impl<'a, const N: usize> Table<'a, N> {
+    /// A table with these columns.
+    ///
+    /// # Errors
+    /// If a column is missing.
+    pub fn new(text: &'a str, path: &'a Path, names: [&'static str; N]) -> Result<Self, StudyError> {
+        let (line, header) = header(text, path)?;
+        let mut columns = [0; N];
+        for (column, name) in columns.iter_mut().zip(names) {
+            *column = header.iter().position(|other| *other == name).ok_or_else(|| {
+                let reason = format!("there is no column {name}; expected {}", names.join(", "));
+                StudyError::line(path, line, reason)
+            })?;
+        }
+        Ok(Self { path, records: Records::new(text), names, columns, width: header.len() })
+    }
+
+    /// Results of `read` for all rows.
+    ///
+    /// # Errors
+    /// The first problem, with the file and the line.
+    pub fn rows<T>(
+        self,
+        mut read: impl FnMut(Row<'_, N>) -> Result<T, String>,
+    ) -> Result<Vec<T>, StudyError> {
+        let Self { path, records, names, columns, width } = self;
+        let (mut all, mut is_header) = (Vec::new(), true);
+        records.for_each(path, |line, record| {
+            if std::mem::take(&mut is_header) {
+                return Ok(());
+            }
+            if record.len() != width {
+                let actual = record.len();
+                return Err(format!("number of fields is {actual}, expected {width}, as in the first line"));
+            }
+            all.push(read(Row { line, names, fields: columns.map(|column| &record[column]) })?);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+}
+
+impl<const N: usize> Row<'_, N> {
+    /// The text of a column, by its place among the names.
+    pub fn text(&self, column: usize) -> &str {
+        self.fields[column]
+    }
+
+    /// The number of a column, by its place among the names.
+    ///
+    /// # Errors
+    /// If it is not one, as text.
+    pub fn number<T: FromStr>(&self, column: usize) -> Result<T, String> {
+        number(self.names[column], self.fields[column])
+    }
+}
+
+/// A table that is written.
+pub struct Output(Writer<Vec<u8>>);
+
+/// A field that is empty without a value.
+pub struct OrEmpty<T>(pub Option<T>);
+
+impl<T: Display> Display for OrEmpty<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |value| value.fmt(f))
+    }
+}
+
+impl Output {
+    /// A table with these columns, separated by commas.
+    pub fn new(columns: &str) -> Self {
+        let mut table = Self::without_columns();
+        table.0.write_record(columns.split(',')).expect("memory is written");
+        table
+    }
+
+    /// A table without names of columns.
+    pub fn without_columns() -> Self {
+        Self(csv::WriterBuilder::new().flexible(true).from_writer(Vec::new()))
+    }
+
+    /// Appends a row. A field with a comma, a quotation mark or a line end is put in quotation marks.
+    pub fn row(&mut self, fields: &[&dyn Display]) {
+        self.0.write_record(fields.iter().map(ToString::to_string)).expect("memory is written");
+    }
+
+    /// The table as text.
+    ///
+    /// # Panics
+    /// Never: all fields are UTF-8.
+    pub fn into_text(self) -> String {
+        let bytes = self.0.into_inner().expect("memory is written");
+        String::from_utf8(bytes).expect("all fields are UTF-8")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(text: &str) -> Result<Vec<f64>, String> {
+        let path = Path::new("t.csv");
+        let table = Table::new(text, path, ["b", "a"]).map_err(|error| error.to_string())?;
+        let rows = table.rows(|row| Ok(row.number::<f64>(0)? + row.number::<f64>(1)?));
+        rows.map_err(|error| error.to_string())
+    }
+
+    fn texts(text: &str) -> Vec<(usize, Vec<String>)> {
+        let mut all = Vec::new();
+        let read = |line, record: &StringRecord| {
+            all.push((line, record.iter().map(str::to_owned).collect()));
+            Ok(())
+        };
+        Records::new(text).for_each(Path::new("t.csv"), read).unwrap();
+        all
+    }
+
+    #[test]
+    fn columns_are_found_by_name() {
+        assert_eq!(sum("a,x,b\n1,?,2\r\n\n3, ?, 4\n").unwrap(), [3.0, 7.0]);
+        assert_eq!(sum("\u{feff}\"a\",b\r\n\"1\",2\r\n").unwrap(), [3.0]);
+        assert!(sum("a,b\n").unwrap().is_empty());
+    }
+
+    #[test]
+    fn quoted_fields_hold_separators_marks_and_line_ends() {
+        let text = "a,b\n\"x, y\",\"say \"\"no\"\"\"\n\"two\nlines\",3\r\n\r\n   \n\"\", last \n";
+        let fields = |a: &str, b: &str| vec![a.to_owned(), b.to_owned()];
+        let want = [
+            (1, fields("a", "b")),
+            (2, fields("x, y", "say \"no\"")),
+            (3, fields("two\nlines", "3")),
+            (7, fields("", "last")),
+        ];
+        assert_eq!(texts(text), want);
+        assert_eq!(texts(&format!("\u{feff}{text}")), want);
+        // Without a line end at the end, and with those of Windows only.
+        assert_eq!(texts("a,b\r\n\r\n1,2"), [(1, fields("a", "b")), (3, fields("1", "2"))]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        let text = |text: &str| sum(text).unwrap_err();
+        assert_eq!(text(""), "t.csv, line 1: there is no column b; expected b, a");
+        assert_eq!(text("\nb,c\n"), "t.csv, line 2: there is no column a; expected b, a");
+        assert_eq!(text("a,b\n1,2\n1,x\n"), "t.csv, line 3: b is \"x\", expected a number");
+        assert_eq!(
+            text("a,b\n\"1\n1\",2\n\n1,\"y, z\"\n"),
+            "t.csv, line 2: a is \"1\\n1\", expected a number"
+        );
+        assert_eq!(text("a,b\r\n1,2\r\n\r\n1,\"y,z\"\r\n"), "t.csv, line 4: b is \"y,z\", expected a number");
+        assert_eq!(
+            text("a,b\n1,2,3\n"),
+            "t.csv, line 2: number of fields is 3, expected 2, as in the first line"
+        );
+        let open = "a quotation mark is not closed; write one inside of a field as two";
+        assert_eq!(text("a,b\n1,2\n\"1,2\n3,4\n"), format!("t.csv, line 3: {open}"));
+        assert_eq!(text("a,b\n1,5\"\n"), format!("t.csv, line 2: {open}"));
+        assert_eq!(text("a,\"b\n1,2\n"), format!("t.csv, line 1: {open}"));
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let mut table = Output::new("name,value");
+        table.row(&[&"a, \"b\"", &1]);
+        table.row(&[&"plain", &OrEmpty(None::<f64>)]);
+        table.row(&[&"number", &OrEmpty(Some(0.5))]);
+        let text = table.into_text();
+        assert_eq!(text, "name,value\n\"a, \"\"b\"\"\",1\nplain,\nnumber,0.5\n");
+        assert_eq!(texts(&text)[1].1, ["a, \"b\"", "1"]);
+    }
+}

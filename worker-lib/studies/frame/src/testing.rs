@@ -1,0 +1,117 @@
+//! What the tests of the studies share: trainings alone and over an embedded switch.
+
+use std::fmt::Debug;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::Path;
+
+use iswitch::{JoinOptions, Loopback, Worker};
+use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
+use iswitch_learn::algorithms::trainer::Place;
+
+use crate::{Record, Saved, Study, StudyError, Training};
+
+/// A training of one worker alone.
+///
+/// # Errors
+/// If the hyper-parameters or the task are refused.
+pub fn try_alone<S: Study>(config: S::Config, task: S::Task) -> Result<Training<S>, StudyError> {
+    let len = Training::<S>::vector_len(&config)?;
+    Training::new(config, task, Place::ALONE, Box::new(Loopback::alone(len)))
+}
+
+/// A training of one worker alone.
+///
+/// # Panics
+/// If the hyper-parameters or the task are refused.
+pub fn alone<S: Study>(config: S::Config, task: S::Task) -> Training<S> {
+    try_alone(config, task).expect("the training fits its task")
+}
+
+/// Runs all iterations that are left.
+///
+/// # Panics
+/// If one fails or is stopped.
+pub fn run_to_the_end<S: Study>(training: &mut Training<S>) {
+    while !training.is_finished() {
+        assert!(training.advance().expect("the iteration succeeds").is_some());
+    }
+}
+
+/// The records of a training without their times.
+pub fn curve<S: Study>(training: &Training<S>) -> Vec<S::Iteration> {
+    training.history().iter().cloned().map(Record::without_time).collect()
+}
+
+/// Trains with workers whose gradients an embedded switch sums.
+///
+/// # Panics
+/// If a training fails, or the workers differ at its end.
+pub fn over_a_switch<S>(workers: usize, config: &S::Config, task: &S::Task) -> Vec<Training<S>>
+where
+    S: Study<Config: Sync, Task: Clone + Sync, Iteration: Send> + Send,
+    S::Config: Send,
+{
+    let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+    let switch = EmbeddedSwitch::start(any_port, &EmbeddedOptions::default()).expect("the switch starts");
+    let address = switch.address();
+    let len = Training::<S>::vector_len(config).expect("the hyper-parameters are in range");
+    let train = |rank: usize| {
+        let options = JoinOptions::new(address, workers as u16, len as u32);
+        let worker = Worker::join(JoinOptions { rank: rank as u16, ..options }).expect("the worker joins");
+        let place = Place { rank, workers };
+        let training = Training::new(config.clone(), task.clone(), place, Box::new(worker));
+        let mut training = training.expect("the training fits its task");
+        run_to_the_end(&mut training);
+        assert!(training.replicas_identical().expect("the workers compare their states"));
+        training
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..workers).map(|rank| scope.spawn(move || train(rank))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("the worker ends")).collect()
+    })
+}
+
+/// Checks that several workers learn what one worker learns, to the last bit, and that it is anything at all.
+///
+/// # Panics
+/// If they do not.
+pub fn check_workers<S>(workers: usize, config: &S::Config, task: &S::Task)
+where
+    S: Study<Config: Sync, Task: Clone + Sync, Iteration: Send> + Send,
+    S::Config: Send,
+{
+    let mut one = alone::<S>(config.clone(), task.clone());
+    let begun = one.digest();
+    run_to_the_end(&mut one);
+    for other in over_a_switch::<S>(workers, config, task) {
+        assert_eq!(curve(&other), curve(&one));
+        assert_eq!(other.digest(), one.digest());
+        assert_ne!(other.digest(), begun);
+    }
+}
+
+/// Checks that a training that is saved after `first` iterations and resumed from `directory` ends as one that was not
+/// interrupted, and saves its end there. Returns the resumed training.
+///
+/// # Panics
+/// If it does not.
+pub fn check_resumption<S>(config: &S::Config, task: &S::Task, first: usize, directory: &Path) -> Training<S>
+where
+    S: Study<Task: Clone>,
+    S::Iteration: Debug,
+{
+    let mut whole = alone::<S>(config.clone(), task.clone());
+    run_to_the_end(&mut whole);
+    let mut begun = alone::<S>(config.clone(), task.clone());
+    (0..first).for_each(|_| assert!(begun.advance().expect("the iteration succeeds").is_some()));
+    begun.save(directory).expect("the checkpoint is written");
+    let saved = Saved::<S>::read(directory).expect("the checkpoint is read");
+    let mut resumed = alone::<S>(saved.config().clone(), task.clone());
+    saved.restore(&mut resumed).expect("the checkpoint is restored");
+    run_to_the_end(&mut resumed);
+    assert_eq!(curve(&resumed), curve(&whole));
+    assert_eq!(resumed.digest(), whole.digest());
+    assert_eq!(resumed.best_parameters(), whole.best_parameters());
+    resumed.save(directory).expect("the checkpoint is written");
+    resumed
+}

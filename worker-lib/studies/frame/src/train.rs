@@ -1,0 +1,252 @@
+//! The command `train` of a study.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Context as _;
+use clap::Args;
+use iswitch_cli::group::GroupArgs;
+use iswitch_cli::hyper;
+use iswitch_cli::learner::{self, Aggregation};
+use iswitch_cli::progress::Steps;
+use iswitch_cli::run::RunArgs;
+use iswitch_learn::algorithms::metrics::MetricsWriter;
+use iswitch_learn::algorithms::trainer::Place;
+use iswitch_manual::print_line;
+use serde::Serialize;
+
+use crate::{Common, Hyperparameters, Record, Saved, Stage, Study, Training};
+
+/// Arguments that the command has in every study.
+#[derive(Args)]
+pub struct TrainingArgs {
+    /// Iterations [default: those of the preset; with --resume: those of the run].
+    #[arg(long, value_name = "N")]
+    iterations: Option<u64>,
+    /// Seed of everything random in the training [default: 1].
+    #[arg(long, value_name = "N", conflicts_with = "resume")]
+    seed: Option<u64>,
+    /// Any hyper-parameter, by the name that --list-parameters shows: --set iterations=100. Can be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE", conflicts_with = "resume")]
+    settings: Vec<String>,
+    /// Print all hyper-parameters with the values that this command would train with, as JSON, and train nothing.
+    #[arg(long)]
+    list_parameters: bool,
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    group: GroupArgs,
+}
+
+/// One worker alone, unless asked for more.
+const DEFAULT_WORKERS: u16 = 1;
+
+/// Hyper-parameters of a study.
+type Config<C> = <<C as Command>::Study as Study>::Config;
+/// Task of a study.
+type Task<C> = <<C as Command>::Study as Study>::Task;
+/// Record of an iteration of a study.
+type Iteration<C> = <<C as Command>::Study as Study>::Iteration;
+
+/// The command `train` of one study.
+pub trait Command {
+    /// The study that is trained.
+    type Study: Study;
+    /// What is read before the hyper-parameters are known.
+    type Input;
+    /// Result of a training.
+    type Outcome: Outcome;
+
+    /// Name of the study in `iswitch NAME train`.
+    const NAME: &'static str;
+    /// Names of the curves of a training.
+    const CHARTS: &'static [&'static str];
+    /// What a resumed training needs besides its run directory, after a comma; empty if nothing.
+    const RESUMED_WITH: &'static str;
+
+    /// Arguments that the command has in every study.
+    fn common(&self) -> &TrainingArgs;
+
+    /// Kind of the policy, which is part of the run directory's name.
+    fn kind(&self) -> String;
+
+    /// Reads what the hyper-parameters or the task depend on.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    fn input(&self, saved: Option<&Saved<Self::Study>>) -> anyhow::Result<Self::Input>;
+
+    /// Hyper-parameters of a new training, before those that every study has are set.
+    ///
+    /// # Errors
+    /// If the arguments contradict each other.
+    fn preset(&self, input: &Self::Input) -> anyhow::Result<Config<Self>>;
+
+    /// The task of a training with so many workers.
+    ///
+    /// # Errors
+    /// If a file cannot be read, or the task does not fit the hyper-parameters.
+    fn task(&self, input: Self::Input, config: &Config<Self>, workers: usize) -> anyhow::Result<Task<Self>>;
+
+    /// Points of the curves, in the order of [`Self::CHARTS`].
+    fn charts(record: &Iteration<Self>) -> Vec<Option<f64>>;
+
+    /// A line about an iteration, and the best one so far.
+    fn describe(record: &Iteration<Self>, best: Option<&Iteration<Self>>) -> String;
+
+    /// The result of a training.
+    fn outcome(training: &Training<Self::Study>) -> Self::Outcome;
+
+    /// Writes the figures of a training.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    fn draw(training: &Training<Self::Study>, out: &Path) -> anyhow::Result<()>;
+}
+
+/// Result of a training. Its fields are keys of the JSON object.
+pub trait Outcome: Serialize {
+    /// The result in words, if an iteration is complete. The training took so many seconds.
+    fn text(&self, seconds: f64) -> Option<String>;
+}
+
+/// A training after defaults and checkpoint.
+struct Job<C: Command> {
+    config: Config<C>,
+    task: Task<C>,
+    saved: Option<Saved<C::Study>>,
+    out: PathBuf,
+}
+
+/// Trains as one worker, or starts all workers and the process that sums their gradients.
+///
+/// # Errors
+/// If the arguments or files are invalid, or the training fails.
+pub fn run<C: Command>(args: &C) -> anyhow::Result<ExitCode> {
+    let TrainingArgs { run, group, list_parameters, .. } = args.common();
+    let role = run.role(group, DEFAULT_WORKERS)?;
+    let workers = role.place().workers;
+    let name = format!("runs/{}-{}-{}", C::NAME, args.kind(), args.common().seed.unwrap_or(1));
+    let out = run.directory(PathBuf::from(name), group);
+    let saved = run.resumes(&out).then(|| Saved::<C::Study>::read(&out).context("nothing to resume"));
+    let saved = saved.transpose()?;
+    let input = args.input(saved.as_ref())?;
+    let config = config(args, &input, saved.as_ref(), workers)?;
+    let len = Training::<C::Study>::vector_len(&config)?;
+    if *list_parameters {
+        print_line!("{}", serde_json::to_string_pretty(&config)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    learner::check_shares(Config::<C>::SHARES, config.common().shares, workers)?;
+    // Problems of the files are reported once, before any worker is started.
+    let task = args.task(input, &config, workers)?;
+    let job = Job::<C> { config, task, saved, out: out.clone() };
+    learner::start((run, group), &role, &out, len, |place| job.work(args.common(), place, len))
+}
+
+/// Hyper-parameters of the training: the saved ones, or the preset with what the arguments change.
+fn config<C: Command>(
+    args: &C,
+    input: &C::Input,
+    saved: Option<&Saved<C::Study>>,
+    workers: usize,
+) -> anyhow::Result<Config<C>> {
+    let TrainingArgs { iterations, seed, settings, .. } = args.common();
+    let mut config = match saved {
+        Some(saved) => saved.config().clone(),
+        None => args.preset(input)?,
+    };
+    let Common { seed: default_seed, iterations: default_iterations, shares } = config.common();
+    let iterations = iterations.unwrap_or(default_iterations);
+    if saved.is_some() {
+        config.set_common(Common { seed: default_seed, iterations, shares });
+        return Ok(config);
+    }
+    let shares = shares.next_multiple_of(workers);
+    config.set_common(Common { seed: seed.unwrap_or(default_seed), iterations, shares });
+    let config: Config<C> = hyper::apply(&config, settings, Vec::new())?;
+    config.check()?;
+    Ok(config)
+}
+
+impl<C: Command> Job<C> {
+    /// One worker's run.
+    fn work(self, args: &TrainingArgs, place: Place, len: usize) -> anyhow::Result<()> {
+        let Self { config, task, saved, out } = self;
+        let TrainingArgs { run, group, .. } = args;
+        let aggregator = group.join(place, len, run.supervised)?;
+        let mut training = Training::new(config, task, place, aggregator)?;
+        if let Some(saved) = &saved {
+            saved.restore(&mut training)?;
+        }
+        run.stop_when_told(&training.stop_handle())?;
+        let begin = Instant::now();
+        let is_first = place.rank == 0;
+        train::<C>(&mut training, is_first.then_some(&out), run.quiet)?;
+        let replicas_identical = training.replicas_identical()?;
+        if is_first {
+            let sums = Aggregation::new(place, training.aggregator(), replicas_identical, begin);
+            print(&C::outcome(&training), &sums, run.json)?;
+            C::draw(&training, &out)?;
+            if !training.is_finished() {
+                let (name, with) = (C::NAME, C::RESUMED_WITH);
+                eprintln!("stopped; go on with: iswitch {name} train --resume --out {}{with}", out.display());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Trains to the end, or until the training is stopped. The worker with a run directory writes curves and checkpoints.
+fn train<C: Command>(
+    training: &mut Training<C::Study>,
+    out: Option<&PathBuf>,
+    is_quiet: bool,
+) -> anyhow::Result<()> {
+    let begun = training.history().last().map(|record| record.mark().iteration);
+    let mut metrics = out.map(|out| MetricsWriter::create(out, C::CHARTS, begun)).transpose()?;
+    let total = training.config().common().iterations + 1;
+    let mut progress = Steps::new("iterations", total, is_quiet || out.is_none());
+    progress.set(training.history().len() as u64);
+    let mut is_saved = training.history().is_empty();
+    while !training.is_finished() {
+        let iteration = training.history().len();
+        let mut show = |Stage { name, done, total }| {
+            progress.show(&format!("iteration {iteration}, {name} {done}/{total}"));
+        };
+        let Some(record) = training.advance_with(&mut show)?.cloned() else { break };
+        progress.advance(&C::describe(&record, training.best()));
+        if let Some(metrics) = &mut metrics {
+            metrics.write(record.mark().iteration, &C::charts(&record))?;
+        }
+        is_saved = record.mark().is_tested;
+        if let Some(out) = out.filter(|_| is_saved) {
+            training.save(out)?;
+        }
+    }
+    if let Some(out) = out.filter(|_| !is_saved) {
+        training.save(out)?;
+    }
+    progress.finish();
+    Ok(())
+}
+
+/// Prints the result of a training, and of its sums.
+fn print<O: Outcome>(outcome: &O, sums: &Aggregation, is_json: bool) -> anyhow::Result<()> {
+    #[derive(Serialize)]
+    struct Object<'a, O> {
+        #[serde(flatten)]
+        outcome: &'a O,
+        #[serde(flatten)]
+        sums: &'a Aggregation,
+    }
+    if is_json {
+        print_line!("{}", serde_json::to_string(&Object { outcome, sums })?)?;
+    } else if let Some(text) = outcome.text(sums.seconds()) {
+        print_line!("{text}\n{}", sums.line())?;
+    } else {
+        print_line!("no iteration is complete")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,221 @@
+//! One worker's training.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::StudyError;
+use crate::saved::history;
+use crate::study::{Hyperparameters, OnStage, Record, Step, Study};
+use iswitch::GradientAggregator;
+use iswitch_learn::algorithms::checkpoint::{self, Reader, RunKind, Writer};
+use iswitch_learn::algorithms::trainer::{Place, first_bytes};
+use iswitch_learn::group::Group;
+
+/// The best policy so far.
+#[derive(Clone, Debug)]
+struct Best {
+    iteration: u64,
+    parameters: Vec<f32>,
+}
+
+/// A training of one worker.
+pub struct Training<S: Study> {
+    config: S::Config,
+    study: S,
+    group: Group,
+    best: Option<Best>,
+    history: Vec<S::Iteration>,
+    stop: Arc<AtomicBool>,
+    has_agreed: bool,
+}
+
+impl<S: Study> Training<S> {
+    /// Number of floats in the vectors that the workers of a training sum.
+    ///
+    /// # Errors
+    /// If a hyper-parameter is out of range.
+    pub fn vector_len(config: &S::Config) -> Result<usize, StudyError> {
+        config.check()?;
+        S::vector_len(config)
+    }
+
+    /// A training before its first iteration. `aggregator` must sum vectors of [`Self::vector_len`] floats.
+    ///
+    /// # Errors
+    /// If a hyper-parameter is out of range, or the task or the aggregator does not fit.
+    pub fn new(
+        config: S::Config,
+        task: S::Task,
+        place: Place,
+        aggregator: Box<dyn GradientAggregator>,
+    ) -> Result<Self, StudyError> {
+        let group = Group::new(place, config.common().shares, Self::vector_len(&config)?, aggregator)?;
+        let study = S::new(&config, task)?;
+        Ok(Self {
+            config,
+            study,
+            group,
+            best: None,
+            history: Vec::new(),
+            stop: Arc::new(AtomicBool::new(false)),
+            has_agreed: false,
+        })
+    }
+
+    /// Hyper-parameters of the training.
+    pub fn config(&self) -> &S::Config {
+        &self.config
+    }
+
+    /// The study with its present policy.
+    pub fn study(&self) -> &S {
+        &self.study
+    }
+
+    /// Rank of this worker and number of workers.
+    pub fn place(&self) -> Place {
+        self.group.place()
+    }
+
+    /// The aggregator of the training.
+    pub fn aggregator(&self) -> &dyn GradientAggregator {
+        self.group.aggregator()
+    }
+
+    /// Flag that ends the current iteration early when it is set. Nothing of that iteration is kept.
+    pub fn stop_handle(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
+    }
+
+    /// Records of all iterations so far.
+    pub fn history(&self) -> &[S::Iteration] {
+        &self.history
+    }
+
+    /// Record of the iteration with the best test so far.
+    pub fn best(&self) -> Option<&S::Iteration> {
+        let best = self.best.as_ref()?;
+        self.history.iter().find(|record| record.mark().iteration == best.iteration)
+    }
+
+    /// Parameters of the policy with the best test so far.
+    pub fn best_parameters(&self) -> Option<&[f32]> {
+        self.best.as_ref().map(|best| best.parameters.as_slice())
+    }
+
+    /// Whether all iterations are complete.
+    pub fn is_finished(&self) -> bool {
+        self.history.len() as u64 > self.config.common().iterations
+    }
+
+    /// Runs the next iteration together with the other workers; the first one tests the policy before any learning.
+    /// Returns `None` if the iteration was stopped before its end.
+    ///
+    /// # Errors
+    /// If an aggregation fails, or the workers were started with different settings.
+    pub fn advance(&mut self) -> Result<Option<&S::Iteration>, StudyError> {
+        self.advance_with(&mut |_| {})
+    }
+
+    /// Runs the next iteration as [`Self::advance`] does, and reports progress within it.
+    ///
+    /// # Errors
+    /// As [`Self::advance`].
+    pub fn advance_with(&mut self, on_stage: OnStage<'_>) -> Result<Option<&S::Iteration>, StudyError> {
+        if !self.has_agreed {
+            self.group.agree([self.job_digest(), self.digest()])?;
+            self.has_agreed = true;
+        }
+        let before = self.study.state().clone();
+        let mut step = Step {
+            config: &self.config,
+            iteration: self.history.len() as u64,
+            group: &mut self.group,
+            best: self.best.as_ref().map(|best| best.parameters.as_slice()),
+            stop: &self.stop,
+            begin: Instant::now(),
+            on_stage,
+        };
+        let Some(record) = self.study.iterate(&mut step)? else {
+            *self.study.state() = before;
+            return Ok(None);
+        };
+        if S::is_better(&self.config, &record, self.best()) {
+            let parameters = self.study.parameters().to_vec();
+            self.best = Some(Best { iteration: record.mark().iteration, parameters });
+        }
+        self.history.push(record);
+        Ok(self.history.last())
+    }
+
+    /// Digest of the state that all workers have alike.
+    pub fn digest(&self) -> u64 {
+        let mut hash = Sha256::new();
+        hash.update(bytemuck::cast_slice::<f32, u8>(self.study.parameters()));
+        self.study.hash_state(&mut hash);
+        hash.update(self.history.len().to_le_bytes());
+        let results = self.history.iter().filter_map(|record| record.mark().result);
+        results.for_each(|result| hash.update(result.to_le_bytes()));
+        first_bytes(hash)
+    }
+
+    /// Whether all workers have the same state. All of them must call it at the same time.
+    ///
+    /// # Errors
+    /// If the aggregation fails.
+    pub fn replicas_identical(&mut self) -> Result<bool, StudyError> {
+        Ok(self.group.is_identical(self.digest())?)
+    }
+
+    /// Digest of what all workers must have been started with.
+    fn job_digest(&self) -> u64 {
+        let mut hash = Sha256::new().chain_update(self.config_json());
+        self.study.hash_task(&mut hash);
+        first_bytes(hash)
+    }
+
+    fn config_json(&self) -> String {
+        serde_json::to_string(&self.config).expect("hyper-parameters are plain data")
+    }
+
+    /// Saves the state after the last iteration, which all workers have alike.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn save(&self, directory: &Path) -> Result<(), StudyError> {
+        let (config, environment) = (self.config_json(), self.study.environment());
+        let run = RunKind { algorithm: S::ALGORITHM, env: &environment, config: &config };
+        checkpoint::save_model(directory, &run, self.history.len() as u64, &|writer| self.write(writer))?;
+        Ok(())
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        writer.text("history", serde_json::to_string(&self.history).expect("records are plain data"));
+        self.study.write(&self.config, writer);
+        if let Some(best) = &self.best {
+            S::write_best(&self.config, &best.parameters, writer);
+            writer.text("best_iteration", best.iteration.to_string());
+        }
+    }
+
+    /// Restores what [`Self::save`] wrote; see [`Saved`](crate::Saved).
+    pub(crate) fn restore(&mut self, reader: &Reader<'_>) -> Result<(), StudyError> {
+        self.study.read(&self.config, reader)?;
+        self.history = history::<S>(reader)?;
+        self.best = None;
+        // The first iteration is tested, so only a training before it has no best policy.
+        if !self.history.is_empty() {
+            let iteration = reader.number("best_iteration")?;
+            let mut marks = self.history.iter().map(Record::mark);
+            if !marks.any(|mark| mark.iteration == iteration && mark.is_tested) {
+                return Err(reader.refuse("its best iteration has no test".to_owned()).into());
+            }
+            self.best = Some(Best { iteration, parameters: S::read_best(&self.config, reader)? });
+        }
+        Ok(())
+    }
+}

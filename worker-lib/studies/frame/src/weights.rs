@@ -1,0 +1,90 @@
+//! Parameters with their optimiser, and sums over all workers.
+//!
+//! Workers sum integers, so the result is the same to the last bit for any number of workers.
+
+use crate::StudyError;
+use iswitch_learn::algorithms::actor_critic::NamedTensor;
+use iswitch_learn::algorithms::checkpoint::{Reader, Writer};
+use iswitch_learn::algorithms::exact::{add_fixed, from_fixed};
+use iswitch_learn::group::Group;
+use iswitch_learn::nn::Adam;
+
+/// PyTorch's default.
+pub const ADAM_EPSILON: f32 = 1e-8;
+
+/// Parameters of a network and the state of Adam.
+#[derive(Clone, Debug)]
+pub struct Weights {
+    /// All parameters of the network.
+    pub parameters: Vec<f32>,
+    adam: Adam,
+}
+
+impl Weights {
+    /// Initial parameters, with Adam before its first step.
+    pub fn new(parameters: Vec<f32>) -> Self {
+        Self { adam: Adam::new(parameters.len(), ADAM_EPSILON), parameters }
+    }
+
+    /// A gradient of zeros, as the workers sum it.
+    pub fn no_gradient(&self) -> Vec<i128> {
+        vec![0; self.parameters.len()]
+    }
+
+    /// Takes a step against the gradient that is the sum of `numbers` over all workers.
+    ///
+    /// # Errors
+    /// If the aggregation fails.
+    pub fn step(
+        &mut self,
+        numbers: &mut [i128],
+        group: &mut Group,
+        learning_rate: f32,
+    ) -> Result<(), StudyError> {
+        let gradient = group.sum_exactly(numbers)?;
+        self.adam.step(&mut self.parameters, &gradient, learning_rate);
+        Ok(())
+    }
+
+    /// Writes the parameters and the state of Adam.
+    pub fn write(&self, tensors: Vec<NamedTensor>, writer: &mut Writer) {
+        writer.parameters("", tensors, &self.parameters);
+        writer.adam("adam", &self.adam);
+    }
+
+    /// Reads what [`Self::write`] wrote.
+    ///
+    /// # Errors
+    /// If the file is damaged.
+    pub fn read(&mut self, tensors: Vec<NamedTensor>, reader: &Reader<'_>) -> Result<(), StudyError> {
+        self.parameters = reader.parameters("", tensors)?;
+        reader.adam("adam", self.parameters.len(), &mut self.adam)?;
+        Ok(())
+    }
+}
+
+/// Totals over the episodes of all workers.
+#[derive(Clone, Copy, Debug)]
+pub struct Totals<const N: usize>([i128; N]);
+
+impl<const N: usize> Default for Totals<N> {
+    fn default() -> Self {
+        Self([0; N])
+    }
+}
+
+impl<const N: usize> Totals<N> {
+    /// Adds the numbers of an episode.
+    pub fn add(&mut self, numbers: [f64; N]) {
+        add_fixed(&mut self.0, numbers);
+    }
+
+    /// Sums the totals over all workers.
+    ///
+    /// # Errors
+    /// If the aggregation fails.
+    pub fn sum(mut self, group: &mut Group) -> Result<[f64; N], StudyError> {
+        group.sum(&mut self.0)?;
+        Ok(self.0.map(from_fixed))
+    }
+}
