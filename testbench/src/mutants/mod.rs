@@ -130,7 +130,7 @@ mod tests {
             breaks: "R-1".into(),
             mode: JobMode::Synchronous,
             test: None,
-            file: "daemon/switch/src/job.rs".into(),
+            file: "daemon/switch/src/job/mod.rs".into(),
             search: search.into(),
             replace: "a + 1".into(),
         };

@@ -45,6 +45,6 @@ impl MemberOrder {
 
     /// The members of a set, in the order of a round.
     pub(super) fn of(&self, round: Round, members: MemberSet) -> impl Iterator<Item = MemberId> {
-        self.ids[round.parity()].iter().copied().filter(move |id| members.contains(*id))
+        self.ids[round.parity()].iter().filter(move |id| members.contains(**id)).copied()
     }
 }
