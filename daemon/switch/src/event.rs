@@ -7,7 +7,7 @@ use iswitch_protocol::Round;
 use iswitch_protocol::limits::MAX_PENDING_EVENTS;
 use iswitch_protocol::wire::Status;
 
-use super::ring::Ring;
+use crate::ring::Ring;
 
 /// Something that an operator wants to know. Packets are counted, not reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +118,7 @@ pub enum Event {
         /// Why it is gone.
         why: Departure,
     },
-    /// A round has waited for a member for longer than [`Config::slow_ms`](super::Config::slow_ms), while others
+    /// A round has waited for a member for longer than [`Config::slow_ms`](crate::Config::slow_ms), while others
     /// have given what it can take. Not repeated before [`Self::Recovered`].
     Slow {
         /// The job.

@@ -10,8 +10,9 @@ use core::fmt;
 use iswitch_protocol::limits::{FLIGHT_RECORDS, MAX_JOBS, MAX_MEMBERS};
 use iswitch_protocol::{Instant, Round};
 
-use super::event::Event;
-use super::reason::DropReason;
+use crate::event::Event;
+use crate::ids::JobIndex;
+use crate::reason::DropReason;
 
 /// Something that happened in a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,7 +172,7 @@ impl FlightLog {
     }
 }
 
-/// The logs of all jobs: one for each place that a job can have.
+/// The logs of all jobs: one for each index that a job can have.
 #[derive(Debug)]
 pub(crate) struct FlightRecorder {
     logs: Vec<FlightLog>,
@@ -184,20 +185,20 @@ impl FlightRecorder {
         Self { logs }
     }
 
-    /// A job begins at a place. One with the same number that was there before, or elsewhere, is continued.
-    pub(crate) fn begin(&mut self, place: usize, job: u32) {
+    /// Begins the log of a job. The log of a job with the same number is continued.
+    pub(crate) fn begin(&mut self, at: JobIndex, job: u32) {
         if let Some(other) = self.logs.iter().position(|log| log.job == Some(job)) {
-            return self.logs.swap(place, other);
+            return self.logs.swap(at.get(), other);
         }
-        let log = &mut self.logs[place];
+        let log = &mut self.logs[at.get()];
         log.job = Some(job);
         log.events.clear();
         log.rounds.clear();
     }
 
-    /// That of the job at a place.
-    pub(crate) fn log_mut(&mut self, place: usize) -> &mut FlightLog {
-        &mut self.logs[place]
+    /// The log of a job.
+    pub(crate) fn log_mut(&mut self, at: JobIndex) -> &mut FlightLog {
+        &mut self.logs[at.get()]
     }
 
     /// Records what is logged, with the job that it is about; nothing for jobs that do not exist.
@@ -233,12 +234,12 @@ mod tests {
     #[test]
     fn rounds_do_not_wash_out_events_and_nothing_grows() {
         let mut recorder = FlightRecorder::new();
-        recorder.begin(3, 7);
+        recorder.begin(JobIndex::new(3), 7);
         recorder.record_event(at(1), Event::JobCreated { job: 7, gradient_len: 5, workers: 2 });
         recorder.record_event(at(2), Event::JobEnded { job: 8 });
         let capacity = recorder.logs[3].rounds.capacity();
         for round in 0..10_000 {
-            recorder.log_mut(3).record(at(10 + u64::from(round)), opened(round));
+            recorder.log_mut(JobIndex::new(3)).record(at(10 + u64::from(round)), opened(round));
         }
         assert_eq!(recorder.logs[3].rounds.capacity(), capacity);
         let records = recorder.job(7).unwrap();
@@ -251,7 +252,7 @@ mod tests {
     #[test]
     fn what_repeats_itself_is_one_record_until_something_else_happens() {
         let mut recorder = FlightRecorder::new();
-        let log = recorder.log_mut(0);
+        let log = recorder.log_mut(JobIndex::new(0));
         let helped = |member| Incident::Helped { member, round: Round::new(1) };
         for time in 0..5 {
             (0..3).for_each(|member| log.record(at(time), helped(member)));
@@ -266,10 +267,10 @@ mod tests {
     #[test]
     fn a_job_that_comes_back_elsewhere_keeps_its_records() {
         let mut recorder = FlightRecorder::new();
-        recorder.begin(0, 7);
+        recorder.begin(JobIndex::new(0), 7);
         recorder.record_event(at(1), Event::JobEnded { job: 7 });
-        recorder.begin(1, 7);
-        recorder.begin(0, 9);
+        recorder.begin(JobIndex::new(1), 7);
+        recorder.begin(JobIndex::new(0), 9);
         recorder.record_event(at(2), Event::Halted { job: 7 });
         let names: Vec<_> = recorder.job(7).unwrap().iter().map(|record| record.incident.name()).collect();
         assert_eq!(names, ["job_ended", "halted"]);

@@ -20,7 +20,7 @@ use iswitch_protocol::Instant;
 use iswitch_protocol::limits::{STRANGER_BURST_S, STRANGER_CELLS, STRANGER_ROWS};
 use siphasher::sip::SipHasher13;
 
-use super::authentication::SECRET_LEN_BYTES;
+use crate::keys::SECRET_LEN_BYTES;
 
 const NANOS_PER_S: u64 = 1_000_000_000;
 const BURST_NS: u64 = STRANGER_BURST_S * NANOS_PER_S;

@@ -1,5 +1,5 @@
-//! What a switch has asked its parent lately. Many workers miss the same results, and each of them asks; how long an
-//! answer from the parent takes they cannot know, because they measure the way to their own switch.
+//! What a switch has asked its parent recently. Many workers miss the same results, and each of them asks. They cannot
+//! know how long the parent takes to answer, because they measure the path to their own switch.
 
 use core::time::Duration;
 
@@ -39,7 +39,7 @@ impl Question {
 
 /// The questions, and how long answers take.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Questions {
+pub(crate) struct Questions {
     recent: [Question; REMEMBERED],
     oldest: usize,
     /// One that is timed until its answer comes: its request id, and when it was asked.
@@ -49,7 +49,7 @@ pub(super) struct Questions {
 }
 
 impl Questions {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             recent: [Question::NONE; REMEMBERED],
             oldest: 0,
@@ -66,7 +66,7 @@ impl Questions {
     }
 
     /// Takes those out of a set of segments whose answer may still come.
-    pub(super) fn retain_new(&self, now: Instant, range: RangeRepr, bitmap: &mut [u8; MAX_BITMAP_LEN_BYTES]) {
+    pub(crate) fn retain_new(&self, now: Instant, range: RangeRepr, bitmap: &mut [u8; MAX_BITMAP_LEN_BYTES]) {
         let wait = self.wait();
         let is_young = |question: &&Question| question.range.count > 0 && now.since(question.asked) < wait;
         for question in self.recent.iter().filter(is_young) {
@@ -79,7 +79,7 @@ impl Questions {
     }
 
     /// Remembers a question that is being asked.
-    pub(super) fn note(
+    pub(crate) fn note(
         &mut self,
         now: Instant,
         request: u32,
@@ -95,7 +95,7 @@ impl Questions {
     }
 
     /// The parent has answered a request: exponential averages with the weights of RFC 6298.
-    pub(super) fn answered(&mut self, now: Instant, request: u32) {
+    pub(crate) fn answered(&mut self, now: Instant, request: u32) {
         let Some((_, asked)) = self.timed.take_if(|(timed, _)| *timed == request) else { return };
         let round_trip = now.since(asked);
         if self.smoothed_round_trip == Duration::ZERO {

@@ -174,6 +174,11 @@ impl Counters {
         self.drops[reason.index()] += 1;
     }
 
+    /// Counts several datagrams dropped for the same reason.
+    pub(crate) fn count_drops(&mut self, reason: DropReason, datagrams: u64) {
+        self.drops[reason.index()] += datagrams;
+    }
+
     /// Datagrams dropped for one reason.
     pub fn drops(&self, reason: DropReason) -> u64 {
         self.drops[reason.index()]

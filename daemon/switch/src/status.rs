@@ -9,10 +9,9 @@ use alloc::vec::Vec;
 use iswitch_protocol::wire::{Kind, Mode};
 use iswitch_protocol::{Instant, Round};
 
-use super::aggregator::Slot;
-use super::hierarchy::Uplink;
-use super::job::Job;
-use super::waiting::Waiting;
+use crate::job::{Job, Member, Slot};
+use crate::uplink::Uplink;
+use crate::waiting::Waiting;
 
 /// A job as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,48 +108,56 @@ pub struct MemberStatus {
 }
 
 impl JobStatus {
-    pub(super) fn of(job: &Job, slots: &[Slot], uplink: Option<&Uplink>, now: Instant) -> Self {
-        let members = job.members().map(|(id, member)| MemberStatus {
-            id: id as u16,
+    pub(crate) fn of(job: &Job, slots: &[Slot], uplink: Option<&Uplink>, now: Instant) -> Self {
+        let members = job.members().iter();
+        let members = members.map(|(id, member)| MemberStatus::of(id.to_wire(), member, now));
+        Self {
+            job: job.id(),
+            gradient_len: job.layout().gradient_len(),
+            segment_floats: job.layout().segment_floats(),
+            boot: job.epoch(),
+            mode: match job.rounds().mode() {
+                Mode::Synchronous => "synchronous",
+                Mode::Asynchronous => "asynchronous",
+            },
+            workers: job.workers(),
+            formed: job.is_formed(),
+            authenticated: job.has_key(),
+            tagged: job.is_tagged(),
+            threshold: job.threshold(),
+            threshold_pinned: job.pinned_threshold().is_some(),
+            halted: job.is_halted(),
+            round: job.rounds().numbers().newest().map(Round::get),
+            parent: uplink.map(|uplink| uplink.parent().peer),
+            parent_silent_ms: uplink
+                .filter(|uplink| uplink.is_in_use())
+                .map(|uplink| uplink.silence(now).as_millis() as u64),
+            parent_lost: uplink.is_some_and(Uplink::is_lost),
+            parent_refusal: uplink
+                .and_then(Uplink::refusal)
+                .map(|(status, expected)| format!("{} (expected {expected})", status.name())),
+            diverged: job.digests().diverged(),
+            members: members.collect(),
+            waiting: Waiting::of(job, slots).map(|waiting| WaitingStatus::of(&waiting, job, now)),
+        }
+    }
+}
+
+impl MemberStatus {
+    fn of(id: u16, member: &Member, now: Instant) -> Self {
+        let progress = &member.progress;
+        Self {
+            id,
             address: member.endpoint.peer,
             kind: match member.kind {
                 Kind::Worker => "worker",
                 Kind::Switch => "switch",
             },
-            start_round: member.start.get(),
+            start_round: member.start.round.get(),
             silent_ms: now.since(member.last_heard).as_millis() as u64,
-            contributions: member.progress.segments,
-            last_round: member.progress.round.map(Round::get),
-            idle_ms: member.progress.round.map(|_| now.since(member.progress.at).as_millis() as u64),
-        });
-        Self {
-            job: job.id,
-            gradient_len: job.layout.gradient_len(),
-            segment_floats: job.layout.segment_floats(),
-            boot: job.boot(),
-            mode: match job.mode {
-                Mode::Synchronous => "synchronous",
-                Mode::Asynchronous => "asynchronous",
-            },
-            workers: job.workers,
-            formed: job.formed,
-            authenticated: job.has_key,
-            tagged: job.tag_key.is_some(),
-            threshold: job.threshold(),
-            threshold_pinned: job.pinned_threshold.is_some(),
-            halted: job.halted,
-            round: job.newest().map(Round::get),
-            parent: uplink.map(|uplink| uplink.parent().peer),
-            parent_silent_ms: uplink
-                .filter(|uplink| uplink.is_in_use())
-                .map(|uplink| uplink.silence(now).as_millis() as u64),
-            parent_lost: uplink.is_some_and(|uplink| uplink.is_lost),
-            parent_refusal: uplink
-                .and_then(|uplink| uplink.refusal)
-                .map(|(status, expected)| format!("{} (expected {expected})", status.name())),
-            diverged: job.digests.diverged,
-            members: members.collect(),
-            waiting: Waiting::of(job, slots).map(|waiting| WaitingStatus::of(&waiting, job, now)),
+            contributions: progress.segments,
+            last_round: progress.round.map(Round::get),
+            idle_ms: progress.round.map(|_| now.since(progress.at).as_millis() as u64),
         }
     }
 }
@@ -158,15 +165,15 @@ impl JobStatus {
 impl WaitingStatus {
     fn of(waiting: &Waiting<'_>, job: &Job, now: Instant) -> Self {
         let missing = waiting.missing_segments();
-        let awaited = job.members().filter(|(id, _)| waiting.is_for(*id));
+        let awaited = job.members().iter().filter(|(id, _)| waiting.is_for(*id));
         let members = awaited.map(|(id, member)| AwaitedStatus {
-            member: id as u16,
+            member: id.to_wire(),
             address: member.endpoint.peer,
-            missing_segments: missing[id],
+            missing_segments: missing[id.get()],
         });
         Self {
             round: waiting.open.round.get(),
-            waited_ms: now.since(waiting.since).as_millis() as u64,
+            waited_ms: waiting.waited_ms(now),
             segments: waiting.segments(),
             members: members.collect(),
         }

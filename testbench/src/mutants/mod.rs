@@ -138,7 +138,7 @@ mod tests {
             mode: JobMode::Synchronous,
             seed: None,
             test: None,
-            file: "daemon/switch/src/job.rs".into(),
+            file: "daemon/switch/src/job/mod.rs".into(),
             search: search.into(),
             replace: "a + 1".into(),
         };

@@ -1,9 +1,9 @@
-//! Work on ranges of segments: results sent again, segments closed, vectors added.
+//! Queued work on ranges of segments: results sent again, segments closed, vectors added.
 //!
-//! A range may be as long as a vector, so it is worked off in steps of bounded cost. Each job has its own queue, and
-//! the jobs that have work take turns, a step each: what one job queues neither displaces the work of another nor
-//! delays it by more than one step in each of its turns. The closing of rounds is not an entry of a queue but part of
-//! the job's state, so that it is never lost.
+//! A range may be as long as a vector, so it is processed in steps of bounded cost. Each job has its own queue, and the
+//! jobs that have work take turns, a step each: the work of one job neither displaces the work of another nor delays it
+//! by more than one step in each of its turns. The closing of rounds is not an entry of a queue but part of the job's
+//! state, so that it is never lost.
 
 use core::ops::Range;
 
@@ -16,41 +16,38 @@ use iswitch_protocol::limits::{
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::{Round, SegmentIndex};
 
-use super::Switch;
-use super::aggregator::Aggregation;
-use super::asynchronous::Addition;
-use super::membership::MemberAt;
-use super::output::Batch;
-use super::reason::DropReason;
-use super::ring::Ring;
+use crate::batch::Batch;
+use crate::ids::{JobIndex, MemberAt};
+use crate::job::{Addition, Aggregation};
+use crate::ring::Ring;
 
-/// A range of segments to go through when there is room to send: a range may be longer than a super-frame.
+/// A range of segments to process when there is room to send: a range may be longer than a super-frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Work {
+pub(crate) enum Work {
     /// Send a member the results that it asked for.
     Repeat { at: MemberAt, wanted: Wanted, next: u32, end: u32 },
     /// Send the parent the partial sums that it misses.
-    Resend { job: usize, wanted: Wanted, next: u32, end: u32 },
+    Resend { job: JobIndex, wanted: Wanted, next: u32, end: u32 },
     /// Close the segments that have contributions, whatever they wait for.
-    Close { job: usize, round: Round, next: u32, end: u32 },
+    Close { job: JobIndex, round: Round, next: u32, end: u32 },
     /// Add a vector of an asynchronous job to its aggregate.
-    Add { job: usize, addition: Addition, next: u32, end: u32 },
+    Add { job: JobIndex, addition: Addition, next: u32, end: u32 },
     /// Send all members the results of an aggregate.
-    Publish { job: usize, aggregate: Round, next: u32, end: u32 },
+    Publish { job: JobIndex, aggregate: Round, next: u32, end: u32 },
 }
 
 impl Work {
-    pub(super) fn repeat(at: MemberAt, wanted: SegmentSetRepr<'_>) -> Self {
+    pub(crate) fn repeat(at: MemberAt, wanted: SegmentSetRepr<'_>) -> Self {
         let range = wanted.range;
         Self::Repeat { at, wanted: Wanted::of(wanted), next: range.first, end: range.first + range.count }
     }
 
-    pub(super) fn resend(job: usize, wanted: SegmentSetRepr<'_>) -> Self {
+    pub(crate) fn resend(job: JobIndex, wanted: SegmentSetRepr<'_>) -> Self {
         let range = wanted.range;
         Self::Resend { job, wanted: Wanted::of(wanted), next: range.first, end: range.first + range.count }
     }
 
-    fn job(&self) -> usize {
+    fn job(&self) -> JobIndex {
         match self {
             Self::Repeat { at, .. } => at.job,
             Self::Resend { job, .. }
@@ -60,8 +57,8 @@ impl Work {
         }
     }
 
-    /// Whether it was asked for, and is asked for again if it is dropped.
-    fn is_request(&self) -> bool {
+    /// Whether a member requested it, which repeats the request if the work is dropped.
+    pub(crate) fn is_request(&self) -> bool {
         matches!(self, Self::Repeat { .. } | Self::Resend { .. } | Self::Close { .. })
     }
 
@@ -79,7 +76,7 @@ impl Work {
 
 /// The segments of a Help, kept until they are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     range: RangeRepr,
     bitmap: [u8; MAX_BITMAP_LEN_BYTES],
 }
@@ -91,8 +88,9 @@ impl Wanted {
         Self { range: wanted.range, bitmap }
     }
 
-    /// Lets `push` put the segments from `next` on into a batch. Returns where it stopped for want of room.
-    pub(super) fn fill<'a>(
+    /// Lets `push` put the segments from `next` on into a batch. Returns the segment at which it stopped for lack of
+    /// room.
+    pub(crate) fn fill<'a>(
         &self,
         aggregation: &mut Aggregation<'a>,
         batch: &mut Batch,
@@ -101,15 +99,15 @@ impl Wanted {
         push: impl Fn(&mut Aggregation<'a>, Round, SegmentIndex, &mut Batch) -> bool,
     ) -> Option<u32> {
         let set = SegmentSetRepr { range: self.range, bitmap: &self.bitmap };
-        let segments = aggregation.job.layout.segment_count();
+        let segments = aggregation.job().layout().segment_count();
         let indices = set.indices().filter(|index| *index >= next && *index < segments);
         meter.examine(self.range.count);
         for index in indices.filter_map(SegmentIndex::new) {
-            if !meter.has_left() || !batch.has_room(aggregation.job.layout.packet_len(index)) {
+            if !meter.has_left() || !batch.has_room(aggregation.job().layout().packet_len(index)) {
                 return Some(index.get());
             }
             if push(aggregation, self.range.round, index, batch) {
-                meter.send(aggregation.job.layout.float_count(index), 1);
+                meter.send(aggregation.job().layout().float_count(index), 1);
             }
         }
         None
@@ -118,50 +116,50 @@ impl Wanted {
 
 /// Cost of a step of work.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Meter {
+pub(crate) struct Meter {
     spent: u32,
 }
 
 impl Meter {
     /// Whether the step may continue.
-    pub(super) fn has_left(&self) -> bool {
+    pub(crate) fn has_left(&self) -> bool {
         self.spent < MAX_WORK_COST
     }
 
-    /// Counts segments that were looked at.
-    pub(super) fn examine(&mut self, segments: u32) {
+    /// Counts segments that were examined.
+    pub(crate) fn examine(&mut self, segments: u32) {
         self.spent = self.spent.saturating_add(segments.saturating_mul(WORK_COST_PER_SEGMENT));
     }
 
     /// Counts floats that were added.
-    pub(super) fn add(&mut self, floats: usize) {
+    pub(crate) fn add(&mut self, floats: usize) {
         self.spent = self.spent.saturating_add((floats / WORK_FLOATS_PER_COST) as u32);
     }
 
-    /// Counts a segment that was copied into a packet, which goes to so many members.
-    pub(super) fn send(&mut self, floats: usize, members: u16) {
+    /// Counts a segment that was copied into a packet for `members` recipients.
+    pub(crate) fn send(&mut self, floats: usize, members: u16) {
         self.add(floats);
         self.spent = self.spent.saturating_add(WORK_COST_PER_DATAGRAM * u32::from(members));
     }
 }
 
-/// Why all segments of a round are looked through.
+/// Purpose of a pass over all segments of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// Results that only the parent can have are asked for.
+pub(crate) enum Purpose {
+    /// Ask the parent for results that only it can have.
     Ask,
-    /// Segments that wait for nobody any more are closed.
+    /// Close segments that wait for no member any more.
     Close,
 }
 
-/// One sweep for results to ask for, and one to close each of the two rounds that can be alive.
+/// One sweep to ask for results, and one to close each of the two rounds that can be alive.
 const SWEEPS: usize = 3;
 
-/// A look at all segments of a round, one after the other.
+/// A pass over all segments of a round, one after the other.
 #[derive(Clone, Copy, Debug)]
-struct Sweep {
-    purpose: Purpose,
-    round: Round,
+pub(crate) struct Sweep {
+    pub(crate) purpose: Purpose,
+    pub(crate) round: Round,
     segments: u32,
     next: u32,
     /// Segments that are left, from `next` on and then from the first one on.
@@ -169,19 +167,20 @@ struct Sweep {
 }
 
 impl Sweep {
-    fn place(purpose: Purpose, round: Round) -> usize {
+    /// Position of a sweep in the table of its job.
+    fn position(purpose: Purpose, round: Round) -> usize {
         match purpose {
             Purpose::Ask => 0,
             Purpose::Close => 1 + round.parity(),
         }
     }
 
-    /// The next segments that follow one another.
-    fn range(&self) -> Range<u32> {
+    /// The next contiguous segments.
+    pub(crate) fn range(&self) -> Range<u32> {
         self.next..self.segments.min(self.next.saturating_add(self.left))
     }
 
-    /// The rest of it after a step that stopped at a segment, or that found nothing left to do.
+    /// The rest of the sweep after a step that stopped at a segment, or that found nothing left to do.
     fn after(self, stopped_at: Option<u32>) -> Option<Self> {
         let stopped_at = stopped_at?;
         let left = self.left.saturating_sub(stopped_at - self.next);
@@ -190,20 +189,20 @@ impl Sweep {
     }
 }
 
-/// What one job has to do.
+/// The queued work of one job.
 #[derive(Debug)]
 struct JobWork {
     sweeps: [Option<Sweep>; SWEEPS],
     /// In order of arrival: vectors are added and sent in this order.
     queue: Ring<Work>,
-    /// Entries of the queue that were asked for.
+    /// Number of requests in the queue.
     requests: usize,
     /// Whether a sweep had the last turn: sweeps and queue take turns.
     swept: bool,
 }
 
 /// The next step of a job.
-enum Step {
+pub(crate) enum Step {
     Sweep(Sweep),
     Range(Work),
 }
@@ -241,7 +240,7 @@ impl JobWork {
         sweeps.reduce(|first, next| if precedes(&next, &first) { next } else { first })
     }
 
-    /// Queues a range unless it is queued already. Returns false if there is no place for it.
+    /// Queues a range unless it is queued already. Returns false if the queue has no room.
     fn push(&mut self, work: Work) -> bool {
         if self.queue.iter().any(|queued| *queued == work) {
             return true;
@@ -255,7 +254,7 @@ impl JobWork {
         self.queue.push(work).is_ok()
     }
 
-    /// The first range of the queue was worked off up to a segment.
+    /// The first range of the queue was processed up to a segment.
     fn advance(&mut self, stopped_at: Option<u32>) {
         let Some(work) = self.queue.front_mut() else { return };
         if work.advance(stopped_at) {
@@ -267,7 +266,7 @@ impl JobWork {
 
 /// The queued work of all jobs.
 #[derive(Debug)]
-pub(super) struct Backlog {
+pub(crate) struct Backlog {
     jobs: Vec<JobWork>,
     /// Bit i: job i has work.
     waiting: u64,
@@ -278,112 +277,75 @@ pub(super) struct Backlog {
 }
 
 impl Backlog {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let jobs = (0..MAX_JOBS).map(|_| JobWork::new()).collect();
         Self { jobs, waiting: 0, last: 0, spent: 0 }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.waiting == 0
     }
 
-    /// Forgets the work of a job that has ended.
-    pub(super) fn clear(&mut self, job: usize) {
-        self.jobs[job].clear();
-        self.waiting &= !(1 << job);
+    /// Drops the work of a job that has ended.
+    pub(crate) fn clear(&mut self, job: JobIndex) {
+        self.jobs[job.get()].clear();
+        self.waiting &= !(1 << job.get());
     }
 
-    /// Has all segments of a round looked at from now on. A sweep of that round that is under way looks at all of them
-    /// once more, from where it is: however often it is asked for, each segment has its turn.
-    pub(super) fn sweep(&mut self, job: usize, purpose: Purpose, round: Round, segments: u32) {
-        let place = &mut self.jobs[job].sweeps[Sweep::place(purpose, round)];
-        let next = place.filter(|sweep| sweep.round == round).map_or(0, |sweep| sweep.next);
-        *place = Some(Sweep { purpose, round, segments, next, left: segments });
-        self.waiting |= 1 << job;
+    /// Has all segments of a round examined from now on. A sweep of that round that is under way examines all of them
+    /// once more, from where it is: however often it is requested, each segment has its turn.
+    pub(crate) fn sweep(&mut self, job: JobIndex, purpose: Purpose, round: Round, segments: u32) {
+        let entry = &mut self.jobs[job.get()].sweeps[Sweep::position(purpose, round)];
+        let next = entry.filter(|sweep| sweep.round == round).map_or(0, |sweep| sweep.next);
+        *entry = Some(Sweep { purpose, round, segments, next, left: segments });
+        self.waiting |= 1 << job.get();
     }
 
-    fn push(&mut self, work: Work) -> bool {
-        let job = work.job();
+    /// Queues work. Returns false if the job has requested too much already.
+    pub(crate) fn push(&mut self, work: Work) -> bool {
+        let job = work.job().get();
         let is_queued = self.jobs[job].push(work);
         self.waiting |= u64::from(is_queued) << job;
         is_queued
     }
 
+    /// The next step, of the job whose turn it is; none if there is no work, or this turn has had its share of it. Then
+    /// the next turn begins.
+    pub(crate) fn next_step(&mut self) -> Option<(JobIndex, Step)> {
+        while self.spent < MAX_WORK_COST
+            && let Some(job) = self.next_job()
+        {
+            if let Some(step) = self.jobs[job.get()].next_step() {
+                return Some((job, step));
+            }
+            self.spent += MIN_STEP_COST;
+        }
+        self.spent = 0;
+        None
+    }
+
     /// The job whose turn it is.
-    fn next_job(&mut self) -> Option<usize> {
+    fn next_job(&mut self) -> Option<JobIndex> {
         if self.waiting == 0 {
             return None;
         }
         let first = (self.last + 1) % u64::BITS;
         self.last = (first + self.waiting.rotate_right(first).trailing_zeros()) % u64::BITS;
-        Some(self.last as usize)
+        Some(JobIndex::new(self.last as usize))
     }
 
-    /// A step of a job has stopped at a segment, or has found nothing left to do.
-    fn advance(&mut self, job: usize, step: &Step, stopped_at: Option<u32>) {
-        let own = &mut self.jobs[job];
+    /// Records that a step of a job has stopped at a segment, or has found nothing left to do.
+    pub(crate) fn advance(&mut self, job: JobIndex, step: &Step, stopped_at: Option<u32>, meter: &Meter) {
+        self.spent += meter.spent.max(MIN_STEP_COST);
+        let own = &mut self.jobs[job.get()];
         match step {
             Step::Sweep(sweep) => {
-                own.sweeps[Sweep::place(sweep.purpose, sweep.round)] = sweep.after(stopped_at);
+                own.sweeps[Sweep::position(sweep.purpose, sweep.round)] = sweep.after(stopped_at);
             }
             Step::Range(_) => own.advance(stopped_at),
         }
         if own.is_empty() {
-            self.waiting &= !(1 << job);
-        }
-    }
-}
-
-impl Switch {
-    /// Queues work of a job. Returns false, and counts it, if the job has asked for too much already.
-    pub(super) fn queue_work(&mut self, work: Work) -> bool {
-        let is_queued = self.backlog.push(work);
-        // A vector that is being added keeps its member from completing the next one.
-        debug_assert!(is_queued || work.is_request(), "no place for {work:?}");
-        if !is_queued {
-            self.counters.count_drop(DropReason::Busy);
-        }
-        is_queued
-    }
-
-    /// Works until there is something to send. Returns false if nothing was found: there is no work, or this turn has
-    /// had its share of it, and [`Switch::poll_timeout`] is due at once.
-    pub(super) fn do_work(&mut self) -> bool {
-        while self.backlog.spent < MAX_WORK_COST
-            && let Some(job) = self.backlog.next_job()
-        {
-            let cost = self.do_step(job);
-            self.backlog.spent += cost.max(MIN_STEP_COST);
-            if self.outbox.has_output() {
-                return true;
-            }
-        }
-        self.backlog.spent = 0;
-        false
-    }
-
-    /// Does one step of a job's work. Its cost.
-    fn do_step(&mut self, job: usize) -> u32 {
-        let mut meter = Meter::default();
-        let Some(step) = self.backlog.jobs[job].next_step() else { return 0 };
-        let stopped_at = match &step {
-            Step::Sweep(sweep) => match sweep.purpose {
-                Purpose::Ask => self.ask_for_results(job, sweep.round, sweep.range(), &mut meter),
-                Purpose::Close => self.close_segments(job, sweep.round, sweep.range(), false, &mut meter),
-            },
-            Step::Range(work) => self.work_on(work, &mut meter),
-        };
-        self.backlog.advance(job, &step, stopped_at);
-        meter.spent
-    }
-
-    fn work_on(&mut self, work: &Work, meter: &mut Meter) -> Option<u32> {
-        match *work {
-            Work::Repeat { at, ref wanted, next, .. } => self.repeat_results(at, wanted, next, meter),
-            Work::Resend { job, ref wanted, next, .. } => self.resend_partials(job, wanted, next, meter),
-            Work::Close { job, round, next, end } => self.close_segments(job, round, next..end, true, meter),
-            Work::Add { job, addition, next, end } => self.add_vector(job, &addition, next..end, meter),
-            Work::Publish { job, aggregate, next, end } => self.publish(job, aggregate, next..end, meter),
+            self.waiting &= !(1 << job.get());
         }
     }
 }

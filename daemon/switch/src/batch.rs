@@ -1,0 +1,102 @@
+//! Data packets that are sent at once.
+
+use alloc::boxed::Box;
+use alloc::vec;
+
+use iswitch_protocol::Seg;
+use iswitch_protocol::auth::TagKey;
+use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, MAX_SUPERFRAME_LEN_BYTES, SEG_LEN_BYTES};
+use iswitch_protocol::wire::emit_seg;
+
+/// Data packets of the same length, one after the other, as one offloaded send takes them.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    /// Bytes of a full super-frame. Each push overwrites what was there, so nothing is cleared.
+    room: Box<[u8]>,
+    /// Bytes in use.
+    len: usize,
+    stride: usize,
+    /// Bytes behind the floats of each packet, which [`Self::sign`] fills in.
+    tag_len: usize,
+    datagrams: u64,
+    /// A shorter packet can only be the last.
+    closed: bool,
+}
+
+impl Batch {
+    pub(crate) fn new() -> Self {
+        let room = vec![0; MAX_SUPERFRAME_LEN_BYTES].into_boxed_slice();
+        Self { room, len: 0, stride: 0, tag_len: 0, datagrams: 0, closed: false }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.len = 0;
+        self.datagrams = 0;
+        self.closed = false;
+    }
+
+    /// Whether a packet of `len` bytes without its tag still goes into this batch.
+    pub(crate) fn has_room(&self, len: usize) -> bool {
+        let len = len + self.tag_len;
+        self.is_empty() || !self.closed && len <= self.stride && self.len + len <= MAX_SUPERFRAME_LEN_BYTES
+    }
+
+    /// Room for the floats of the next packet, which the caller fills in and then appends by [`Self::push`]. Without
+    /// that call nothing has changed.
+    ///
+    /// # Panics
+    /// If there is no room, see [`Self::has_room`].
+    pub(crate) fn next_floats(&mut self, float_bytes: usize) -> &mut [u8] {
+        &mut self.room[self.len + SEG_LEN_BYTES..][..float_bytes]
+    }
+
+    /// Appends a packet with that Seg. The caller fills in all the floats that this returns, or has done so.
+    ///
+    /// # Panics
+    /// If there is no room, see [`Self::has_room`].
+    pub(crate) fn push(&mut self, seg: Seg, float_bytes: usize) -> &mut [u8] {
+        let content_len = SEG_LEN_BYTES + float_bytes;
+        assert!(self.has_room(content_len));
+        let len = content_len + self.tag_len;
+        if self.is_empty() {
+            self.stride = len;
+        }
+        self.closed = len < self.stride;
+        self.datagrams += 1;
+        let start = self.len;
+        self.len += len;
+        emit_seg(&mut self.room[start..][..content_len], seg)
+    }
+
+    /// Fills in the tags of a job that has a key for them.
+    pub(crate) fn sign(&mut self, key: Option<&TagKey>) {
+        if let Some(key) = key {
+            self.room[..self.len].chunks_mut(self.stride).for_each(|packet| key.sign(packet));
+        }
+    }
+
+    /// The packets, one after the other.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.room[..self.len]
+    }
+
+    /// Bytes of each packet but the last.
+    pub(crate) fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// Number of packets.
+    pub(crate) fn datagrams(&self) -> u64 {
+        self.datagrams
+    }
+
+    /// Prepares the empty batch for packets with or without tags.
+    pub(crate) fn begin(&mut self, is_tagged: bool) {
+        debug_assert!(self.is_empty());
+        self.tag_len = if is_tagged { DATA_TAG_LEN_BYTES } else { 0 };
+    }
+}

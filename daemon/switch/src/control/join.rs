@@ -1,0 +1,212 @@
+//! Join: a sender becomes a member, or states anew which workers it represents.
+
+use iswitch_protocol::limits::{MAX_HEIGHT, MAX_MEMBERS};
+use iswitch_protocol::wire::{JoinRepr, Kind, Mode, Status};
+
+use crate::authentication::{Freshness, check_fresh, open_session};
+use crate::budget::RepeatBudget;
+use crate::endpoint::Endpoint;
+use crate::event::{Departure, Event};
+use crate::ids::{JobIndex, MemberAt};
+use crate::job::{Dismissed, Member, Progress, Session};
+use crate::lifecycle;
+use crate::limiter::Asks;
+use crate::quota::create_job;
+use crate::reason::DropReason;
+use crate::reply::{self, Refusal, Request};
+use crate::state::State;
+
+/// Processes a Join. `is_proven`: whether it has shown the nonce of its address.
+pub(super) fn handle_join(
+    state: &mut State,
+    from: &Endpoint,
+    request: Request,
+    join: &JoinRepr,
+    is_proven: bool,
+) {
+    if is_double(state, from, request.job, join) {
+        // The same Join arrived on two ports; a member has one.
+        return state.counters.count_drop(DropReason::OtherPort);
+    }
+    let freshness = check_fresh(state, from, request, join, is_proven);
+    match freshness {
+        Freshness::Repeated | Freshness::Proven { .. } => {}
+        Freshness::Unproven { nonce } => {
+            // Replacing a member costs the other members time, so members are limited here as well.
+            let replaces = state.jobs.find_member(from).is_some();
+            if replaces && !state.limiter.admit(state.now, *from.peer.ip(), Asks::Control) {
+                return state.counters.count_drop(DropReason::RateLimited);
+            }
+            return reply::challenge(state, from, request, nonce, join);
+        }
+        Freshness::Replayed => return state.counters.count_drop(DropReason::Replayed),
+    }
+    let outcome =
+        if join.query { query(state, request.job, join) } else { try_join(state, from, request, join) };
+    if let (Freshness::Proven { counter }, Ok(Some(at))) = (freshness, &outcome) {
+        open_session(state, *at, join.nonce, counter);
+    }
+    match outcome {
+        Ok(at) => reply::grant_join(state, from, request, at, join),
+        Err(refusal) => {
+            let Refusal { status, expected, .. } = refusal;
+            state.counters.count_drop(match status {
+                Status::ForeignJob => DropReason::ForeignJob,
+                _ => DropReason::JoinRefused,
+            });
+            state.report(Event::JoinRefused { job: request.job, address: from.peer, status, expected });
+            reply::refuse_join(state, from, request, &refusal, join);
+        }
+    }
+}
+
+/// Whether the process that sends a Join is a member that is alive on another port.
+fn is_double(state: &State, from: &Endpoint, id: u32, join: &JoinRepr) -> bool {
+    let other = state.jobs.same_elsewhere(from, id, join);
+    other.is_some_and(|at| state.jobs.is_heard(at, state.now, state.config.lease()))
+}
+
+/// Answers a question about a job, whose sender is not admitted to it.
+fn query(state: &State, id: u32, join: &JoinRepr) -> Result<Option<MemberAt>, Refusal> {
+    let job = state.jobs.find(id).and_then(|at| state.jobs.get(at)).ok_or(Status::UnknownJob)?;
+    job.mismatch(join).map_or(Ok(None), |mismatch| Err(mismatch.into()))
+}
+
+fn try_join(
+    state: &mut State,
+    from: &Endpoint,
+    request: Request,
+    join: &JoinRepr,
+) -> Result<Option<MemberAt>, Refusal> {
+    let id = request.job;
+    check_fields(join, !state.uplinks.is_empty())?;
+    if let Some(at) = state.jobs.find_member(from) {
+        let job = state.jobs.get(at.job).ok_or(Status::UnknownMember)?;
+        if job.id() != id {
+            return Err((Status::ForeignJob, job.id()).into());
+        }
+        if let Some(mismatch) = job.mismatch(join) {
+            return Err(mismatch.into());
+        }
+        if job.is_known(at.member, join) {
+            state.hear_from(at);
+            state.jobs.follow(at, from);
+            renew(state, at, join);
+            return Ok(Some(at));
+        }
+        lifecycle::remove_member(state, at, Departure::Restarted);
+    }
+    if join.updates {
+        return Err(Status::UnknownMember.into());
+    }
+    if let Some(at) = state.jobs.same_elsewhere(from, id, join) {
+        // The member was silent on its own port: it has moved to this one.
+        lifecycle::remove_member(state, at, Departure::Restarted);
+    }
+    let dismissed = give_way(state, id, join);
+    let at = match state.jobs.find(id) {
+        Some(at) => at,
+        None => create_job(state, id, *from.peer.ip(), join)?,
+    };
+    if let (Some(dismissed), Some(job)) = (dismissed, state.jobs.get_mut(at)) {
+        job.dismiss(dismissed);
+    }
+    admit(state, at, from, request.id, join).map(Some)
+}
+
+/// Ends a job that has begun without the holders of its sums, of which one now comes back. Returns the addresses of its
+/// members, which join again.
+fn give_way(state: &mut State, id: u32, join: &JoinRepr) -> Option<Dismissed> {
+    let at = state.jobs.find(id)?;
+    let (now, lease) = (state.now, state.config.lease());
+    let job = state.jobs.get(at).filter(|job| job.gives_way_to(join, now, lease))?;
+    let dismissed = Dismissed::of(job.members());
+    state.report(Event::GaveWay { job: id });
+    lifecycle::dismiss_members(state, at);
+    Some(dismissed)
+}
+
+/// A member states again what it represents: a switch may represent more workers than before.
+fn renew(state: &mut State, at: MemberAt, join: &JoinRepr) {
+    let Some(job) = state.jobs.get_mut(at.job) else { return };
+    let is_forming = !job.is_formed();
+    let peer = job.members().get(at.member).map(|member| member.endpoint.peer);
+    let resume = peer.and_then(|peer| job.resume_of(join, peer));
+    let Some(member) = job.members_mut().get_mut(at.member) else { return };
+    (member.instance, member.weight) = (join.instance, join.weight);
+    (member.height, member.roams) = (join.height, join.roams);
+    if is_forming {
+        member.resume = resume;
+    } else {
+        let round = job.standing_of_member(at.member, join.resume.as_ref()).round;
+        if job.begin_later(at.member, round) {
+            lifecycle::close_finished(state, at.job);
+        }
+    }
+    if join.kind == Kind::Switch {
+        lifecycle::gather(state, at.job, Some(at.member));
+    }
+}
+
+fn admit(
+    state: &mut State,
+    job_at: JobIndex,
+    from: &Endpoint,
+    join_request: u32,
+    join: &JoinRepr,
+) -> Result<MemberAt, Refusal> {
+    let (now, lease) = (state.now, state.config.lease());
+    let job = state.jobs.get(job_at).ok_or(Status::UnknownJob)?;
+    if let Some(mismatch) = job.mismatch(join) {
+        return Err(mismatch.into());
+    }
+    let id = job.free_id().ok_or((Status::JobFull, job.max_members()))?;
+    let resume = job.resume_of(join, from.peer);
+    let start = job.standing_of_newcomer(resume.as_ref());
+    let member = Member {
+        endpoint: *from,
+        kind: join.kind,
+        weight: join.weight,
+        height: join.height,
+        roams: join.roams,
+        instance: join.instance,
+        rank: join.rank,
+        join_request,
+        resume,
+        start,
+        admitted: now,
+        last_heard: now,
+        session: Session::NONE,
+        held_up: None,
+        repeats: RepeatBudget::new(&job.income(now, lease)),
+        progress: Progress::default(),
+    };
+    let job_id = job.id();
+    let at = MemberAt { job: job_at, member: id };
+    state.jobs.admit(at, member);
+    state.expect_tick();
+    let (member, address, round) = (id.to_wire(), from.peer, start.round);
+    state.report(Event::Joined { job: job_id, member, address, round });
+    lifecycle::gather(state, job_at, Some(id));
+    Ok(at)
+}
+
+/// Refuses a Join with a field that it may not have, whatever its job.
+fn check_fields(join: &JoinRepr, has_parent: bool) -> Result<(), Refusal> {
+    if join.mode != Mode::Synchronous && has_parent {
+        return Err((Status::ModeMismatch, Mode::Synchronous as u32).into());
+    }
+    if join.height >= MAX_HEIGHT {
+        return Err((Status::TooManyLevels, u32::from(MAX_HEIGHT)).into());
+    }
+    if join.weight == 0 || join.kind == Kind::Worker && join.weight > 1 {
+        return Err((Status::BadWeight, 1).into());
+    }
+    if usize::from(join.workers) > MAX_MEMBERS {
+        return Err((Status::JobFull, MAX_MEMBERS as u32).into());
+    }
+    if join.resume.is_some_and(|resume| usize::from(resume.threshold) > MAX_MEMBERS) {
+        return Err((Status::BadThreshold, MAX_MEMBERS as u32).into());
+    }
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! Help, Confirm and FBcast: requests for segments of a round or of a vector.
+
+use iswitch_protocol::limits::MAX_BITMAP_LEN_BYTES;
+use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
+use iswitch_protocol::wire::{AckRepr, Kind, Mode, Status};
+use iswitch_protocol::{Round, SegmentIndex};
+
+use crate::backlog::Work;
+use crate::endpoint::Endpoint;
+use crate::flight::Incident;
+use crate::ids::MemberAt;
+use crate::job::{Job, Receipt, Rounds};
+use crate::reason::DropReason;
+use crate::reply::{self, Refusal, Request, bitmap_of};
+use crate::state::State;
+use crate::{lifecycle, parent};
+
+/// Closes segments with what they have.
+pub(super) fn handle_fbcast(
+    state: &mut State,
+    from: &Endpoint,
+    request: Request,
+    at: MemberAt,
+    range: RangeRepr,
+) -> Result<(), Refusal> {
+    let job = check_range(state, at, range)?;
+    if let Rounds::Asynchronous(aggregates) = job.rounds() {
+        if aggregates.filling() != range.round {
+            return Err(Refusal::stale_round(aggregates.filling()));
+        }
+        if aggregates.is_open() {
+            lifecycle::close_aggregate(state, at.job);
+        }
+        reply::grant(state, from, request, at);
+        return Ok(());
+    }
+    if range.round == job.rounds().numbers().next() {
+        // It has no contributions yet.
+        reply::grant(state, from, request, at);
+        return Ok(());
+    }
+    if job.rounds().open_round(range.round).is_none() {
+        return Err(Refusal::stale_round(job.next_round_of(at.member)));
+    }
+    let end = range.first + range.count;
+    let closing = Work::Close { job: at.job, round: range.round, next: range.first, end };
+    // A request for which the queue has no room is not acknowledged, so that it is repeated.
+    if state.queue_work(closing) {
+        reply::grant(state, from, request, at);
+    }
+    Ok(())
+}
+
+/// Answers a Help: what the switch misses from the member goes into the Ack, what it has follows as data.
+pub(super) fn handle_help(
+    state: &mut State,
+    from: &Endpoint,
+    request: Request,
+    at: MemberAt,
+    wanted: SegmentSetRepr<'_>,
+) -> Result<(), Refusal> {
+    let range = wanted.range;
+    let job = check_range(state, at, range)?;
+    if job.is_halted() {
+        return Err(Status::Halted.into());
+    }
+    if range.count > 0 {
+        check_round(job, at, range.round)?;
+    }
+    let bits = missing_of(state, at, wanted)?;
+    let missing = SegmentSetRepr { range, bitmap: &bits[..wanted.bitmap.len()] };
+    reply::acknowledge(state, from, request, at, Some(missing));
+    if range.count > 0 {
+        let helped = Incident::Helped { member: at.member.to_wire(), round: range.round };
+        state.journal.log_mut(at.job).record(state.now, helped);
+        if may_repeat(state, at, wanted) {
+            state.queue_work(Work::repeat(at, wanted));
+        } else {
+            state.counters.count_drop(DropReason::RateLimited);
+        }
+        parent::ask(state, at.job, wanted);
+    }
+    Ok(())
+}
+
+/// The segments of a Help that the switch misses from the member.
+fn missing_of(
+    state: &mut State,
+    at: MemberAt,
+    wanted: SegmentSetRepr<'_>,
+) -> Result<[u8; MAX_BITMAP_LEN_BYTES], Refusal> {
+    let range = wanted.range;
+    let aggregation = state.aggregation(at.job).ok_or(Status::UnknownMember)?;
+    let is_missing = |round: Round, index: SegmentIndex| aggregation.is_missing(at.member, round, index);
+    let indices = || wanted.indices().filter_map(SegmentIndex::new);
+    let last = range.round.previous();
+    if indices().any(|index| is_missing(last, index)) {
+        // The answer to its Join was lost, and another one was not: a member in two rounds at once joins once more.
+        return Err(Status::UnknownMember.into());
+    }
+    Ok(bitmap_of(range, indices().filter(|index| is_missing(range.round, *index))))
+}
+
+/// Whether the member's budget allows these results.
+fn may_repeat(state: &mut State, at: MemberAt, wanted: SegmentSetRepr<'_>) -> bool {
+    let (now, lease) = (state.now, state.config.lease());
+    let Some(job) = state.jobs.get_mut(at.job) else { return false };
+    let income = job.income(now, lease);
+    let segments = wanted.indices().count() as u64;
+    job.members_mut().get_mut(at.member).is_some_and(|member| member.repeats.take(segments, &income))
+}
+
+/// Answers a Confirm (requirement V-5).
+pub(super) fn handle_confirm(
+    state: &mut State,
+    from: &Endpoint,
+    request: Request,
+    at: MemberAt,
+    asked: SegmentSetRepr<'_>,
+) -> Result<(), Refusal> {
+    let range = asked.range;
+    let job = check_range(state, at, range)?;
+    let Rounds::Asynchronous(aggregates) = job.rounds() else {
+        return Err((Status::ModeMismatch, Mode::Synchronous as u32).into());
+    };
+    if job.is_halted() {
+        return Err(Status::Halted.into());
+    }
+    let receipt = aggregates.receipt(at.member, range.round);
+    if let Receipt::Unknown(round) = receipt {
+        return Err(Refusal::stale_round(round));
+    }
+    let aggregation = state.aggregation(at.job).ok_or(Status::UnknownMember)?;
+    let is_missing = |index: &SegmentIndex| {
+        receipt == Receipt::Expected && aggregation.is_unstaged(at.member, range.round, *index)
+    };
+    let missing = asked.indices().filter_map(SegmentIndex::new).filter(is_missing);
+    let bitmap = bitmap_of(range, missing);
+    let missing = SegmentSetRepr { range, bitmap: &bitmap[..asked.bitmap.len()] };
+    let Some(job) = state.jobs.get(at.job) else { return Ok(()) };
+    let ack = AckRepr { missing: Some(missing), ..reply::job_ack(state, at, job, request.action) };
+    let ack = match receipt {
+        Receipt::Admitted(round) => AckRepr { round, expected: 1, ..ack },
+        _ => ack,
+    };
+    reply::send_ack(state, from, request, ack, 0);
+    Ok(())
+}
+
+/// Refuses a range beyond the vector.
+fn check_range(state: &State, at: MemberAt, range: RangeRepr) -> Result<&Job, Refusal> {
+    let job = state.jobs.get(at.job).ok_or(Status::UnknownMember)?;
+    let segments = job.layout().segment_count();
+    match range.first.checked_add(range.count) {
+        Some(end) if end <= segments => Ok(job),
+        _ => Err((Status::OutOfRange, segments).into()),
+    }
+}
+
+/// Refuses a round that is no longer kept, or in which the member does not take part.
+fn check_round(job: &Job, at: MemberAt, round: Round) -> Result<(), Refusal> {
+    if let Rounds::Asynchronous(aggregates) = job.rounds() {
+        let oldest = aggregates.oldest_kept();
+        return if round.is_before(oldest) { Err(Refusal::stale_round(oldest)) } else { Ok(()) };
+    }
+    let (member, numbers) = (job.members().get(at.member), job.rounds().numbers());
+    // A switch may have members that lack the sum before the round at which it continues.
+    let begins_later = member.is_some_and(|it| it.kind == Kind::Worker && round.is_before(it.start.round));
+    if round.next().is_before(numbers.current()) || round.is_before(numbers.base()) || begins_later {
+        return Err(Refusal::stale_round(job.next_round_of(at.member)));
+    }
+    Ok(())
+}

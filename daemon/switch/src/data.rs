@@ -1,0 +1,239 @@
+//! Data packets of members: contributions to rounds, and vectors of asynchronous jobs.
+
+use iswitch_protocol::auth::TagKey;
+use iswitch_protocol::limits::SEG_LEN_BYTES;
+use iswitch_protocol::wire::{DataPacket, Kind, Status};
+use iswitch_protocol::{Round, SegmentIndex};
+
+use crate::accumulate::NonFinite;
+use crate::backlog::Work;
+use crate::endpoint::Endpoint;
+use crate::flight::Incident;
+use crate::ids::{JobIndex, MemberAt, MemberId};
+use crate::job::{Addition, Aggregation, Job, Rounds, Verdict};
+use crate::limiter::Asks;
+use crate::output::Outbox;
+use crate::reason::{Counters, DropReason};
+use crate::reply::{self, Refusal};
+use crate::state::State;
+
+/// Processes a super-frame of data packets of `stride` bytes each, of which the last may be shorter.
+pub(crate) fn handle_data(state: &mut State, from: &Endpoint, payload: &[u8], stride: usize) {
+    let datagrams = payload.len().div_ceil(stride) as u64;
+    state.counters.data_received += datagrams;
+    let Some(at) = state.jobs.find_member(from) else {
+        return handle_stranger(state, from, payload.len(), datagrams);
+    };
+    let is_tagged = state.jobs.get(at.job).is_some_and(Job::is_tagged);
+    if !is_tagged {
+        state.hear_from(at);
+    }
+    if !state.outbox.is_drained() {
+        // The driver has not drained what other members are owed: nothing may be mixed into that.
+        return state.counters.count_drops(DropReason::Busy, datagrams);
+    }
+    state.aim_results(at.job);
+    state.aim_answers(at.job, *from);
+    state.aim_partials(at.job);
+    let before = state.counters.contributions;
+    let refused = match state.jobs.get(at.job).map(Job::rounds) {
+        Some(Rounds::Synchronous(_)) => sum_contributions(state, at, payload, stride),
+        Some(Rounds::Asynchronous(_)) => stage_contributions(state, at, payload, stride),
+        None => return,
+    };
+    let accepted = state.counters.contributions - before;
+    note_accepted(state, at, from, accepted, last_round(payload, stride));
+    state.record_rounds(at.job);
+    // One answer to a super-frame is enough: the member learns the reason and the first segment.
+    if let Some((status, reason, bytes)) = refused.first {
+        explain(state, from, at, (status, reason), bytes);
+    }
+    if let Some((reason, times)) = refused.latest {
+        let dropped = Incident::Dropped { member: at.member.to_wire(), reason };
+        state.journal.log_mut(at.job).record_times(state.now, times, dropped);
+    }
+}
+
+/// Drops data packets of a sender that is no member, and informs it if it may ask that much.
+fn handle_stranger(state: &mut State, from: &Endpoint, len_bytes: usize, datagrams: u64) {
+    if state.is_stray(from) {
+        return state.counters.count_drops(DropReason::OtherPort, datagrams);
+    }
+    if !state.limiter.admit(state.now, *from.peer.ip(), Asks::Data) {
+        return state.counters.count_drops(DropReason::RateLimited, datagrams);
+    }
+    state.counters.count_drops(DropReason::UnknownMember, datagrams);
+    reply::refuse_stranger(state, from, len_bytes);
+}
+
+/// Sums the contributions of a member of a synchronous job.
+fn sum_contributions<'a>(state: &mut State, at: MemberAt, payload: &'a [u8], stride: usize) -> Refused<'a> {
+    let mut refused = Refused::default();
+    let non_finite = state.config.non_finite;
+    let Some((mut aggregation, outbox, counters)) = state.parts(at.job) else { return refused };
+    // Looked up once for the whole super-frame.
+    let Some(member) = aggregation.job().members().get(at.member) else { return refused };
+    let key = member.session.data_key();
+    // A partial sum of finite contributions may be infinite (D-6).
+    let non_finite = if member.kind == Kind::Switch { NonFinite::Sum } else { non_finite };
+    for bytes in payload.chunks(stride) {
+        let outcome = authentic(key.as_ref(), bytes).and_then(|packet| {
+            sum_contribution(&mut aggregation, outbox, counters, at.member, &packet, non_finite)
+        });
+        if let Err(reason) = outcome {
+            refused.note(counters, reason, bytes);
+            if reason == DropReason::EarlyRound && aggregation.job().is_unnamed(bytes) {
+                refused.first.get_or_insert((Status::StaleRound, reason, bytes));
+            }
+        }
+    }
+    refused
+}
+
+/// Sums one contribution of a member.
+fn sum_contribution(
+    aggregation: &mut Aggregation<'_>,
+    outbox: &mut Outbox,
+    counters: &mut Counters,
+    member: MemberId,
+    packet: &DataPacket<'_>,
+    non_finite: NonFinite,
+) -> Result<(), DropReason> {
+    let seg = packet.seg();
+    let goes_up = aggregation.job().goes_up(seg.round);
+    let batch = if goes_up { &mut outbox.partials.batch } else { &mut outbox.results.batch };
+    match aggregation.contribute(member, seg, packet, non_finite, batch) {
+        Verdict::Summed => counters.contributions += 1,
+        Verdict::Completed => {
+            counters.contributions += 1;
+            *(if goes_up { &mut counters.partials } else { &mut counters.results }) += 1;
+        }
+        Verdict::Finished => {
+            let answers = &mut outbox.answers.batch;
+            if answers.has_room(SEG_LEN_BYTES + packet.float_bytes().len()) {
+                aggregation.push_result(seg.round, seg.index, answers);
+                counters.results_repeated += 1;
+            }
+            return Err(DropReason::Late);
+        }
+        Verdict::Dropped(reason) => return Err(reason),
+    }
+    Ok(())
+}
+
+/// Sets the contributions of a member of an asynchronous job aside.
+fn stage_contributions<'a>(state: &mut State, at: MemberAt, payload: &'a [u8], stride: usize) -> Refused<'a> {
+    let mut refused = Refused::default();
+    let Some(key) = state.jobs.member(at).map(|member| member.session.data_key()) else { return refused };
+    for bytes in payload.chunks(stride) {
+        let outcome = authentic(key.as_ref(), bytes);
+        if let Err(reason) = outcome.and_then(|packet| stage_contribution(state, at, &packet)) {
+            refused.note(&mut state.counters, reason, bytes);
+        }
+    }
+    refused
+}
+
+/// Sets one segment of a vector aside, and queues the addition of the vector if it is whole.
+fn stage_contribution(state: &mut State, at: MemberAt, packet: &DataPacket<'_>) -> Result<(), DropReason> {
+    let non_finite = state.config.non_finite;
+    let mut aggregation = state.aggregation(at.job).ok_or(DropReason::UnknownMember)?;
+    let whole = aggregation.stage(at.member, packet, non_finite)?;
+    let end = aggregation.job().layout().segment_count();
+    state.counters.contributions += 1;
+    if let Some(addition) = whole {
+        record_aggregate(state, at.job, &addition);
+        state.queue_work(Work::Add { job: at.job, addition, next: 0, end });
+    }
+    Ok(())
+}
+
+/// Records in the flight recorder that an aggregate begins or ends with a vector.
+fn record_aggregate(state: &mut State, at: JobIndex, addition: &Addition) {
+    let Some(job) = state.jobs.get(at) else { return };
+    let Some(threshold) = job.rounds().asynchronous().map(|aggregates| aggregates.threshold()) else {
+        return;
+    };
+    let (log, round) = (state.journal.log_mut(at), addition.aggregate);
+    if addition.is_first {
+        let participants = job.members().present().bits();
+        log.record(state.now, Incident::RoundOpened { round, participants, threshold });
+    }
+    if addition.is_last {
+        log.record(state.now, Incident::RoundFinished { round });
+    }
+}
+
+/// Records the contributions of a member that were accepted at once, the last of them to `round`. In a job with tags
+/// they prove that the member is alive: one that is not accepted may have been recorded.
+fn note_accepted(state: &mut State, at: MemberAt, from: &Endpoint, segments: u64, round: Option<Round>) {
+    let now = state.now;
+    let Some(job) = state.jobs.get_mut(at.job).filter(|_| segments > 0) else { return };
+    let (has_key, is_tagged) = (job.has_key(), job.is_tagged());
+    let Some(member) = job.members_mut().get_mut(at.member) else { return };
+    member.note_progress(segments, round, now);
+    if is_tagged {
+        member.last_heard = now;
+    }
+    // In a job with a key, contributions without a tag prove nothing.
+    if !has_key || is_tagged {
+        state.jobs.follow(at, from);
+    }
+}
+
+/// Informs a member why its data packet was dropped, and what was expected.
+fn explain(
+    state: &mut State,
+    from: &Endpoint,
+    at: MemberAt,
+    (status, reason): (Status, DropReason),
+    bytes: &[u8],
+) {
+    let Some(job) = state.jobs.get(at.job) else { return };
+    let seg = DataPacket::new_checked(bytes).ok().map(|packet| packet.seg());
+    let index = seg.map_or(SegmentIndex::default(), |seg| seg.index);
+    let current = job.next_round_of(at.member);
+    let (round, expected) = match reason {
+        DropReason::SegOutOfRange => (current, job.layout().segment_count()),
+        DropReason::LengthMismatch => (current, job.layout().packet_len(index) as u32),
+        DropReason::BadWeight => (current, 1),
+        DropReason::NonFinite => (seg.map_or(current, |seg| seg.round), index.get()),
+        _ => (current, 0),
+    };
+    reply::refuse_data(state, from, at, &Refusal { status, expected, round });
+}
+
+/// The datagrams of a super-frame that were dropped.
+#[derive(Default)]
+struct Refused<'a> {
+    /// The first one whose sender is informed, and why.
+    first: Option<(Status, DropReason, &'a [u8])>,
+    /// Why the last ones were dropped, and how many for that reason, one after the other.
+    latest: Option<(DropReason, u32)>,
+}
+
+impl<'a> Refused<'a> {
+    #[cold]
+    fn note(&mut self, counters: &mut Counters, reason: DropReason, bytes: &'a [u8]) {
+        counters.count_drop(reason);
+        if self.first.is_none() {
+            self.first = reason.status().map(|status| (status, reason, bytes));
+        }
+        let before = self.latest.filter(|(last, _)| *last == reason).map_or(0, |(_, times)| times);
+        self.latest = Some((reason, before + 1));
+    }
+}
+
+/// A contribution, without the tag that its job may ask for.
+fn authentic<'a>(key: Option<&TagKey>, bytes: &'a [u8]) -> Result<DataPacket<'a>, DropReason> {
+    let content = match key {
+        None => bytes,
+        Some(key) => key.verify(bytes).ok_or(DropReason::NotAuthentic)?,
+    };
+    DataPacket::new_checked(content).map_err(DropReason::Wire)
+}
+
+/// Round of the last datagram, or in an asynchronous job the number of its vector.
+fn last_round(payload: &[u8], stride: usize) -> Option<Round> {
+    DataPacket::new_checked(payload.chunks(stride).next_back()?).ok().map(|packet| packet.seg().round)
+}

@@ -1,0 +1,48 @@
+//! Where a member is reached: ports and addresses.
+
+use core::net::SocketAddrV4;
+
+/// Number of a port of the driver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PortId(pub u8);
+
+/// Source of a datagram, and so the destination of the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The port that it arrived on.
+    pub port: PortId,
+    /// Address of the member.
+    pub peer: SocketAddrV4,
+    /// Address that the member sent to: the source of the answer.
+    pub local: SocketAddrV4,
+    /// MAC address of the member, or of the router before it; zero on a UDP port.
+    pub peer_mac: [u8; 6],
+    /// MAC address that the member sent to; zero on a UDP port.
+    pub local_mac: [u8; 6],
+}
+
+impl Endpoint {
+    /// The key of the sender: a member cannot be impersonated from another port of the switch.
+    pub(crate) fn key(&self) -> AddressKey {
+        let address = u64::from(self.peer.ip().to_bits()) << 16 | u64::from(self.peer.port());
+        AddressKey(address << PORT_BITS | u64::from(self.port.0))
+    }
+}
+
+/// Bits of a port of the switch, the lowest of an [`AddressKey`], so that the keys of one sender are adjacent.
+const PORT_BITS: u32 = 8;
+
+/// IPv4 address, UDP port and ingress port of a sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct AddressKey(u64);
+
+impl AddressKey {
+    /// The key without the ingress port.
+    pub(crate) fn sender(self) -> u64 {
+        self.0 >> PORT_BITS
+    }
+
+    pub(crate) fn get(self) -> u64 {
+        self.0
+    }
+}

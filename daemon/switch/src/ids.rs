@@ -1,0 +1,124 @@
+//! Indexes of jobs and members, and sets of members.
+
+use iswitch_protocol::limits::{MAX_JOBS, MAX_MEMBERS};
+
+/// Index of a job. The tables of jobs, uplinks, flight logs and queued work share it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct JobIndex(u8);
+
+impl JobIndex {
+    /// The index `index`, which is below [`MAX_JOBS`].
+    pub(crate) const fn new(index: usize) -> Self {
+        debug_assert!(index < MAX_JOBS);
+        Self(index as u8)
+    }
+
+    /// The first `count` indexes.
+    pub(crate) fn first(count: usize) -> impl Iterator<Item = Self> {
+        (0..count).map(Self::new)
+    }
+
+    pub(crate) const fn get(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Id of a member in its job, which is its index in the table of members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct MemberId(u8);
+
+impl MemberId {
+    /// The id `index`, which is below [`MAX_MEMBERS`].
+    pub(crate) const fn new(index: usize) -> Self {
+        debug_assert!(index < MAX_MEMBERS);
+        Self(index as u8)
+    }
+
+    pub(crate) const fn get(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The id as Acks and events carry it.
+    pub(crate) const fn to_wire(self) -> u16 {
+        self.0 as u16
+    }
+}
+
+/// A member: its job, and its id in that job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MemberAt {
+    pub(crate) job: JobIndex,
+    pub(crate) member: MemberId,
+}
+
+/// A set of members of one job: bit i stands for member i.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MemberSet(u64);
+
+impl MemberSet {
+    pub(crate) const EMPTY: Self = Self(0);
+
+    pub(crate) const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub(crate) const fn len(self) -> u16 {
+        self.0.count_ones() as u16
+    }
+
+    pub(crate) const fn contains(self, id: MemberId) -> bool {
+        self.0 >> id.0 & 1 == 1
+    }
+
+    /// This set and the member `id`.
+    #[must_use]
+    pub(crate) const fn with(self, id: MemberId) -> Self {
+        Self(self.0 | 1 << id.0)
+    }
+
+    /// This set without the member `id`.
+    #[must_use]
+    pub(crate) const fn without(self, id: MemberId) -> Self {
+        Self(self.0 & !(1 << id.0))
+    }
+
+    /// The members in both sets.
+    #[must_use]
+    pub(crate) const fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// The members of this set that are not in the other.
+    #[must_use]
+    pub(crate) const fn difference(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// The members in either set.
+    #[must_use]
+    pub(crate) const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// The lowest id that is not in the set; none if all are.
+    pub(crate) fn first_absent(self) -> Option<MemberId> {
+        let index = (!self.0).trailing_zeros() as usize;
+        (index < MAX_MEMBERS).then(|| MemberId::new(index))
+    }
+
+    /// The members of the set, in order of their ids.
+    pub(crate) fn iter(self) -> impl Iterator<Item = MemberId> {
+        (0..MAX_MEMBERS).map(MemberId::new).filter(move |id| self.contains(*id))
+    }
+
+    /// The set as flight records carry it.
+    pub(crate) const fn bits(self) -> u64 {
+        self.0
+    }
+}
+
+impl FromIterator<MemberId> for MemberSet {
+    fn from_iter<I: IntoIterator<Item = MemberId>>(ids: I) -> Self {
+        ids.into_iter().fold(Self::EMPTY, Self::with)
+    }
+}

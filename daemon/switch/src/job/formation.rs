@@ -1,0 +1,383 @@
+//! When a job is complete, and where its members then start.
+//!
+//! A switch that was restarted knows nothing of its jobs. Its members come back and state by their histories which sums
+//! they have. The job continues under round numbers that no packet of the earlier run can name. If some members lack
+//! the last sum, the members that hold it send it once more: that round is replayed, not summed.
+
+use core::net::SocketAddrV4;
+use core::time::Duration;
+
+use iswitch_protocol::wire::{JoinRepr, Kind, ResumeRepr, Standing};
+use iswitch_protocol::{Instant, Round, history};
+
+use super::Job;
+use super::history::{STARTS, starts_from};
+use super::members::{Dismissed, Member, Start};
+use super::rounds::{OpenRound, Replay, Rounds};
+use super::slot::Generation;
+use crate::ids::{MemberId, MemberSet};
+
+/// Least distance from the latest round that a member knows of to the first of a resumed job: the number of the
+/// member's next round may lie one behind that of others, and one round may be replayed.
+const RESUME_GAP_ROUNDS: u32 = 3;
+/// Further rounds, drawn with the epoch, so that successive runs of the switch do not use the same rounds.
+const RESUME_GAP_DRAWN: u64 = 256;
+
+/// What the members of a job that come back have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CommonHistory {
+    /// History of the members that are up to date.
+    pub(super) latest: u64,
+    /// History of the members that lack the last sum, if a member holds it.
+    pub(super) behind: Option<u64>,
+}
+
+impl CommonHistory {
+    fn of(job: &Job) -> Option<Self> {
+        match job.rounds {
+            Rounds::Synchronous(_) => Self::of_most(job),
+            Rounds::Asynchronous(_) => Self::of_the_furthest(job),
+        }
+    }
+
+    /// The history of the member with the latest round: others of an asynchronous job may lack several of its sums
+    /// (V-9).
+    fn of_the_furthest(job: &Job) -> Option<Self> {
+        let resuming = job.members.resuming();
+        let furthest = resuming.reduce(|a, b| if a.round.is_before(b.round) { b } else { a })?;
+        Some(Self { latest: furthest.history, behind: None })
+    }
+
+    /// The history that most members share; of several, that of the lowest member id.
+    fn of_most(job: &Job) -> Option<Self> {
+        let mut best: Option<(usize, Self)> = None;
+        for candidate in job.members.resuming() {
+            let latest = candidate.history;
+            let mut peers = job.members.resuming().filter(|resume| resume.history == latest);
+            let behind = peers.find(|resume| resume.previous != 0).map(|resume| resume.previous);
+            let common = Self { latest, behind };
+            let size = job.members.resuming().filter(|resume| common.includes(resume)).count();
+            if best.is_none_or(|(most, _)| size > most) {
+                best = Some((size, common));
+            }
+        }
+        best.map(|(_, common)| common)
+    }
+
+    fn includes(&self, resume: &ResumeRepr) -> bool {
+        resume.history == self.latest || self.is_behind(resume)
+    }
+
+    /// Whether a member lacks the last sum.
+    pub(super) fn is_behind(&self, resume: &ResumeRepr) -> bool {
+        self.behind.is_some_and(|behind| lacks_after(resume, behind))
+    }
+
+    /// Whether a member holds the last sum.
+    pub(super) fn holds_last(&self, resume: &ResumeRepr) -> bool {
+        resume.history == self.latest && self.behind.is_some_and(|behind| resume.previous == behind)
+    }
+
+    /// History of the members that lack the last sum according to a switch below, or by the number of their next
+    /// round.
+    fn lacked(&self, job: &Job) -> Option<u64> {
+        let up_to_date = || job.members.returning().filter(|resume| resume.history == self.latest);
+        let below = up_to_date().map(|resume| resume.behind).find(|behind| *behind != 0);
+        let next = up_to_date().next()?.round;
+        let own = || {
+            let mut returning = job.members.returning();
+            returning.find(|resume| resume.round.next() == next).map(|resume| resume.history)
+        };
+        below.or_else(own)
+    }
+}
+
+/// Whether a member has the sums up to the history `behind`, but not the next one. A switch with such members lacks it
+/// too, unless others of its members hold that sum: then it needs no other supplier.
+fn lacks_after(resume: &ResumeRepr, behind: u64) -> bool {
+    !resume.fresh && (resume.history == behind || resume.behind == behind && resume.previous == 0)
+}
+
+/// Where the parent lets a job below it start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Granted {
+    /// Epoch of the topmost switch.
+    pub(crate) epoch: u64,
+    pub(crate) start: Start,
+    /// Whether the parent may still have the sum of the round before that.
+    pub(crate) keeps_last: bool,
+}
+
+/// Where the members of a job continue.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    /// The next round that is summed, and the history before it.
+    next: Round,
+    latest: u64,
+    /// The first round of members that have nothing in common with the others, and the history before it.
+    fresh: (Round, u64),
+    /// The rounds from `next` on that some members may be at under the same parent, and the histories before them.
+    starts: [(Round, u64); STARTS],
+    /// History of the members that await the last sum in the round before that, and the source of the sum.
+    awaiting: Option<(u64, Replay)>,
+}
+
+impl Plan {
+    /// All members begin at `next`, unless they await the last sum.
+    fn new(next: Round, latest: u64, awaiting: Option<(u64, Replay)>) -> Self {
+        let fresh = (next, latest);
+        Self { next, latest, fresh, starts: [fresh; STARTS], awaiting }
+    }
+
+    /// All members begin at `next`, except those that are known to be at one of the rounds after it.
+    fn under_way(next: Round, latest: u64, epoch: u64) -> Self {
+        Self { starts: starts_from(next, latest, epoch), ..Self::new(next, latest, None) }
+    }
+
+    /// Where a member continues that is neither up to date nor lacks the last sum.
+    fn start_of(&self, own: Option<u64>) -> Start {
+        let known = self.starts.iter().find(|(_, before)| own == Some(*before));
+        let (standing, (round, history)) =
+            known.map_or((Standing::Fresh, self.fresh), |start| (Standing::Resumed, *start));
+        Start { standing, round, history }
+    }
+}
+
+impl Job {
+    /// Whether a Join shows that the job has begun without the holders of its sums (M-9): a switch that has just
+    /// started cannot know of them, and a job that declared no workers does not wait.
+    pub(crate) fn gives_way_to(&self, join: &JoinRepr, now: Instant, lease: Duration) -> bool {
+        let is_young = self.began_with_newcomers && now.since(self.created) <= lease;
+        let has_other_sums = |resume: ResumeRepr| !resume.fresh && self.round_after(resume.history).is_none();
+        is_young && join.resume.is_some_and(has_other_sums) && self.mismatch(join).is_none()
+    }
+
+    /// The members of the incarnation that gave way to this one: their sums do not count.
+    pub(crate) fn dismiss(&mut self, dismissed: Dismissed) {
+        self.dismissed = dismissed;
+    }
+
+    /// The sums that the sender of a Join has, as far as they count.
+    pub(crate) fn resume_of(&self, join: &JoinRepr, from: SocketAddrV4) -> Option<ResumeRepr> {
+        let is_dismissed = self.dismissed.contains(from);
+        join.resume.map(|resume| ResumeRepr { fresh: resume.fresh || is_dismissed, ..resume })
+    }
+
+    /// Whether all members have joined that the job waits for: the workers that it was declared with, or if it comes
+    /// back, the members that it had.
+    pub(crate) fn is_gathered(&self) -> bool {
+        let (members, weight) = (u32::from(self.members.count()), self.members.weight());
+        // A Fresh member has no sums, but knows the number of members: the holders of the history may still come.
+        let had =
+            |count: fn(&ResumeRepr) -> u16| self.members.returning().map(count).max().map_or(0, u32::from);
+        if !self.is_returning() {
+            self.has_parent || weight >= u32::from(self.workers)
+        } else if self.has_parent {
+            members >= had(|resume| resume.members).min(self.max_members())
+        } else {
+            weight >= had(|resume| resume.weight)
+        }
+    }
+
+    /// Whether the members that have come back may continue without the rest. Switches that lost sight of each other
+    /// must not continue in two places.
+    pub(crate) fn may_continue_without_the_rest(&self) -> bool {
+        let had = self.members.returning().map(|resume| u32::from(resume.weight)).max().unwrap_or(0);
+        self.is_returning() && (!self.members.roam() || 2 * self.members.weight() > had)
+    }
+
+    /// Whether a Join from a member's address is of the same process, or of a switch that was restarted and comes back
+    /// in time to continue.
+    pub(crate) fn is_known(&self, id: MemberId, join: &JoinRepr) -> bool {
+        let Some(member) = self.members.get(id) else { return false };
+        let resumes_at = join.resume.and_then(|resume| self.history.round_after(resume.history));
+        let comes_back =
+            || resumes_at.is_some_and(|round| self.formed && !round.is_before(member.start.round));
+        member.instance == join.instance || member.kind == Kind::Switch && comes_back()
+    }
+
+    /// Whether any member comes back with sums.
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.members.resuming().next().is_some()
+    }
+
+    /// Whether any member was one before, with sums or without.
+    fn is_returning(&self) -> bool {
+        self.members.returning().next().is_some()
+    }
+
+    /// Completes the job, as the parent has granted it if there is one: from now on rounds end.
+    pub(crate) fn form(&mut self, generation: Generation, granted: Option<Granted>, now: Instant) {
+        self.formed = true;
+        self.began_with_newcomers = self.workers == 0 && granted.is_none() && !self.is_returning();
+        self.dismissed = Dismissed::default();
+        let common = CommonHistory::of(self);
+        if let Some(Granted { epoch, start, .. }) = granted {
+            self.history.adopt(epoch);
+            self.sends_replay_up = start.standing == Standing::Supplies;
+            self.taken_up = (start.standing == Standing::Resumed).then_some(start.round);
+        }
+        let plan = match (granted, common) {
+            (Some(granted), common) => Some(self.plan_as_granted(granted, common)),
+            (None, common) => common.map(|common| self.plan(common, self.unused_round())),
+        };
+        if let Some(plan) = plan {
+            self.memory.generation = generation;
+            self.carry_out(plan, now);
+        }
+        self.refresh_thresholds();
+    }
+
+    /// What a member switch states of the members below it, and of those that its parent had.
+    pub(crate) fn resume_of_all(&self, members: u16) -> Option<ResumeRepr> {
+        let common = CommonHistory::of(self)?;
+        let holder = self.members.resuming().find(|resume| common.holds_last(resume));
+        let latest = |a: Round, b: Round| if a.is_before(b) { b } else { a };
+        Some(ResumeRepr {
+            round: self.members.returning().map(|resume| resume.round).reduce(latest)?,
+            members,
+            weight: self.members.resuming().map(|resume| resume.weight).max()?,
+            threshold: 0,
+            history: common.latest,
+            previous: holder.map_or(0, |resume| resume.previous),
+            behind: common.lacked(self).unwrap_or(0),
+            fresh: false,
+        })
+    }
+
+    /// A round that no packet of an earlier run of the switch or of an earlier job can name, nor the one before it, in
+    /// which a sum may be replayed.
+    fn unused_round(&self) -> Round {
+        let gap = RESUME_GAP_ROUNDS + (self.epoch() % RESUME_GAP_DRAWN) as u32;
+        let first = self.rounds.numbers().base().next();
+        // Compared with the first round only: claims that are each later than another lead around the circle.
+        self.members
+            .returning()
+            .map(|resume| resume.round.plus(gap))
+            .filter(|round| first.is_before(*round))
+            .max_by_key(|round| round.distance_from(first))
+            .unwrap_or(first)
+    }
+
+    fn plan(&self, common: CommonHistory, next: Round) -> Plan {
+        let CommonHistory { latest, behind } = common;
+        let is_unused = |round: Round| self.members.returning().all(|resume| resume.round.is_before(round));
+        let is_lacked = || self.members.resuming().any(|resume| common.is_behind(resume));
+        let awaiting =
+            behind.filter(|_| is_lacked() && is_unused(next.previous())).map(|behind| (behind, Replay::Here));
+        Plan::new(next, latest, awaiting)
+    }
+
+    fn plan_as_granted(&self, granted: Granted, common: Option<CommonHistory>) -> Plan {
+        let Granted { epoch, start: Start { standing, round, history }, keeps_last } = granted;
+        let following = round.next();
+        match (standing, common) {
+            (Standing::Resumed, Some(common)) => {
+                let awaiting = self.plan(common, round).awaiting;
+                let first = self.last_round_lacked(epoch, round, common).filter(|_| keeps_last);
+                let (next, latest) = first.unwrap_or((round, common.latest));
+                // The round may be under way, and hold what such a member has contributed in an earlier membership.
+                let fresh = (following, history::after(common.latest, epoch, round));
+                Plan { fresh, awaiting, ..Plan::under_way(next, latest, epoch) }
+            }
+            (Standing::Supplies, Some(CommonHistory { latest, behind: Some(behind) })) => {
+                Plan::new(following, latest, Some((behind, Replay::Here)))
+            }
+            (Standing::Awaits, Some(common)) => {
+                let is_up_to_date = common.latest == history;
+                let own = if is_up_to_date { common.lacked(self) } else { Some(common.latest) };
+                Plan::new(following, history, own.map(|own| (own, Replay::Above)))
+            }
+            (Standing::Supplies | Standing::Awaits, _) => Plan::new(following, history, None),
+            (Standing::Fresh | Standing::Resumed, _) => Plan::under_way(round, history, epoch),
+        }
+    }
+
+    /// The round before the one granted, and the history before it, if some members are there: an earlier run of this
+    /// switch sent its sum to the others only. The parent still has it.
+    fn last_round_lacked(&self, epoch: u64, granted: Round, common: CommonHistory) -> Option<(Round, u64)> {
+        let last = granted.previous();
+        let lacks_last = |own: &u64| history::after(*own, epoch, last) == common.latest;
+        let mut all = self.members.returning().flat_map(|resume| [resume.history, resume.behind]);
+        all.find(lacks_last).map(|own| (last, own))
+    }
+
+    fn carry_out(&mut self, plan: Plan, now: Instant) {
+        let Plan { next, latest, awaiting, .. } = plan;
+        let suppliers = self.start_members(&plan);
+        let pinned = self.members.resuming().map(|resume| resume.threshold).find(|threshold| *threshold > 0);
+        self.pinned_threshold = pinned;
+        let Some((behind, replay)) = awaiting else {
+            self.rounds.restart_at(next);
+            return self.history.restart_at(next, latest, None);
+        };
+        let replayed = next.previous();
+        self.rounds.restart_at(replayed);
+        self.history.restart_at(replayed, behind, Some(latest));
+        let unfinished = self.layout.segment_count();
+        let participants = suppliers;
+        self.open(OpenRound { round: replayed, participants, threshold: 1, unfinished, replay, opened: now });
+    }
+
+    /// Starts all members as planned. Returns those that supply the last sum.
+    fn start_members(&mut self, plan: &Plan) -> MemberSet {
+        let Plan { next, latest, awaiting, .. } = *plan;
+        let replayed = next.previous();
+        let mut suppliers = MemberSet::EMPTY;
+        for (id, member) in self.members.iter_mut() {
+            let start = |standing, round| Start { standing, round, history: latest };
+            member.start = match (member.resume, awaiting) {
+                (Some(resume), Some((behind, _))) if lacks_after(&resume, behind) => {
+                    start(Standing::Awaits, replayed)
+                }
+                (Some(resume), Some((behind, Replay::Here)))
+                    if resume.history == latest && resume.previous == behind =>
+                {
+                    suppliers = suppliers.with(id);
+                    start(Standing::Supplies, replayed)
+                }
+                (Some(resume), _) if resume.history == latest => start(Standing::Resumed, next),
+                (resume, _) => plan.start_of(resume.map(|resume| resume.history)),
+            };
+        }
+        suppliers
+    }
+
+    /// Whether the sum that members were to supply to other members of the parent is lost with them.
+    pub(crate) fn has_lost_suppliers(&self) -> bool {
+        let is_lost = |open: &OpenRound| open.replay == Replay::Here && open.is_left();
+        self.sends_replay_up && self.rounds.open_rounds().any(is_lost)
+    }
+
+    /// No member holds the whole of a sum any more that some await: they continue without it, unless others have it.
+    pub(super) fn give_up_replay(&mut self, round: Round) {
+        let next = round.next();
+        let behind = self.history.before(round);
+        // A member that was Fresh and has finished no round since knows the history, and may not have its sums.
+        let has_sums = |member: &Member| member.resume.is_some_and(|resume| !resume.fresh);
+        let is_up_to_date = |member: &Member| {
+            let start = member.start;
+            start.standing == Standing::Resumed && start.round == next && has_sums(member)
+        };
+        let others_have_it =
+            self.has_parent || behind == 0 || self.members.iter().any(|(_, member)| is_up_to_date(member));
+        let (base, history) = if others_have_it {
+            (next, self.history.before(next))
+        } else {
+            (self.next_unnamed_round(), behind)
+        };
+        if others_have_it {
+            self.rounds.numbers_mut().begin_at(base);
+        } else {
+            // Newcomers may have begun the next round, perhaps with the state of one that had the sum.
+            self.rounds.restart_at(base);
+            self.history.restart_at(base, behind, None);
+        }
+        let begin_before = |member: &Member| member.start.round.is_before(base);
+        for (_, member) in self.members.iter_mut().filter(|(_, member)| begin_before(member)) {
+            let is_resumed = member.awaits(round) && !others_have_it;
+            let standing = if is_resumed { Standing::Resumed } else { Standing::Fresh };
+            member.start = Start { standing, round: base, history };
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! The rounds of a job: what differs between synchronous and asynchronous jobs.
+
+use core::time::Duration;
+
+use iswitch_protocol::limits::ROUND_BITS;
+use iswitch_protocol::wire::{Kind, Mode, Standing};
+use iswitch_protocol::{Instant, Round};
+
+use super::aggregates::Aggregates;
+use super::members::Member;
+use super::order::MemberOrder;
+use crate::flight::Incident;
+use crate::ids::{MemberId, MemberSet};
+use crate::origin::Position;
+
+/// Rounds after which the first round of a job, and of its members, is moved up: rounds compare over half of their
+/// range only.
+const OLDEST_BASE_ROUNDS: u32 = 1 << (ROUND_BITS - 2);
+
+/// The rounds of a job.
+#[expect(clippy::large_enum_variant, reason = "jobs lie in a table that is allocated at the start")]
+#[derive(Debug)]
+pub(crate) enum Rounds {
+    /// Each member contributes once to each round.
+    Synchronous(Synchronous),
+    /// Members contribute whole vectors to aggregates, each at its own pace.
+    Asynchronous(Aggregates),
+}
+
+impl Rounds {
+    pub(crate) fn mode(&self) -> Mode {
+        match self {
+            Self::Synchronous(_) => Mode::Synchronous,
+            Self::Asynchronous(_) => Mode::Asynchronous,
+        }
+    }
+
+    pub(crate) fn synchronous(&self) -> Option<&Synchronous> {
+        match self {
+            Self::Synchronous(rounds) => Some(rounds),
+            Self::Asynchronous(_) => None,
+        }
+    }
+
+    pub(super) fn synchronous_mut(&mut self) -> Option<&mut Synchronous> {
+        match self {
+            Self::Synchronous(rounds) => Some(rounds),
+            Self::Asynchronous(_) => None,
+        }
+    }
+
+    pub(crate) fn asynchronous(&self) -> Option<&Aggregates> {
+        match self {
+            Self::Asynchronous(aggregates) => Some(aggregates),
+            Self::Synchronous(_) => None,
+        }
+    }
+
+    pub(super) fn asynchronous_mut(&mut self) -> Option<&mut Aggregates> {
+        match self {
+            Self::Asynchronous(aggregates) => Some(aggregates),
+            Self::Synchronous(_) => None,
+        }
+    }
+
+    pub(crate) fn numbers(&self) -> &Numbers {
+        match self {
+            Self::Synchronous(rounds) => &rounds.numbers,
+            Self::Asynchronous(aggregates) => aggregates.numbers(),
+        }
+    }
+
+    pub(super) fn numbers_mut(&mut self) -> &mut Numbers {
+        match self {
+            Self::Synchronous(rounds) => &mut rounds.numbers,
+            Self::Asynchronous(aggregates) => aggregates.numbers_mut(),
+        }
+    }
+
+    /// The state of a round that has been opened and is still kept; none in an asynchronous job.
+    pub(crate) fn open_round(&self, round: Round) -> Option<&OpenRound> {
+        self.synchronous()?.open_round(round)
+    }
+
+    /// The rounds that are open, the older one first; none in an asynchronous job.
+    pub(crate) fn open_rounds(&self) -> impl Iterator<Item = &OpenRound> {
+        self.synchronous().into_iter().flat_map(Synchronous::open_rounds)
+    }
+
+    /// Continues at a round as if there had been none before.
+    pub(super) fn restart_at(&mut self, base: Round) {
+        self.numbers_mut().restart_at(base);
+        match self {
+            Self::Synchronous(rounds) => rounds.alive = [OpenRound::default(); 2],
+            Self::Asynchronous(aggregates) => aggregates.restart_at(base),
+        }
+    }
+}
+
+/// Numbers of the rounds of a job, or of the aggregates of an asynchronous one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbers {
+    /// The first round since the job was created or resumed.
+    base: Round,
+    /// The latest round that a contribution has opened.
+    newest: Option<Round>,
+    /// The latest round that was opened or began the job, counted without wrapping.
+    position: Position,
+}
+
+impl Numbers {
+    pub(super) fn from_position(position: Position) -> Self {
+        Self { base: position.round(), newest: None, position }
+    }
+
+    /// The first round since the job was created or resumed.
+    pub(crate) fn base(&self) -> Round {
+        self.base
+    }
+
+    /// The latest round that was opened.
+    pub(crate) fn newest(&self) -> Option<Round> {
+        self.newest
+    }
+
+    /// The latest round that was opened, or else the first.
+    pub(crate) fn current(&self) -> Round {
+        self.newest.unwrap_or(self.base)
+    }
+
+    /// The round that opens next.
+    pub(crate) fn next(&self) -> Round {
+        self.newest.map_or(self.base, Round::next)
+    }
+
+    pub(super) fn position(&self) -> Position {
+        self.position
+    }
+
+    fn restart_at(&mut self, base: Round) {
+        self.base = base;
+        self.position.advance(base);
+        self.newest = None;
+    }
+
+    /// Gives up the rounds before `base`.
+    pub(super) fn begin_at(&mut self, base: Round) {
+        self.base = base;
+    }
+
+    /// Records the first contribution to a round. Returns the base if that was moved up.
+    pub(super) fn note_opened(&mut self, round: Round) -> Option<Round> {
+        self.newest = Some(round);
+        self.position.advance(round);
+        if round.distance_from(self.base) <= OLDEST_BASE_ROUNDS {
+            return None;
+        }
+        self.base = round.minus(OLDEST_BASE_ROUNDS / 2);
+        Some(self.base)
+    }
+}
+
+/// What is fixed when a round opens.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OpenRound {
+    pub(crate) round: Round,
+    /// Members whose contributions complete a segment.
+    pub(crate) participants: MemberSet,
+    /// Number of contributions that complete a segment.
+    pub(crate) threshold: u16,
+    /// Segments without a result.
+    pub(crate) unfinished: u32,
+    /// Whether the packets of the round are finished sums for members that lack them.
+    pub(crate) replay: Replay,
+    /// Arrival of the first contribution.
+    pub(crate) opened: Instant,
+}
+
+impl OpenRound {
+    /// Whether all participants have left before the round was finished.
+    pub(crate) fn is_left(&self) -> bool {
+        self.participants.is_empty() && self.unfinished > 0
+    }
+}
+
+/// Source of the sum of a round that some members have and others lack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Replay {
+    /// The round is summed like any other.
+    #[default]
+    Not,
+    /// Members of this switch supply the sum.
+    Here,
+    /// The sum comes from the parent.
+    Above,
+}
+
+/// The rounds of a synchronous job, of which two can be alive at once.
+#[derive(Debug)]
+pub(crate) struct Synchronous {
+    numbers: Numbers,
+    /// The two rounds, by parity.
+    alive: [OpenRound; 2],
+    /// The latest rounds whose opening and end the flight recorder holds.
+    recorded: Recorded,
+    /// In an ordered job, the order in which contributions are added.
+    order: Option<MemberOrder>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Recorded {
+    opened: Option<Round>,
+    finished: Option<Round>,
+}
+
+impl Synchronous {
+    pub(super) fn new(position: Position, is_ordered: bool) -> Self {
+        Self {
+            numbers: Numbers::from_position(position),
+            alive: [OpenRound::default(); 2],
+            recorded: Recorded::default(),
+            order: is_ordered.then(MemberOrder::new),
+        }
+    }
+
+    pub(super) fn order(&self) -> Option<&MemberOrder> {
+        self.order.as_ref()
+    }
+
+    fn is_open(&self, parity: usize) -> bool {
+        self.numbers.newest.is_some_and(|newest| {
+            let round = self.alive[parity].round;
+            (round == newest || round.next() == newest) && !round.is_before(self.numbers.base)
+        })
+    }
+
+    pub(super) fn open_round(&self, round: Round) -> Option<&OpenRound> {
+        let open = &self.alive[round.parity()];
+        (open.round == round && self.is_open(round.parity())).then_some(open)
+    }
+
+    fn open_rounds(&self) -> impl Iterator<Item = &OpenRound> {
+        let rounds = self.numbers.newest.map(|newest| [newest.previous(), newest]);
+        rounds.into_iter().flatten().filter_map(|round| self.open_round(round))
+    }
+
+    /// Whether a round is open or may be opened: it replaces the round two before, which must be finished.
+    pub(super) fn has_slot_for(&self, round: Round) -> bool {
+        let parity = round.parity();
+        let kept = &self.alive[parity];
+        kept.round == round || !self.is_open(parity) || kept.unfinished == 0
+    }
+
+    /// The earliest round that was opened and is not finished, or else the latest.
+    pub(super) fn earliest_unfinished(&self) -> Round {
+        let unfinished = self.open_rounds().find(|open| open.unfinished > 0).map(|open| open.round);
+        unfinished.unwrap_or(self.numbers.current())
+    }
+
+    /// Opens a round: fixes its participants, its threshold and the order in which contributions are added.
+    pub(super) fn open(&mut self, open: OpenRound) {
+        let parity = open.round.parity();
+        self.alive[parity] = open;
+        self.fix_order(parity);
+    }
+
+    fn fix_order(&mut self, parity: usize) {
+        if let Some(order) = &mut self.order {
+            order.fix(parity);
+        }
+    }
+
+    /// Records that a segment of a round has its result.
+    pub(super) fn finish_segment(&mut self, round: Round) {
+        let open = &mut self.alive[round.parity()];
+        if open.round == round {
+            open.unfinished = open.unfinished.saturating_sub(1);
+        }
+    }
+
+    /// Assigns a new member its rank in ordered sums.
+    pub(super) fn order_member(&mut self, id: MemberId, member: &Member) {
+        if let Some(order) = &mut self.order {
+            order.insert(id, member);
+        }
+    }
+
+    /// Lets a new member take part in the open rounds: all of them if the job is not complete, otherwise the one whose
+    /// sum it supplies.
+    pub(super) fn add_participant(&mut self, id: MemberId, member: &Member, is_formed: bool) {
+        let supplied = (member.start.standing == Standing::Supplies).then_some(member.start.round);
+        for parity in 0..2 {
+            let takes_part = !is_formed || supplied == Some(self.alive[parity].round);
+            if takes_part && self.is_open(parity) {
+                let open = &mut self.alive[parity];
+                open.participants = open.participants.with(id);
+                self.fix_order(parity);
+            }
+        }
+    }
+
+    /// Lets the rounds no longer wait for a departed member.
+    pub(super) fn remove_participant(&mut self, id: MemberId) {
+        for round in &mut self.alive {
+            round.participants = round.participants.without(id);
+        }
+    }
+
+    /// Lets rounds before `round` no longer wait for a worker that continues there. Returns false if none did.
+    pub(super) fn excuse(&mut self, id: MemberId, kind: Kind, round: Round) -> bool {
+        let mut is_awaited = false;
+        let earlier = |open: &&mut OpenRound| kind == Kind::Worker && open.round.is_before(round);
+        for open in self.alive.iter_mut().filter(earlier) {
+            if open.replay == Replay::Not && open.unfinished > 0 && open.participants.contains(id) {
+                open.participants = open.participants.without(id);
+                is_awaited = true;
+            }
+        }
+        is_awaited
+    }
+
+    /// Recomputes the thresholds of the rounds that are summed, from their participants.
+    pub(super) fn refresh_thresholds(&mut self, threshold: impl Fn(MemberSet) -> u16) {
+        for round in self.alive.iter_mut().filter(|round| round.replay == Replay::Not) {
+            round.threshold = threshold(round.participants);
+        }
+    }
+
+    /// Lets the open rounds begin later: the switch slept and could not hear the members that they wait for.
+    pub(super) fn postpone(&mut self, slept: Duration) {
+        for round in &mut self.alive {
+            round.opened = round.opened.plus(slept);
+        }
+    }
+
+    /// Records which rounds were opened and finished since the last call: of those that came and went since, the last
+    /// two.
+    pub(super) fn record(&mut self, mut record: impl FnMut(Incident)) {
+        let is_new = |known: Option<Round>, round: Round| known.is_none_or(|known| known.is_before(round));
+        let Recorded { mut opened, mut finished } = self.recorded;
+        for OpenRound { round, participants, threshold, unfinished, .. } in self.open_rounds().copied() {
+            if is_new(opened, round) {
+                opened = Some(round);
+                record(Incident::RoundOpened { round, participants: participants.bits(), threshold });
+            }
+            if unfinished == 0 && is_new(finished, round) {
+                finished = Some(round);
+                record(Incident::RoundFinished { round });
+            }
+        }
+        self.recorded = Recorded { opened, finished };
+    }
+}

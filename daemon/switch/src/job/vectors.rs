@@ -1,0 +1,114 @@
+//! The sums of an asynchronous job: vectors are set aside until they are whole, then added to the aggregate that is
+//! being filled.
+//!
+//! A job's region of sums holds [`iswitch_protocol::limits::async_generations`] aggregates, each at its number modulo
+//! that, and after them one vector for each possible member. Nothing is added to an aggregate before a vector is whole,
+//! so a member that stops in mid-vector delays no other, and each aggregate is the sum of exactly the vectors that it
+//! counts. The additions are queued work, done in order of admission while there is room to send.
+
+use iswitch_protocol::wire::DataPacket;
+use iswitch_protocol::{Round, Seg, SegmentIndex};
+
+use super::aggregates::{Acceptable, Addition};
+use super::aggregation::Aggregation;
+use crate::accumulate::{self, NonFinite};
+use crate::batch::Batch;
+use crate::ids::MemberId;
+use crate::reason::DropReason;
+
+impl Aggregation<'_> {
+    /// Sets one segment of a member's vector aside. Returns the vector's addition if the vector is whole now. A
+    /// synchronous job takes none.
+    pub(crate) fn stage(
+        &mut self,
+        member: MemberId,
+        packet: &DataPacket<'_>,
+        non_finite: NonFinite,
+    ) -> Result<Option<Addition>, DropReason> {
+        let seg = packet.seg();
+        self.check(packet, seg)?;
+        if !self.job.accepts_weight(member, seg.round, seg.contributions) {
+            return Err(DropReason::BadWeight);
+        }
+        let aggregates = self.job.rounds.asynchronous().filter(|_| self.job.formed);
+        let aggregates = aggregates.ok_or(DropReason::EarlyRound)?;
+        let slot = self.staged_slot(member, seg.index);
+        let Acceptable { is_first, received } =
+            aggregates.accepts(member, seg, self.slots[slot].generation)?;
+        let is_last = received == self.job.layout.segment_count();
+        if is_last && !aggregates.has_room_for(seg.contributions) {
+            return Err(DropReason::BadWeight);
+        }
+        let start = self.staged_at(aggregates.capacity(), member);
+        let range = self.job.layout.range(seg.index);
+        let staged = &mut self.sums[start + range.start..start + range.end];
+        if !accumulate::store(staged, packet.float_bytes(), non_finite) {
+            return Err(DropReason::NonFinite);
+        }
+        if let Some(aggregates) = self.job.rounds.asynchronous_mut() {
+            if is_first {
+                aggregates.begin_vector(member, seg, self.generations.next());
+            }
+            self.slots[slot].generation = aggregates.set_aside(member, received);
+        }
+        Ok(if is_last { self.job.admit_vector(member, seg.contributions) } else { None })
+    }
+
+    /// The slot of a segment of the vector that a member is sending.
+    fn staged_slot(&self, member: MemberId, index: SegmentIndex) -> usize {
+        member.get() * self.job.layout.segment_count() as usize + index.get() as usize
+    }
+
+    /// Whether a segment of the vector that a member is sending has yet to arrive.
+    pub(crate) fn is_unstaged(&self, member: MemberId, number: Round, index: SegmentIndex) -> bool {
+        let mark = self.slots[self.staged_slot(member, index)].generation;
+        let aggregates = self.job.rounds.asynchronous();
+        !aggregates.is_some_and(|aggregates| aggregates.is_set_aside(member, number, mark))
+    }
+
+    /// Adds one segment of a vector that was admitted.
+    pub(crate) fn add_staged(&mut self, addition: &Addition, index: SegmentIndex) {
+        let Some(state) = self.job.rounds.asynchronous() else { return };
+        let range = self.job.layout.range(index);
+        let sum_at = self.aggregate_at(state.position_of(addition.aggregate));
+        let staged_at = self.staged_at(state.capacity(), addition.member);
+        let (aggregates, staged) = self.sums.split_at_mut(self.aggregate_at(state.capacity()));
+        let staged_at = staged_at - aggregates.len();
+        let sum = &mut aggregates[sum_at + range.start..sum_at + range.end];
+        let staged = &staged[staged_at + range.start..staged_at + range.end];
+        if addition.is_first {
+            sum.fill(0.0);
+        }
+        accumulate::add(sum, staged);
+    }
+
+    /// Records the first segment of a member's vector that has yet to be added. The member may send the segments before
+    /// that of its next vector.
+    pub(crate) fn note_unadded(&mut self, member: MemberId, from: Option<u32>) {
+        if let Some(aggregates) = self.job.rounds.asynchronous_mut() {
+            aggregates.note_unadded(member, from);
+        }
+    }
+
+    /// Puts a segment of a finished aggregate into the batch. Returns false if the aggregate is not kept.
+    pub(super) fn push_finished(&mut self, aggregate: Round, index: SegmentIndex, batch: &mut Batch) -> bool {
+        let Some(aggregates) = self.job.rounds.asynchronous() else { return false };
+        let Some(contributions) = aggregates.contributions_of(aggregate) else { return false };
+        let (at, range) =
+            (self.aggregate_at(aggregates.position_of(aggregate)), self.job.layout.range(index));
+        let sum = &self.sums[at + range.start..at + range.end];
+        let seg = Seg { index, round: aggregate, contributions };
+        accumulate::copy_into(sum, batch.push(seg, size_of_val(sum)));
+        true
+    }
+
+    /// Start of the aggregate at a position among the sums.
+    fn aggregate_at(&self, position: usize) -> usize {
+        position * self.job.layout.gradient_len() as usize
+    }
+
+    /// Start of a member's vector among the sums, behind the aggregates.
+    fn staged_at(&self, aggregates: usize, member: MemberId) -> usize {
+        (aggregates + member.get()) * self.job.layout.gradient_len() as usize
+    }
+}

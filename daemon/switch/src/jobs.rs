@@ -1,0 +1,233 @@
+//! The jobs of the switch: their table, the addresses of their members, and the memory for slots and sums.
+
+use core::time::Duration;
+
+use alloc::vec::Vec;
+
+use iswitch_protocol::Instant;
+use iswitch_protocol::limits::{KEYLESS_SHARE, MAX_JOBS};
+use iswitch_protocol::wire::JoinRepr;
+
+use crate::arena::Arena;
+use crate::config::{BYTES_PER_SLOT, Config};
+use crate::directory::Directory;
+use crate::endpoint::Endpoint;
+use crate::ids::{JobIndex, MemberAt, MemberId};
+use crate::job::{Aggregation, Generations, Granted, Job, Member, Memory, Slot};
+use crate::origin::{Origins, Position};
+
+/// Number of items of each arena that a job needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Footprint {
+    pub(crate) slots: usize,
+    pub(crate) sums: usize,
+}
+
+/// The part of the memory that a job may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Share {
+    All,
+    /// The upper part, which jobs without a key share: the lower part stays in one piece, however such jobs come and
+    /// go.
+    Keyless,
+}
+
+impl Share {
+    /// The first item of an arena that a job may take.
+    fn first_of<T: Copy>(self, arena: &Arena<T>) -> usize {
+        if self == Self::Keyless { arena.len() - arena.len() / KEYLESS_SHARE } else { 0 }
+    }
+}
+
+/// The jobs. The directory lists exactly their members.
+#[derive(Debug)]
+pub(crate) struct Jobs {
+    table: Vec<Option<Job>>,
+    directory: Directory,
+    slots: Arena<Slot>,
+    sums: Arena<f32>,
+    generations: Generations,
+    origins: Origins,
+}
+
+impl Jobs {
+    pub(crate) fn new(config: &Config) -> Self {
+        let mut table = Vec::with_capacity(MAX_JOBS);
+        table.resize_with(MAX_JOBS, || None);
+        Self {
+            table,
+            directory: Directory::new(),
+            slots: Arena::new(config.memory_bytes / BYTES_PER_SLOT, Slot::EMPTY),
+            sums: Arena::new(config.memory_bytes / size_of::<f32>(), 0.0),
+            generations: Generations::default(),
+            origins: Origins::new(config.boot),
+        }
+    }
+
+    pub(crate) fn get(&self, at: JobIndex) -> Option<&Job> {
+        self.table[at.get()].as_ref()
+    }
+
+    pub(crate) fn get_mut(&mut self, at: JobIndex) -> Option<&mut Job> {
+        self.table[at.get()].as_mut()
+    }
+
+    /// Finds a job by its number.
+    pub(crate) fn find(&self, id: u32) -> Option<JobIndex> {
+        let position = self.table.iter().position(|job| job.as_ref().is_some_and(|job| job.id() == id));
+        position.map(JobIndex::new)
+    }
+
+    /// The index of every job that there may be.
+    pub(crate) fn indexes(&self) -> impl Iterator<Item = JobIndex> + use<> {
+        JobIndex::first(self.table.len())
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (JobIndex, &Job)> {
+        let jobs = self.table.iter().enumerate();
+        jobs.filter_map(|(at, job)| Some((JobIndex::new(at), job.as_ref()?)))
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Job> {
+        self.table.iter_mut().flatten()
+    }
+
+    /// The jobs with their slots.
+    pub(crate) fn iter_with_slots(&mut self) -> impl Iterator<Item = (&mut Job, &[Slot])> {
+        let slots = &self.slots;
+        self.table.iter_mut().flatten().map(|job| {
+            let slots = slots.region(&job.memory().slots);
+            (job, slots)
+        })
+    }
+
+    pub(crate) fn slots_of(&self, job: &Job) -> &[Slot] {
+        self.slots.region(&job.memory().slots)
+    }
+
+    /// A job together with its slots and sums.
+    #[inline]
+    pub(crate) fn aggregation(&mut self, at: JobIndex, now: Instant) -> Option<Aggregation<'_>> {
+        let job = self.table[at.get()].as_mut()?;
+        let slots = self.slots.region_mut(&job.memory().slots);
+        let sums = self.sums.region_mut(&job.memory().sums);
+        Some(Aggregation::new(job, slots, sums, &mut self.generations, now))
+    }
+
+    pub(crate) fn member(&self, at: MemberAt) -> Option<&Member> {
+        self.get(at.job)?.members().get(at.member)
+    }
+
+    pub(crate) fn member_mut(&mut self, at: MemberAt) -> Option<&mut Member> {
+        self.get_mut(at.job)?.members_mut().get_mut(at.member)
+    }
+
+    /// Finds a member by the address it sends from.
+    pub(crate) fn find_member(&self, from: &Endpoint) -> Option<MemberAt> {
+        self.directory.find(from)
+    }
+
+    /// Records that a member is alive.
+    pub(crate) fn hear_from(&mut self, at: MemberAt, now: Instant) {
+        if let Some(job) = self.get_mut(at.job) {
+            job.hear_from(at.member, now);
+        }
+    }
+
+    /// Sends results to the source of a member's latest packet: a fail-over or a migration changes its MAC address. The
+    /// caller has found the member by that source, and verified the packet as the job requires.
+    pub(crate) fn follow(&mut self, at: MemberAt, from: &Endpoint) {
+        if let Some(member) = self.member_mut(at) {
+            member.endpoint = *from;
+        }
+    }
+
+    /// Whether a member of the job `id` is the process with that instance.
+    pub(crate) fn is_process(&self, at: MemberAt, id: u32, instance: u32) -> bool {
+        let job = self.get(at.job).filter(|job| job.id() == id);
+        job.and_then(|job| job.members().get(at.member)).is_some_and(|own| own.instance == instance)
+    }
+
+    /// The membership of the same process on another port of the switch.
+    pub(crate) fn same_elsewhere(&self, from: &Endpoint, id: u32, join: &JoinRepr) -> Option<MemberAt> {
+        self.directory.elsewhere(from).find(|at| self.is_process(*at, id, join.instance))
+    }
+
+    /// Whether a packet belongs to a member that is alive on another port: a second cable or a loop delivers each of
+    /// its packets twice.
+    pub(crate) fn is_stray(&self, from: &Endpoint, now: Instant, lease: Duration) -> bool {
+        self.directory.elsewhere(from).any(|at| self.is_heard(at, now, lease))
+    }
+
+    /// Whether a member was heard within the last half of its lease; heartbeats come in every quarter.
+    pub(crate) fn is_heard(&self, at: MemberAt, now: Instant, lease: Duration) -> bool {
+        self.member(at).is_some_and(|member| now.since(member.last_heard) <= lease / 2)
+    }
+
+    /// Admits a member to a job.
+    pub(crate) fn admit(&mut self, at: MemberAt, member: Member) {
+        if let Some(job) = self.table[at.job.get()].as_mut() {
+            job.admit(at.member, member);
+            self.directory.insert(&member.endpoint, at);
+        }
+    }
+
+    /// Removes a member from its job.
+    pub(crate) fn remove_member(&mut self, at: MemberAt) -> Option<Member> {
+        let member = self.table[at.job.get()].as_mut()?.remove(at.member)?;
+        self.directory.remove(&member.endpoint);
+        Some(member)
+    }
+
+    /// The ids of the members of a job that have been silent for longer than a lease.
+    pub(crate) fn silent_member(&self, at: JobIndex, now: Instant, lease: Duration) -> Option<MemberId> {
+        let mut members = self.get(at)?.members().iter();
+        members.find(|(_, member)| now.since(member.last_heard) > lease).map(|(id, _)| id)
+    }
+
+    /// Takes memory for a job.
+    pub(crate) fn take_memory(&mut self, footprint: &Footprint, share: Share) -> Option<Memory> {
+        let slots = self.slots.take(footprint.slots, share.first_of(&self.slots))?;
+        let Some(sums) = self.sums.take(footprint.sums, share.first_of(&self.sums)) else {
+            self.slots.give_back(&slots);
+            return None;
+        };
+        Some(Memory { slots, sums, generation: self.generations.next() })
+    }
+
+    /// The largest regions of slots and of sums that a job could take; they need not be free together.
+    pub(crate) fn largest_gaps(&self, share: Share) -> Footprint {
+        Footprint {
+            slots: self.slots.largest_gap(share.first_of(&self.slots)),
+            sums: self.sums.largest_gap(share.first_of(&self.sums)),
+        }
+    }
+
+    /// The epoch of another incarnation of a job, and its first round.
+    pub(crate) fn take_origin(&mut self) -> (u64, Position) {
+        (self.origins.take_epoch(), self.origins.next())
+    }
+
+    /// Adds a job at a free index.
+    pub(crate) fn insert(&mut self, at: JobIndex, job: Job) {
+        debug_assert!(self.table[at.get()].is_none());
+        self.table[at.get()] = Some(job);
+    }
+
+    /// Completes a job.
+    pub(crate) fn form(&mut self, at: JobIndex, granted: Option<Granted>, now: Instant) -> Option<&mut Job> {
+        let job = self.table[at.get()].as_mut()?;
+        job.form(self.generations.next(), granted, now);
+        Some(job)
+    }
+
+    /// Removes a job that has no members any more. The rounds of the next job lie beyond all that packets of this one
+    /// can still name.
+    pub(crate) fn remove(&mut self, at: JobIndex) -> Option<Job> {
+        let job = self.table[at.get()].take()?;
+        self.origins.end_before(job.position_after());
+        self.slots.give_back(&job.memory().slots);
+        self.sums.give_back(&job.memory().sums);
+        Some(job)
+    }
+}

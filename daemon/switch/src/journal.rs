@@ -1,0 +1,45 @@
+//! The record of what happened: events for the driver's log, and the flight recorder.
+
+use iswitch_protocol::Instant;
+
+use crate::event::{Event, EventQueue};
+use crate::flight::{FlightLog, FlightRecorder};
+use crate::ids::JobIndex;
+
+/// Events, and the flight logs of the jobs.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    events: EventQueue,
+    flight: FlightRecorder,
+}
+
+impl Journal {
+    pub(crate) fn new() -> Self {
+        Self { events: EventQueue::new(), flight: FlightRecorder::new() }
+    }
+
+    /// Reports an event, and records it in the log of its job.
+    pub(crate) fn report(&mut self, now: Instant, event: Event) {
+        self.events.push(event);
+        self.flight.record_event(now, event);
+    }
+
+    /// The next event for the driver.
+    pub(crate) fn next_event(&mut self) -> Option<Event> {
+        self.events.pop()
+    }
+
+    /// Begins the log of a job.
+    pub(crate) fn begin(&mut self, at: JobIndex, job: u32) {
+        self.flight.begin(at, job);
+    }
+
+    /// The flight log of a job.
+    pub(crate) fn log_mut(&mut self, at: JobIndex) -> &mut FlightLog {
+        self.flight.log_mut(at)
+    }
+
+    pub(crate) fn flight(&self) -> &FlightRecorder {
+        &self.flight
+    }
+}

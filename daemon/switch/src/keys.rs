@@ -1,0 +1,159 @@
+//! Keys of jobs, and nonces that prove a return path (SPEC, section 8).
+
+use core::fmt;
+use core::hash::Hasher;
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use iswitch_protocol::Key;
+use siphasher::sip::SipHasher24;
+
+use crate::endpoint::Endpoint;
+
+/// Bytes of the secret from which nonces are derived.
+pub const SECRET_LEN_BYTES: usize = 16;
+/// Counters of used nonces. Addresses that share a counter may have to ask for a nonce again.
+const NONCE_COUNTERS: usize = 4096;
+
+/// The keys of the jobs. By default no job has one, and any sender may join.
+#[derive(Clone, Default)]
+pub struct Keys {
+    /// Key of all jobs that have none of their own.
+    default: Option<Key>,
+    jobs: Vec<(u32, Key)>,
+    secret: [u8; SECRET_LEN_BYTES],
+}
+
+impl Keys {
+    /// No keys yet. `secret` is drawn at random for each run: a sender that knows it can predict nonces.
+    pub fn new(secret: [u8; SECRET_LEN_BYTES]) -> Self {
+        Self { secret, ..Self::default() }
+    }
+
+    /// Gives a job its key, or all jobs that have none of their own. False if it has one already.
+    pub fn insert(&mut self, job: Option<u32>, key: Key) -> bool {
+        match job {
+            Some(job) if self.jobs.iter().all(|(other, _)| *other != job) => self.jobs.push((job, key)),
+            None if self.default.is_none() => self.default = Some(key),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Whether any job has a key.
+    pub(crate) fn any(&self) -> bool {
+        self.default.is_some() || !self.jobs.is_empty()
+    }
+
+    /// The key of a job, if it has one.
+    pub(crate) fn of(&self, job: u32) -> Option<&Key> {
+        let own = self.jobs.iter().find(|(other, _)| *other == job);
+        own.map(|(_, key)| key).or(self.default.as_ref())
+    }
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let jobs: Vec<u32> = self.jobs.iter().map(|(job, _)| *job).collect();
+        f.debug_struct("Keys").field("default", &self.default).field("jobs", &jobs).finish_non_exhaustive()
+    }
+}
+
+/// How a control packet proves that it comes from the switch (requirements ).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seal {
+    /// No proof: the job has no key.
+    Bare,
+    /// In the session of a member.
+    Session { job: u32, session: u64 },
+    /// To a sender that is no member: the trailer repeats the counter of the request.
+    Echo { job: u32, counter: u64 },
+    /// To the parent, as its member.
+    Upward { job: u32, context: u64, counter: u64 },
+}
+
+/// The nonces: each address has one, until it has used it.
+///
+/// Nothing is stored when a nonce is sent, so that challenges cannot fill a table.
+#[derive(Clone)]
+pub(crate) struct Nonces {
+    secret: [u8; SECRET_LEN_BYTES],
+    uses: Vec<u64>,
+}
+
+impl Nonces {
+    pub(crate) fn new(keys: &Keys) -> Self {
+        Self { secret: keys.secret, uses: vec![0; NONCE_COUNTERS] }
+    }
+
+    /// The nonce of an address; never zero.
+    pub(crate) fn of(&self, endpoint: &Endpoint) -> u64 {
+        let uses = self.uses[self.position(endpoint)];
+        // Zero means that there is none.
+        self.hash(&[endpoint.key().get(), uses]).max(1)
+    }
+
+    /// Uses up the nonce of an address. Returns false if `nonce` is another one.
+    pub(crate) fn redeem(&mut self, endpoint: &Endpoint, nonce: u64) -> bool {
+        let is_right = self.of(endpoint) == nonce;
+        if is_right {
+            let position = self.position(endpoint);
+            self.uses[position] += 1;
+        }
+        is_right
+    }
+
+    fn position(&self, endpoint: &Endpoint) -> usize {
+        self.hash(&[endpoint.key().get()]) as usize % self.uses.len()
+    }
+
+    fn hash(&self, words: &[u64]) -> u64 {
+        let mut hasher = SipHasher24::new_with_key(&self.secret);
+        words.iter().for_each(|word| hasher.write(&word.to_le_bytes()));
+        hasher.finish()
+    }
+}
+
+impl fmt::Debug for Nonces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Nonces").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::net::{Ipv4Addr, SocketAddrV4};
+
+    use super::*;
+    use crate::endpoint::PortId;
+
+    fn endpoint(host: u8) -> Endpoint {
+        let peer = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, host), 5000);
+        Endpoint { port: PortId(0), peer, local: peer, peer_mac: [0; 6], local_mac: [0; 6] }
+    }
+
+    #[test]
+    fn a_nonce_admits_one_address_once() {
+        let mut nonces = Nonces::new(&Keys::new([7; SECRET_LEN_BYTES]));
+        let nonce = nonces.of(&endpoint(1));
+        assert_eq!(nonces.of(&endpoint(1)), nonce, "asking changes nothing");
+        assert!(!nonces.redeem(&endpoint(2), nonce) && !nonces.redeem(&endpoint(1), 0));
+        assert!(nonces.redeem(&endpoint(1), nonce));
+        assert!(!nonces.redeem(&endpoint(1), nonce));
+        assert_ne!(nonces.of(&endpoint(1)), nonce);
+        let other_run = Nonces::new(&Keys::new([8; SECRET_LEN_BYTES]));
+        assert_ne!(other_run.of(&endpoint(1)), nonce);
+    }
+
+    #[test]
+    fn a_job_has_its_own_key_or_that_of_all() {
+        let key = |byte| Key::new(&[byte; 16]).unwrap();
+        let mut keys = Keys::default();
+        assert!(keys.of(1).is_none());
+        assert!(keys.insert(Some(1), key(1)) && keys.of(1).is_some() && keys.of(2).is_none());
+        assert!(keys.insert(None, key(2)) && keys.of(2).is_some());
+        assert!(!keys.insert(Some(1), key(3)) && !keys.insert(None, key(3)));
+        assert_eq!(alloc::format!("{keys:?}"), "Keys { default: Some(Key), jobs: [1], .. }");
+    }
+}

@@ -1,0 +1,136 @@
+//! The life of a job: members join and leave, the job is completed, halted, dismissed, and ends.
+
+use iswitch_protocol::wire::{ControlBody, Status};
+
+use crate::backlog::{Purpose, Work};
+use crate::event::{Departure, Event};
+use crate::ids::{JobIndex, MemberAt, MemberId};
+use crate::job::{Granted, Job, Rounds};
+use crate::parent;
+use crate::reply::{self, Refusal};
+use crate::state::State;
+
+/// Members have joined, or represent more workers: perhaps the job is complete.
+pub(crate) fn gather(state: &mut State, at: JobIndex, last: Option<MemberId>) {
+    let Some(job) = state.jobs.get(at) else { return };
+    if job.has_parent() {
+        parent::declare(state, at);
+    } else if !job.is_formed() && job.is_gathered() {
+        form_job(state, at, last, None);
+    }
+}
+
+/// Completes a job. The last member to join, if it completed the job, gets an Ack of its own.
+pub(crate) fn form_job(state: &mut State, at: JobIndex, last: Option<MemberId>, granted: Option<Granted>) {
+    let Some(job) = state.jobs.form(at, granted, state.now) else { return };
+    let (id, members) = (job.id(), job.members().count());
+    if let (Some(granted), Some(key)) = (granted, state.keys.of(id).filter(|_| job.is_tagged())) {
+        // The members learn the epoch of the topmost switch, and with that the key of its results.
+        job.set_result_key(key.result_key(granted.epoch, id));
+    }
+    if job.is_resumed() {
+        let round = job.rounds().numbers().base();
+        state.report(Event::JobResumed { job: id, members, round });
+    } else if job.workers() > 1 {
+        state.report(Event::JobFormed { job: id, members });
+    }
+    reply::announce_formed(state, at, last);
+    // The last worker may have joined after the others' contributions.
+    close_finished(state, at);
+}
+
+/// Suspends a job and notifies its members.
+pub(crate) fn halt_job(state: &mut State, at: JobIndex) {
+    let Some(job) = state.jobs.get_mut(at) else { return };
+    let id = job.id();
+    if job.halt() {
+        state.report(Event::Halted { job: id });
+    }
+    reply::notify_members(state, at, ControlBody::Halt);
+}
+
+/// Removes a member. The job continues without it, or ends with it.
+pub(crate) fn remove_member(state: &mut State, at: MemberAt, why: Departure) {
+    let Some(member) = state.jobs.remove_member(at) else { return };
+    let Some(job) = state.jobs.get(at.job) else { return };
+    let (id, members, is_formed) = (job.id(), job.members().count(), job.is_formed());
+    let has_lost_suppliers = job.has_lost_suppliers();
+    let address = member.endpoint.peer;
+    state.report(Event::Left { job: id, member: at.member.to_wire(), address, why });
+    // A process that replaces its predecessor keeps the job.
+    if members == 0 && why != Departure::Restarted {
+        return end_job(state, at.job, why);
+    }
+    if why == Departure::Forgotten {
+        // The others follow, and with the last of them the job ends.
+        return;
+    }
+    if has_lost_suppliers {
+        return forget_members(state, at.job);
+    }
+    if members > 0 && !is_formed {
+        // The job may have waited for members that only the departed one knew of.
+        gather(state, at.job, None);
+    } else {
+        parent::declare_weight(state, at.job);
+    }
+    close_finished(state, at.job);
+}
+
+/// The parent has forgotten this switch, which then forgets its members, so that all join again.
+pub(crate) fn forget_members(state: &mut State, at: JobIndex) {
+    let Some(job) = state.jobs.get(at).map(Job::id) else { return };
+    state.report(Event::JobForgotten { job });
+    dismiss_members(state, at);
+}
+
+/// Removes all members of a job and informs them, so that they join again.
+pub(crate) fn dismiss_members(state: &mut State, job_at: JobIndex) {
+    let Some(members) = state.jobs.get(job_at).map(|job| job.members().present()) else { return };
+    for member in members.iter() {
+        let at = MemberAt { job: job_at, member };
+        if let Some(endpoint) = state.jobs.member(at).map(|member| member.endpoint) {
+            reply::refuse_data(state, &endpoint, at, &Refusal::from(Status::UnknownMember));
+            remove_member(state, at, Departure::Forgotten);
+        }
+    }
+    // The last of them was a process whose successor begins anew.
+    if state.jobs.get(job_at).is_some_and(|job| job.members().count() == 0) {
+        end_job(state, job_at, Departure::Forgotten);
+    }
+}
+
+fn end_job(state: &mut State, at: JobIndex, why: Departure) {
+    let Some(job) = state.jobs.remove(at).map(|job| job.id()) else { return };
+    state.backlog.clear(at);
+    state.report(Event::JobEnded { job });
+    parent::release(state, at, job, why == Departure::Forgotten);
+}
+
+/// Has the open rounds of a job examined for segments that became complete without a contribution.
+pub(crate) fn close_finished(state: &mut State, at: JobIndex) {
+    let now = state.now;
+    let Some(job) = state.jobs.get_mut(at) else { return };
+    if let Rounds::Asynchronous(_) = job.rounds() {
+        if job.is_filled_without_the_departed() {
+            close_aggregate(state, at);
+        }
+        return;
+    }
+    if let Some(vacant) = job.vacant_round() {
+        job.open(job.prospective_round(vacant, now));
+    }
+    let segments = job.layout().segment_count();
+    for open in job.rounds().open_rounds() {
+        state.backlog.sweep(at, Purpose::Close, open.round, segments);
+    }
+}
+
+/// Finishes the aggregate that is being filled with the vectors that it has.
+pub(crate) fn close_aggregate(state: &mut State, at: JobIndex) {
+    let Some(job) = state.jobs.get_mut(at) else { return };
+    let end = job.layout().segment_count();
+    if let Some(aggregate) = job.finish_aggregate() {
+        state.queue_work(Work::Publish { job: at, aggregate, next: 0, end });
+    }
+}

@@ -1,0 +1,155 @@
+//! Packets to the parent of this switch: Joins, heartbeats, questions.
+
+use iswitch_protocol::limits::MAX_BITMAP_LEN_BYTES;
+use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
+use iswitch_protocol::wire::{ControlBody, ControlRepr, JoinRepr, Kind};
+use iswitch_protocol::{Round, SegmentIndex};
+
+use crate::event::Event;
+use crate::ids::JobIndex;
+use crate::job::Job;
+use crate::reply::bitmap_of;
+use crate::state::State;
+use crate::uplink::Uplink;
+
+/// Members have joined or left: as soon as the job has gathered, the parent is asked to admit this switch.
+pub(crate) fn declare(state: &mut State, at: JobIndex) {
+    let now = state.now;
+    let Some(job) = state.jobs.get(at) else { return };
+    let is_ready = job.is_gathered() || is_overdue(state, job);
+    let (id, is_resumed) = (job.id(), job.is_resumed());
+    let uplinks = state.config.uplinks;
+    let (Some(uplink), Some(uplinks)) = (state.uplink_mut(at), uplinks) else { return };
+    if !uplink.is_in_use() {
+        if !is_ready {
+            return;
+        }
+        uplink.begin(&uplinks, id, is_resumed, now);
+    }
+    uplink.hasten(now);
+    join(state, at);
+}
+
+/// Some of the former members have not come back in time: the parent is asked even so.
+pub(crate) fn declare_overdue(state: &mut State, at: JobIndex) {
+    if !state.uplink(at).is_some_and(Uplink::is_in_use) {
+        declare(state, at);
+    }
+}
+
+/// States to the parent how many workers this switch represents.
+pub(crate) fn declare_weight(state: &mut State, at: JobIndex) {
+    if state.uplink(at).is_some_and(Uplink::is_in_use) {
+        join(state, at);
+    }
+}
+
+/// Whether a job has waited for longer than a lease for members that had one to come back.
+pub(crate) fn is_overdue(state: &State, job: &Job) -> bool {
+    !job.is_formed() && state.now.since(job.created()) > state.config.lease()
+}
+
+/// Sends the Join of a job.
+pub(crate) fn join(state: &mut State, at: JobIndex) {
+    let (Some(job), Some(uplink)) = (state.jobs.get(at), state.uplink(at)) else { return };
+    let is_member = uplink.is_member();
+    let join = JoinRepr {
+        gradient_len: job.layout().gradient_len(),
+        segment_floats: job.layout().segment_floats(),
+        workers: job.workers(),
+        mode: job.rounds().mode(),
+        kind: Kind::Switch,
+        weight: job.members().weight().min(u32::from(u16::MAX)) as u16,
+        instance: uplink.instance(),
+        rank: 0,
+        height: job.height(),
+        query: false,
+        tagged: job.is_tagged(),
+        roams: job.members().roam() || state.config.uplinks.is_some_and(|uplinks| uplinks.has_choice()),
+        nonce: uplink.session(),
+        updates: is_member,
+        // What the members stated when they joined is no longer valid.
+        resume: job.resume_of_all(uplink.members()).filter(|_| !is_member),
+        padding_len: 0,
+    };
+    let packet = ControlRepr { job: job.id(), request: uplink.join_request(), body: ControlBody::Join(join) };
+    let padding_len = JoinRepr::padding_to(job.layout().full_packet_len(), job.is_tagged(), job.has_key());
+    send(state, at, &packet, padding_len);
+}
+
+/// Sends a control packet of a job to its parent.
+pub(crate) fn send(state: &mut State, at: JobIndex, packet: &ControlRepr<'_>, padding_len: u16) {
+    let Some(uplink) = state.uplinks.get_mut(at.get()) else { return };
+    let seal = uplink.seal(&state.keys, packet.job, packet.action());
+    let to = uplink.parent();
+    state.send_control(&to, packet, padding_len, seal);
+}
+
+/// Sends a request for the whole job to the parent, whose notice then has it carried out.
+pub(crate) fn pass_on(state: &mut State, at: JobIndex, body: ControlBody<'_>) {
+    let Some(job) = state.jobs.get(at).map(Job::id) else { return };
+    let Some(uplink) = state.uplink_mut(at).filter(|uplink| uplink.is_member()) else { return };
+    let request = uplink.take_request();
+    send(state, at, &ControlRepr { job, request, body }, 0);
+}
+
+/// Asks the parent for results that a member requests and that only the parent can have.
+pub(crate) fn ask(state: &mut State, at: JobIndex, wanted: SegmentSetRepr<'_>) {
+    let last = wanted.range.round.previous();
+    if state.jobs.get(at).is_some_and(|job| job.is_taken_up(last)) {
+        // What an earlier run of this switch has sent may reach a member now: no other member asks for it here.
+        let range = RangeRepr { round: last, ..wanted.range };
+        ask_in_round(state, at, SegmentSetRepr { range, ..wanted });
+    }
+    ask_in_round(state, at, wanted);
+}
+
+fn ask_in_round(state: &mut State, at: JobIndex, wanted: SegmentSetRepr<'_>) {
+    let (now, range) = (state.now, wanted.range);
+    if !state.uplink(at).is_some_and(Uplink::is_member) {
+        return;
+    }
+    let Some(aggregation) = state.aggregation(at) else { return };
+    let job = aggregation.job().id();
+    let is_awaited = |index: &SegmentIndex| aggregation.awaits_parent(range.round, *index);
+    let mut bits = bitmap_of(range, wanted.indices().filter_map(SegmentIndex::new).filter(is_awaited));
+    let Some(uplink) = state.uplink_mut(at) else { return };
+    uplink.retain_new(now, range, &mut bits);
+    let Some(request) = uplink.ask(now, range, bits) else { return };
+    let body = ControlBody::Help(SegmentSetRepr::of(range, &bits));
+    send(state, at, &ControlRepr { job, request, body }, 0);
+}
+
+/// Asks the parent for the results of a range of segments of a round, as far as only it can have them.
+pub(crate) fn ask_for_range(state: &mut State, at: JobIndex, round: Round, first: u32, count: u32) {
+    let range = RangeRepr { round, first, count };
+    ask(state, at, SegmentSetRepr::of(range, &[u8::MAX; MAX_BITMAP_LEN_BYTES]));
+}
+
+/// Reports a lost parent; members are informed by every Ack from then on.
+pub(crate) fn watch(state: &mut State, at: JobIndex) {
+    let now = state.now;
+    let Some(uplink) = state.uplink_mut(at) else { return };
+    if uplink.check_lost(now) {
+        let (job, parent) = uplink.job_and_parent();
+        state.report(Event::ParentLost { job, parent });
+    }
+}
+
+/// Changes to the next of the parents.
+pub(crate) fn change(state: &mut State, at: JobIndex) {
+    let (now, uplinks) = (state.now, state.config.uplinks);
+    let (Some(uplink), Some(uplinks)) = (state.uplink_mut(at), uplinks) else { return };
+    uplink.choose_next(&uplinks, now);
+    let (job, parent) = uplink.job_and_parent();
+    state.report(Event::ParentChosen { job, parent });
+}
+
+/// Ends the membership at the parent, because the job `id` has ended. The parent is informed, unless the same members
+/// are about to come back.
+pub(crate) fn release(state: &mut State, at: JobIndex, id: u32, comes_back: bool) {
+    let Some(uplink) = state.uplink_mut(at) else { return };
+    if uplink.release(comes_back) {
+        send(state, at, &ControlRepr { job: id, request: 0, body: ControlBody::Leave }, 0);
+    }
+}

@@ -1,0 +1,297 @@
+//! Answers to members and other senders: Acks, refusals and notices.
+
+use iswitch_protocol::Round;
+use iswitch_protocol::SegmentIndex;
+use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, MAX_BITMAP_LEN_BYTES, datagram_truesize, recv_room};
+use iswitch_protocol::wire::control::{ACK_LEN_BYTES, JOIN_LEN_BYTES, RangeRepr, SegmentSetRepr};
+use iswitch_protocol::wire::{
+    AckRepr, Action, ControlBody, ControlPacket, ControlRepr, JoinRepr, ResumeRepr, Status,
+};
+
+use crate::endpoint::Endpoint;
+use crate::ids::{JobIndex, MemberAt, MemberId};
+use crate::job::{Job, Start};
+use crate::keys::Seal;
+use crate::state::State;
+
+/// Why a request is not granted: the reason, and what was expected.
+pub(crate) struct Refusal {
+    pub(crate) status: Status,
+    pub(crate) expected: u32,
+    pub(crate) round: Round,
+}
+
+impl Refusal {
+    /// The round is over, or too early; `round` is where the member continues.
+    pub(crate) fn stale_round(round: Round) -> Self {
+        Self { round, ..Status::StaleRound.into() }
+    }
+}
+
+impl From<Status> for Refusal {
+    fn from(status: Status) -> Self {
+        Self { status, expected: 0, round: Round::default() }
+    }
+}
+
+impl From<(Status, u32)> for Refusal {
+    fn from((status, expected): (Status, u32)) -> Self {
+        Self { expected, ..status.into() }
+    }
+}
+
+/// The fields of a request that its Ack repeats, and how that is authenticated.
+#[derive(Clone, Copy)]
+pub(crate) struct Request {
+    pub(crate) job: u32,
+    pub(crate) id: u32,
+    pub(crate) action: Action,
+    pub(crate) seal: Seal,
+    pub(crate) room: AnswerRoom,
+}
+
+/// The length limit of an answer (requirement C-11).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AnswerRoom {
+    /// No limit: a member has proved its return path.
+    Any,
+    /// The bytes that were received, without trailer: the sender has proved nothing.
+    Bytes(usize),
+}
+
+impl AnswerRoom {
+    /// The limit for a sender that is not a member.
+    pub(crate) fn of(packet: &ControlPacket<'_>) -> Self {
+        Self::Bytes(packet.content_len())
+    }
+
+    fn holds(self, len: usize) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Bytes(room) => len <= room,
+        }
+    }
+}
+
+/// Acknowledges a request that was granted.
+pub(crate) fn grant(state: &mut State, to: &Endpoint, request: Request, at: MemberAt) {
+    acknowledge(state, to, request, at, None);
+}
+
+/// Acknowledges a request with the segments that the switch misses from the member.
+pub(crate) fn acknowledge(
+    state: &mut State,
+    to: &Endpoint,
+    request: Request,
+    at: MemberAt,
+    missing: Option<SegmentSetRepr<'_>>,
+) {
+    let Some(job) = state.jobs.get(at.job) else { return };
+    // The round of a Confirm may be the number of a vector.
+    let asked = missing.filter(|_| request.action == Action::Help);
+    let history = asked.map_or(0, |asked| job.history_before(asked.range.round));
+    let ack = AckRepr { missing, history, ..job_ack(state, at, job, request.action) };
+    send_ack(state, to, request, ack, 0);
+}
+
+/// Asks the sender of a Join to repeat it with a number that no recorded Join can have.
+pub(crate) fn challenge(state: &mut State, to: &Endpoint, request: Request, nonce: u64, join: &JoinRepr) {
+    let ack = AckRepr { history: nonce, ..bare_ack(state, Action::Join, Status::Challenge) };
+    send_ack(state, to, request, ack, join_ack_padding(join));
+}
+
+/// Answers a Join that was granted; without a member, a query. The Ack is as long as the Join, so that both directions
+/// of the path are proved.
+pub(crate) fn grant_join(
+    state: &mut State,
+    to: &Endpoint,
+    mut request: Request,
+    at: Option<MemberAt>,
+    join: &JoinRepr,
+) {
+    let ack = if let Some(at) = at {
+        let Some(job) = state.jobs.get(at.job) else { return };
+        request.seal = job.seal(at.member);
+        join_ack(state, at, job, join.resume.as_ref())
+    } else {
+        let Some(at) = state.jobs.find(request.job) else { return };
+        let Some(job) = state.jobs.get(at) else { return };
+        let (round, peer) = (job.start_round(), job.members().peer_of(None));
+        let nobody = MemberAt { job: at, member: MemberId::new(0) };
+        AckRepr { round, peer, ..job_ack(state, nobody, job, Action::Join) }
+    };
+    send_ack(state, to, request, ack, join_ack_padding(join));
+}
+
+/// Notifies the members of a job that it is complete, except the last one, whose Join is acknowledged.
+pub(crate) fn announce_formed(state: &mut State, at: JobIndex, last: Option<MemberId>) {
+    for_each_member(state, at, |state, job, member| {
+        if Some(member.member) == last {
+            return None;
+        }
+        let body = ControlBody::Ack(join_ack(state, member, job, None));
+        let request = job.members().get(member.member)?.join_request;
+        Some(ControlRepr { job: job.id(), request, body })
+    });
+}
+
+/// Sends a notice to all members of a job.
+pub(crate) fn notify_members(state: &mut State, at: JobIndex, body: ControlBody<'static>) {
+    for_each_member(state, at, |_, job, _| Some(ControlRepr { job: job.id(), request: 0, body }));
+}
+
+/// Sends each member of a job the packet that `packet` makes for it, if any.
+fn for_each_member(
+    state: &mut State,
+    at: JobIndex,
+    packet: impl Fn(&State, &Job, MemberAt) -> Option<ControlRepr<'static>>,
+) {
+    let Some(job) = state.jobs.get(at) else { return };
+    for id in job.members().present().iter() {
+        let Some(job) = state.jobs.get(at) else { return };
+        let Some(to) = job.members().get(id).map(|member| member.endpoint) else { continue };
+        let seal = job.seal(id);
+        if let Some(packet) = packet(state, job, MemberAt { job: at, member: id }) {
+            state.send_control(&to, &packet, 0, seal);
+        }
+    }
+}
+
+/// Refuses a request.
+pub(crate) fn refuse(state: &mut State, to: &Endpoint, request: Request, refusal: &Refusal) {
+    refuse_padded(state, to, request, refusal, 0);
+}
+
+/// Refuses a Join. The Ack is as long as the Join.
+pub(crate) fn refuse_join(
+    state: &mut State,
+    to: &Endpoint,
+    request: Request,
+    refusal: &Refusal,
+    join: &JoinRepr,
+) {
+    refuse_padded(state, to, request, refusal, join_ack_padding(join));
+}
+
+/// Refuses a packet of which no more than the header was read: a status, and what was expected. The answer to a Join is
+/// not padded (C-4).
+pub(crate) fn refuse_packet(
+    state: &mut State,
+    to: &Endpoint,
+    packet: &ControlPacket<'_>,
+    refusal: (Status, u32),
+    seal: Seal,
+) {
+    let action = Action::from_code(packet.action_code()).unwrap_or(Action::Ack);
+    let room = AnswerRoom::of(packet);
+    let request = Request { job: packet.job(), id: packet.request(), action, seal, room };
+    refuse(state, to, request, &refusal.into());
+}
+
+/// Informs a member why its data packets were dropped.
+pub(crate) fn refuse_data(state: &mut State, to: &Endpoint, at: MemberAt, refusal: &Refusal) {
+    let Some(job) = state.jobs.get(at.job) else { return };
+    let (seal, room) = (job.seal(at.member), AnswerRoom::Any);
+    let request = Request { job: job.id(), id: 0, action: Action::Ack, seal, room };
+    refuse(state, to, request, refusal);
+}
+
+/// Informs the sender of `len_bytes` of data packets that it is no member.
+pub(crate) fn refuse_stranger(state: &mut State, to: &Endpoint, len_bytes: usize) {
+    let room = AnswerRoom::Bytes(len_bytes);
+    let request = Request { job: 0, id: 0, action: Action::Ack, seal: Seal::Bare, room };
+    refuse(state, to, request, &Status::UnknownMember.into());
+}
+
+fn refuse_padded(state: &mut State, to: &Endpoint, request: Request, refusal: &Refusal, padding_len: u16) {
+    let Refusal { status, expected, round } = *refusal;
+    let job = state.jobs.find(request.job).and_then(|at| state.jobs.get(at));
+    // A member that learns where to continue also learns the history until then. The round in the answer to a Confirm
+    // is the number of a vector.
+    let continuing = job.filter(|_| status == Status::StaleRound && request.action != Action::Confirm);
+    let history = continuing.map_or(0, |job| job.history_before(round));
+    let boot = job.map_or(state.config.boot, Job::epoch);
+    // The rounds of a job are not final before it is complete.
+    let formed = job.is_some_and(Job::is_formed);
+    let ack = AckRepr { expected, round, history, boot, formed, ..bare_ack(state, request.action, status) };
+    send_ack(state, to, request, ack, padding_len);
+}
+
+/// The Ack that states where a job is, to a member.
+pub(crate) fn job_ack(state: &State, at: MemberAt, job: &Job, action: Action) -> AckRepr<'static> {
+    let (weight, orphaned) = match state.uplink(at.job) {
+        Some(uplink) => (u32::from(uplink.weight()), uplink.is_lost()),
+        None => (job.members().weight(), false),
+    };
+    AckRepr {
+        member: at.member.to_wire(),
+        members: job.members().count(),
+        threshold: job.threshold(),
+        round: job.rounds().numbers().current(),
+        window: window(state, at.job, job),
+        formed: job.is_formed(),
+        pinned: job.pinned_threshold().is_some(),
+        orphaned,
+        boot: job.epoch(),
+        weight: weight.min(u32::from(u16::MAX)) as u16,
+        ..bare_ack(state, action, Status::Success)
+    }
+}
+
+fn join_ack(state: &State, at: MemberAt, job: &Job, resume: Option<&ResumeRepr>) -> AckRepr<'static> {
+    let Start { standing, round, history } = job.standing_of_member(at.member, resume);
+    let peer = job.members().peer_of(Some(at.member));
+    AckRepr { standing, round, history, peer, ..job_ack(state, at, job, Action::Join) }
+}
+
+fn bare_ack(state: &State, action: Action, status: Status) -> AckRepr<'static> {
+    let (boot, lease_ms) = (state.config.boot, state.config.lease_ms);
+    AckRepr { boot, lease_ms, ..AckRepr::bare(action, status) }
+}
+
+/// Sends an Ack. A request with id zero wants no answer, unless it is refused.
+pub(crate) fn send_ack(
+    state: &mut State,
+    to: &Endpoint,
+    request: Request,
+    ack: AckRepr<'_>,
+    padding_len: u16,
+) {
+    if request.id == 0 && ack.status == Status::Success {
+        return;
+    }
+    let repr = ControlRepr { job: request.job, request: request.id, body: ControlBody::Ack(ack) };
+    if request.room.holds(repr.buffer_len() + usize::from(padding_len)) {
+        state.send_control(to, &repr, padding_len, request.seal);
+    }
+}
+
+/// Segments that each member may have in flight, so that those of all members fit in the receive buffer.
+fn window(state: &State, at: JobIndex, job: &Job) -> u16 {
+    let tag_len = if job.is_tagged() { DATA_TAG_LEN_BYTES } else { 0 };
+    let datagram = datagram_truesize(job.layout().full_packet_len() + tag_len);
+    let members = usize::from(job.members().count().max(job.workers()).max(1));
+    let own = recv_room(state.config.recv_buffer_bytes) / (datagram * members);
+    let own = own.clamp(1, usize::from(u16::MAX)) as u16;
+    // Segments of members in flight are in flight to the parent as well.
+    let uplink = state.uplink(at).filter(|_| job.is_formed());
+    uplink.map_or(own, |uplink| own.min(uplink.window().max(1)))
+}
+
+/// Padding with which the Ack of a Join is as long as the Join.
+fn join_ack_padding(join: &JoinRepr) -> u16 {
+    (JOIN_LEN_BYTES as u16).saturating_add(join.padding_len).saturating_sub(ACK_LEN_BYTES as u16)
+}
+
+/// The set of some segments of a range, one bit each.
+pub(crate) fn bitmap_of(
+    range: RangeRepr,
+    indices: impl Iterator<Item = SegmentIndex>,
+) -> [u8; MAX_BITMAP_LEN_BYTES] {
+    let mut bitmap = [0; MAX_BITMAP_LEN_BYTES];
+    for index in indices {
+        let bit = index.get() - range.first;
+        bitmap[bit as usize / 8] |= 1 << (bit % 8);
+    }
+    bitmap
+}

@@ -1,0 +1,191 @@
+//! The state of a switch: its parts, and what all that act on them need.
+//!
+//! Each part keeps its own invariants. The modules above this one are functions on the whole state.
+
+use core::time::Duration;
+
+use alloc::vec::Vec;
+
+use iswitch_protocol::Instant;
+use iswitch_protocol::limits::MAX_JOBS;
+use iswitch_protocol::wire::ControlRepr;
+
+use crate::backlog::{Backlog, Work};
+use crate::config::Config;
+use crate::endpoint::Endpoint;
+use crate::event::Event;
+use crate::ids::{JobIndex, MemberAt};
+use crate::job::{Aggregation, Job};
+use crate::jobs::Jobs;
+use crate::journal::Journal;
+use crate::keys::{Keys, Nonces, Seal};
+use crate::limiter::Limiter;
+use crate::output::Outbox;
+use crate::reason::{Counters, DropReason};
+use crate::uplink::Uplink;
+
+/// A driver that is alive calls at least this many times in a lease, and in the time after which a member is
+/// slow, so a longer silence is its own.
+const TICKS_PER_LIMIT: u32 = 4;
+/// Pauses of the driver that are shorter count for no limit: a busy switch need not check.
+const MIN_SLEEP: Duration = Duration::from_millis(1);
+
+/// The parts of a switch.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) config: Config,
+    pub(crate) keys: Keys,
+    pub(crate) nonces: Nonces,
+    pub(crate) limiter: Limiter,
+    pub(crate) now: Instant,
+    /// When leases and rounds are checked next.
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) jobs: Jobs,
+    /// One for each job that there may be; none without a parent.
+    pub(crate) uplinks: Vec<Uplink>,
+    pub(crate) outbox: Outbox,
+    pub(crate) backlog: Backlog,
+    pub(crate) journal: Journal,
+    pub(crate) counters: Counters,
+}
+
+impl State {
+    /// Takes all the memory that the switch will ever have.
+    pub(crate) fn new(config: Config, keys: Keys) -> Self {
+        let ports = config.uplinks.map_or(0, |uplinks| uplinks.ports.min(MAX_JOBS as u8));
+        let uplink =
+            |at| config.uplinks.map(|uplinks| Uplink::new(&uplinks, at, config.boot, config.lease()));
+        Self {
+            nonces: Nonces::new(&keys),
+            keys,
+            limiter: Limiter::new(&config.strangers),
+            now: Instant::default(),
+            deadline: None,
+            jobs: Jobs::new(&config),
+            uplinks: (0..ports).filter_map(uplink).collect(),
+            outbox: Outbox::new(),
+            backlog: Backlog::new(),
+            journal: Journal::new(),
+            counters: Counters::default(),
+            config,
+        }
+    }
+
+    /// Takes over the driver's clock. A step back is ignored. If the driver slept through much of a lease, members could
+    /// not be heard: their leases are extended by as much, and so is the time that rounds and uplinks may wait.
+    pub(crate) fn advance(&mut self, now: Instant) {
+        let slept = now.since(self.now);
+        if slept > self.config.lease() / 2 {
+            for (_, member) in self.jobs.iter_mut().flat_map(|job| job.members_mut().iter_mut()) {
+                member.last_heard = member.last_heard.plus(slept);
+            }
+        }
+        if slept > MIN_SLEEP {
+            self.uplinks.iter_mut().for_each(|uplink| uplink.oversleep(slept));
+        }
+        if slept > self.config.slow_after() / 2 {
+            self.jobs.iter_mut().for_each(|job| job.postpone_rounds(slept));
+        }
+        self.now = self.now.max(now);
+    }
+
+    /// Ensures that the switch wakes up while there are members.
+    pub(crate) fn expect_tick(&mut self) {
+        let limit = self.config.lease().min(self.config.slow_after());
+        let tick = self.now.plus(limit / TICKS_PER_LIMIT);
+        self.deadline = Some(self.deadline.map_or(tick, |deadline| deadline.min(tick)));
+    }
+
+    pub(crate) fn uplink(&self, at: JobIndex) -> Option<&Uplink> {
+        self.uplinks.get(at.get())
+    }
+
+    pub(crate) fn uplink_mut(&mut self, at: JobIndex) -> Option<&mut Uplink> {
+        self.uplinks.get_mut(at.get())
+    }
+
+    /// The uplink whose port a packet arrived on.
+    pub(crate) fn uplink_of_port(&self, from: &Endpoint) -> Option<JobIndex> {
+        let first = self.config.uplinks.as_ref()?.first_port.0;
+        let at = usize::from(from.port.0.checked_sub(first)?);
+        (at < self.uplinks.len()).then(|| JobIndex::new(at))
+    }
+
+    /// Number of jobs that there may be: with a parent, one for each port that leads to it.
+    pub(crate) fn job_capacity(&self) -> usize {
+        if self.uplinks.is_empty() { MAX_JOBS } else { self.uplinks.len() }
+    }
+
+    pub(crate) fn report(&mut self, event: Event) {
+        self.journal.report(self.now, event);
+    }
+
+    pub(crate) fn hear_from(&mut self, at: MemberAt) {
+        self.jobs.hear_from(at, self.now);
+    }
+
+    pub(crate) fn is_stray(&self, from: &Endpoint) -> bool {
+        self.jobs.is_stray(from, self.now, self.config.lease())
+    }
+
+    /// A job with its slots and sums, and the destinations of what comes of it.
+    #[inline]
+    pub(crate) fn parts(&mut self, at: JobIndex) -> Option<(Aggregation<'_>, &mut Outbox, &mut Counters)> {
+        let aggregation = self.jobs.aggregation(at, self.now)?;
+        Some((aggregation, &mut self.outbox, &mut self.counters))
+    }
+
+    pub(crate) fn aggregation(&mut self, at: JobIndex) -> Option<Aggregation<'_>> {
+        self.jobs.aggregation(at, self.now)
+    }
+
+    /// Sends results to the members of a job from now on.
+    pub(crate) fn aim_results(&mut self, at: JobIndex) {
+        let is_tagged = self.jobs.get(at).is_some_and(Job::is_tagged);
+        self.outbox.results.aim_at_members(at, is_tagged);
+    }
+
+    /// Sends answers to a member of a job from now on.
+    pub(crate) fn aim_answers(&mut self, at: JobIndex, to: Endpoint) {
+        let is_tagged = self.jobs.get(at).is_some_and(Job::is_tagged);
+        self.outbox.answers.aim(at, to, is_tagged);
+    }
+
+    /// Sends partial sums to the parent of a job from now on.
+    pub(crate) fn aim_partials(&mut self, at: JobIndex) {
+        if let Some(uplink) = self.uplinks.get(at.get()) {
+            self.outbox.partials.aim(at, uplink.parent(), uplink.partials_key().is_some());
+        }
+    }
+
+    /// Queues a control packet. If there is no room, the loss is counted, and the sender of the request repeats it.
+    pub(crate) fn send_control(
+        &mut self,
+        to: &Endpoint,
+        packet: &ControlRepr<'_>,
+        padding_len: u16,
+        seal: Seal,
+    ) {
+        if !self.outbox.push_control(*to, packet, padding_len, seal) {
+            self.counters.count_drop(DropReason::Busy);
+        }
+    }
+
+    /// Queues work of a job. Returns false, and counts it, if the job has requested too much already.
+    pub(crate) fn queue_work(&mut self, work: Work) -> bool {
+        let is_queued = self.backlog.push(work);
+        // A vector that is being added keeps its member from completing the next one.
+        debug_assert!(is_queued || work.is_request(), "no room for {work:?}");
+        if !is_queued {
+            self.counters.count_drop(DropReason::Busy);
+        }
+        is_queued
+    }
+
+    /// Records in the flight recorder which rounds of a job were opened and finished.
+    pub(crate) fn record_rounds(&mut self, at: JobIndex) {
+        let Some(job) = self.jobs.get_mut(at) else { return };
+        let (log, now) = (self.journal.log_mut(at), self.now);
+        job.record_rounds(|incident| log.record(now, incident));
+    }
+}

@@ -1,0 +1,208 @@
+//! Execution of queued work, a step at a time.
+
+use core::ops::Range;
+
+use iswitch_protocol::limits::{MAX_RANGE_SEGMENTS, MAX_WORK_COST, SEG_LEN_BYTES, WORK_COST_PER_SEGMENT};
+use iswitch_protocol::{Round, SegmentIndex};
+
+use crate::backlog::{Meter, Purpose, Step, Wanted, Work};
+use crate::ids::{JobIndex, MemberAt};
+use crate::job::{Addition, Aggregation, Rounds};
+use crate::parent;
+use crate::state::State;
+
+/// Works until there is something to send. Returns false if nothing was found: there is no work, or this turn has had
+/// its share of it, and [`Switch::poll_timeout`](crate::Switch::poll_timeout) is due at once.
+pub(crate) fn work(state: &mut State) -> bool {
+    while let Some((job, step)) = state.backlog.next_step() {
+        let mut meter = Meter::default();
+        let stopped_at = match &step {
+            Step::Sweep(sweep) => match sweep.purpose {
+                Purpose::Ask => ask_for_results(state, job, sweep.round, sweep.range(), &mut meter),
+                Purpose::Close => close_segments(state, job, sweep.round, sweep.range(), false, &mut meter),
+            },
+            Step::Range(work) => work_on(state, work, &mut meter),
+        };
+        state.backlog.advance(job, &step, stopped_at, &meter);
+        if state.outbox.has_output() {
+            return true;
+        }
+    }
+    false
+}
+
+/// Does a step of an entry of the queue. Returns where it stopped; none if the rest is void.
+fn work_on(state: &mut State, work: &Work, meter: &mut Meter) -> Option<u32> {
+    match *work {
+        Work::Repeat { at, ref wanted, next, .. } => repeat_results(state, at, wanted, next, meter),
+        Work::Resend { job, ref wanted, next, .. } => resend_partials(state, job, wanted, next, meter),
+        Work::Close { job, round, next, end } => close_segments(state, job, round, next..end, true, meter),
+        Work::Add { job, addition, next, end } => add_vector(state, job, &addition, next..end, meter),
+        Work::Publish { job, aggregate, next, end } => publish(state, job, aggregate, next..end, meter),
+    }
+}
+
+/// Sends a member the results that it asked for.
+fn repeat_results(
+    state: &mut State,
+    at: MemberAt,
+    wanted: &Wanted,
+    next: u32,
+    meter: &mut Meter,
+) -> Option<u32> {
+    let to = state.jobs.member(at)?.endpoint;
+    state.aim_answers(at.job, to);
+    let (mut aggregation, outbox, counters) = state.parts(at.job)?;
+    let batch = &mut outbox.answers.batch;
+    let stopped_at = wanted.fill(&mut aggregation, batch, next, meter, Aggregation::push_result);
+    counters.results_repeated += batch.datagrams();
+    stopped_at
+}
+
+/// Sends the parent the partial sums that it misses.
+fn resend_partials(
+    state: &mut State,
+    at: JobIndex,
+    wanted: &Wanted,
+    next: u32,
+    meter: &mut Meter,
+) -> Option<u32> {
+    state.aim_partials(at);
+    let (mut aggregation, outbox, _) = state.parts(at)?;
+    let batch = &mut outbox.partials.batch;
+    wanted.fill(&mut aggregation, batch, next, meter, Aggregation::push_partial)
+}
+
+/// Closes the segments of a range that wait for no member, or all that have contributions if forced. Returns where it
+/// stopped; none if the round is over.
+fn close_segments(
+    state: &mut State,
+    at: JobIndex,
+    round: Round,
+    range: Range<u32>,
+    force: bool,
+    meter: &mut Meter,
+) -> Option<u32> {
+    state.aim_results(at);
+    state.aim_partials(at);
+    let (mut aggregation, outbox, counters) = state.parts(at)?;
+    aggregation.job().rounds().open_round(round)?;
+    let goes_up = aggregation.job().goes_up(round);
+    let batch = if goes_up { &mut outbox.partials.batch } else { &mut outbox.results.batch };
+    let recipients = if goes_up { 1 } else { aggregation.job().members().count() };
+    let is_ordered = aggregation.is_ordered();
+    let (mut next, mut closed) = (range.start, 0);
+    for index in range.filter_map(SegmentIndex::new) {
+        if !meter.has_left() || !batch.has_room(aggregation.job().layout().packet_len(index)) {
+            break;
+        }
+        meter.examine(1);
+        if let Some(summed) = aggregation.close(round, index, force, batch) {
+            let floats = aggregation.job().layout().float_count(index);
+            if is_ordered {
+                // The contributions are added only now.
+                meter.add(floats * usize::from(summed));
+            }
+            meter.send(floats, recipients);
+            closed += 1;
+        }
+        next = index.get() + 1;
+    }
+    *(if goes_up { &mut counters.partials } else { &mut counters.results }) += closed;
+    Some(next)
+}
+
+/// Searches a deserted round for the first result that only the parent can have, and asks for it and those behind it.
+/// Returns where it stopped; none if that is done.
+fn ask_for_results(
+    state: &mut State,
+    at: JobIndex,
+    round: Round,
+    range: Range<u32>,
+    meter: &mut Meter,
+) -> Option<u32> {
+    let aggregation = state.aggregation(at)?;
+    if aggregation.job().deserted_round() != Some(round) {
+        return None;
+    }
+    let segments = aggregation.job().layout().segment_count();
+    let end = range.end.min(range.start.saturating_add(MAX_WORK_COST / WORK_COST_PER_SEGMENT));
+    let is_awaited = |index: &SegmentIndex| aggregation.awaits_parent(round, *index);
+    let first = (range.start..end).filter_map(SegmentIndex::new).find(is_awaited).map(SegmentIndex::get);
+    meter.examine(first.unwrap_or(end) - range.start);
+    let Some(first) = first else { return Some(end) };
+    let count = MAX_RANGE_SEGMENTS.min(segments - first);
+    meter.examine(count);
+    parent::ask_for_range(state, at, round, first, count);
+    None
+}
+
+/// Adds segments of a vector, as far as a step goes and there is room for the results. Returns where it stopped.
+fn add_vector(
+    state: &mut State,
+    at: JobIndex,
+    addition: &Addition,
+    range: Range<u32>,
+    meter: &mut Meter,
+) -> Option<u32> {
+    state.aim_results(at);
+    let (mut aggregation, outbox, counters) = state.parts(at)?;
+    let batch = &mut outbox.results.batch;
+    // The job may have been reset, or be another one.
+    let rounds = aggregation.job().rounds();
+    let is_over = addition.aggregate.is_before(rounds.numbers().base());
+    if is_over || !matches!(rounds, Rounds::Asynchronous(_)) {
+        return None;
+    }
+    let members = aggregation.job().members().count();
+    let mut stopped_at = None;
+    for index in range.filter_map(SegmentIndex::new) {
+        let len = aggregation.job().layout().packet_len(index);
+        debug_assert!(len > SEG_LEN_BYTES);
+        if !meter.has_left() || addition.is_last && !batch.has_room(len) {
+            stopped_at = Some(index.get());
+            break;
+        }
+        let floats = aggregation.job().layout().float_count(index);
+        aggregation.add_staged(addition, index);
+        meter.examine(1);
+        meter.add(floats);
+        if addition.is_last {
+            aggregation.push_result(addition.aggregate, index, batch);
+            meter.send(floats, members);
+        }
+    }
+    aggregation.note_unadded(addition.member, stopped_at);
+    counters.results += batch.datagrams();
+    stopped_at
+}
+
+/// Sends the results of an aggregate that was finished without a last vector. Returns where it stopped.
+fn publish(
+    state: &mut State,
+    at: JobIndex,
+    aggregate: Round,
+    range: Range<u32>,
+    meter: &mut Meter,
+) -> Option<u32> {
+    state.aim_results(at);
+    let (mut aggregation, outbox, counters) = state.parts(at)?;
+    let batch = &mut outbox.results.batch;
+    if !matches!(aggregation.job().rounds(), Rounds::Asynchronous(_)) {
+        return None;
+    }
+    let members = aggregation.job().members().count();
+    let mut stopped_at = None;
+    for index in range.filter_map(SegmentIndex::new) {
+        if !meter.has_left() || !batch.has_room(aggregation.job().layout().packet_len(index)) {
+            stopped_at = Some(index.get());
+            break;
+        }
+        if !aggregation.push_result(aggregate, index, batch) {
+            break;
+        }
+        meter.send(aggregation.job().layout().float_count(index), members);
+    }
+    counters.results += batch.datagrams();
+    stopped_at
+}

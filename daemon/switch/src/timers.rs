@@ -1,0 +1,154 @@
+//! What the passing of time does: leases end, jobs that wait in vain are completed, slow members are reported, and
+//! parents are asked again.
+
+use iswitch_protocol::wire::{ControlBody, ControlRepr};
+
+use crate::backlog::Purpose;
+use crate::event::{Departure, Event};
+use crate::ids::{JobIndex, MemberAt};
+use crate::job::Job;
+use crate::lifecycle::{close_finished, forget_members, form_job, remove_member};
+use crate::parent;
+use crate::state::State;
+use crate::uplink::Due;
+use crate::upstream::needs_care;
+use crate::waiting::Waiting;
+
+/// Does what is due.
+pub(crate) fn handle_timeout(state: &mut State) {
+    if state.deadline.is_some_and(|deadline| deadline <= state.now) {
+        expire_leases(state);
+        form_overdue_jobs(state);
+        state.jobs.indexes().for_each(|at| state.record_rounds(at));
+        watch_rounds(state);
+    }
+    tend_uplinks(state);
+}
+
+/// Expels the members whose lease has expired.
+fn expire_leases(state: &mut State) {
+    state.deadline = None;
+    let (now, lease) = (state.now, state.config.lease());
+    for job in state.jobs.indexes() {
+        while let Some(member) = state.jobs.silent_member(job, now, lease) {
+            state.counters.expelled += 1;
+            remove_member(state, MemberAt { job, member }, Departure::Silent);
+        }
+    }
+    if state.jobs.iter().next().is_some() {
+        state.expect_tick();
+    }
+}
+
+/// Completes the jobs that have come back without some of their members, which had a lease to come as well.
+fn form_overdue_jobs(state: &mut State) {
+    for at in state.jobs.indexes() {
+        let Some(job) = state.jobs.get(at).filter(|job| parent::is_overdue(state, job)) else { continue };
+        if job.has_parent() {
+            parent::declare_overdue(state, at);
+        } else if job.may_continue_without_the_rest() {
+            form_job(state, at, None, None);
+        }
+    }
+}
+
+/// Reports the members that a round has waited for too long, and those that rounds no longer wait for.
+fn watch_rounds(state: &mut State) {
+    let (now, limit) = (state.now, state.config.slow_after());
+    for (job, slots) in state.jobs.iter_with_slots() {
+        let overdue = Waiting::overdue(job, slots, now, limit);
+        // Counted once for all members: this goes through the whole vector.
+        let mut missing = None;
+        let (id, newest) = (job.id(), job.rounds().numbers().newest());
+        for (member, member_state) in job.members_mut().iter_mut() {
+            let address = member_state.endpoint.peer;
+            let is_past =
+                |round: iswitch_protocol::Round| newest.is_some_and(|it| round.next().is_before(it));
+            match (member_state.held_up, overdue.as_ref().filter(|waiting| waiting.is_for(member))) {
+                (held_up, Some(waiting)) => {
+                    member_state.held_up = Some(waiting.open.round);
+                    if held_up.is_none() {
+                        let missing = missing.get_or_insert_with(|| waiting.missing_segments());
+                        let slow = Event::Slow {
+                            job: id,
+                            member: member.to_wire(),
+                            address,
+                            round: waiting.open.round,
+                            waited_ms: waiting.waited_ms(now),
+                            missing_segments: missing[member.get()],
+                            segments: waiting.segments(),
+                        };
+                        state.journal.report(now, slow);
+                    }
+                }
+                // A later round has been finished in time.
+                (Some(round), None) if is_past(round) => {
+                    member_state.held_up = None;
+                    let member = member.to_wire();
+                    state.journal.report(now, Event::Recovered { job: id, member, address });
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Sends Joins and heartbeats to the parents.
+fn tend_uplinks(state: &mut State) {
+    let now = state.now;
+    for at in JobIndex::first(state.uplinks.len()) {
+        match state.uplink_mut(at).and_then(|uplink| uplink.take_due(now)) {
+            None => {}
+            Some(Due::Join) => {
+                parent::watch(state, at);
+                reconsider_parent(state, at);
+                parent::join(state, at);
+            }
+            Some(Due::Heartbeat) => send_heartbeat(state, at),
+        }
+    }
+}
+
+/// Changes the parent, if it does not answer, or no other member of a resumed job has come to it for a lease: the others
+/// may have another one.
+fn reconsider_parent(state: &mut State, at: JobIndex) {
+    let (now, lease) = (state.now, state.config.lease());
+    let is_resumed = state.jobs.get(at).is_some_and(Job::is_resumed);
+    let is_doubtful = state.uplink(at).is_some_and(|uplink| uplink.is_doubtful(is_resumed, now, lease));
+    if has_choice(state) && is_doubtful {
+        parent::change(state, at);
+    }
+}
+
+fn has_choice(state: &State) -> bool {
+    state.config.uplinks.is_some_and(|uplinks| uplinks.has_choice())
+}
+
+/// Renews the lease at the parent, and checks whether the parent answers.
+fn send_heartbeat(state: &mut State, at: JobIndex) {
+    let now = state.now;
+    let Some(job) = state.jobs.get(at).map(Job::id) else { return };
+    parent::watch(state, at);
+    let Some(uplink) = state.uplink_mut(at) else { return };
+    let is_gone = uplink.is_gone(now);
+    let request = uplink.take_request();
+    if is_gone && has_choice(state) {
+        parent::change(state, at);
+        return forget_members(state, at);
+    }
+    parent::send(state, at, &ControlRepr { job, request, body: ControlBody::HEARTBEAT }, 0);
+    tend_deserted_round(state, at);
+}
+
+/// Ends a round that has no participants any more: no member would ask for what is missing of it.
+fn tend_deserted_round(state: &mut State, at: JobIndex) {
+    if !state.jobs.get(at).is_some_and(needs_care) {
+        return;
+    }
+    close_finished(state, at);
+    let Some(job) = state.jobs.get(at) else { return };
+    let segments = job.layout().segment_count();
+    if let Some(round) = job.deserted_round() {
+        state.backlog.sweep(at, Purpose::Ask, round, segments);
+    }
+}

@@ -1,0 +1,197 @@
+//! Packets of the parent: results, Acks and notices.
+//!
+//! When the members of a segment are complete, their sum is sent to the parent as one contribution; the parent's result
+//! goes to all of them. The partial sum is kept until then. Workers detect lost packets: the Help of one makes the
+//! switch ask its parent, if it has no result itself.
+//!
+//! A job is complete when the parent says so. If the parent forgets this switch, the switch forgets its own members:
+//! they come back with their histories, and the topmost switch decides where the job continues.
+
+use iswitch_protocol::auth::TagKey;
+use iswitch_protocol::wire::control::SegmentSetRepr;
+use iswitch_protocol::wire::{
+    AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, WireError,
+};
+
+use crate::backlog::Work;
+use crate::endpoint::Endpoint;
+use crate::event::Event;
+use crate::ids::JobIndex;
+use crate::job::Job;
+use crate::reason::DropReason;
+use crate::state::State;
+use crate::uplink::{JoinAnswer, ParentState, Uplink};
+use crate::{lifecycle, parent};
+
+/// Processes a super-frame that arrived on the port of an uplink.
+pub(crate) fn handle_from_parent(
+    state: &mut State,
+    from: &Endpoint,
+    at: JobIndex,
+    class: Class,
+    payload: &[u8],
+    stride: usize,
+) {
+    let is_parent = |uplink: &Uplink| uplink.is_in_use() && from.peer == uplink.parent().peer;
+    if !state.uplink(at).is_some_and(is_parent) || state.jobs.get(at).is_none() {
+        return state.counters.count_drop(DropReason::UnknownMember);
+    }
+    match class {
+        Class::Control => payload.chunks(stride).for_each(|bytes| handle_control(state, at, bytes)),
+        Class::Data => {
+            handle_results(state, at, payload, stride);
+            state.record_rounds(at);
+        }
+    }
+}
+
+fn hear_from_parent(state: &mut State, at: JobIndex) {
+    let now = state.now;
+    let Some(uplink) = state.uplink_mut(at) else { return };
+    if uplink.hear(now) {
+        let (job, parent) = uplink.job_and_parent();
+        state.report(Event::ParentFound { job, parent });
+    }
+}
+
+/// A result without the tag that its job may ask for; none if the tag is wrong.
+fn verify_result<'a>(state: &mut State, at: JobIndex, bytes: &'a [u8]) -> Option<&'a [u8]> {
+    let key = state.jobs.get(at)?.result_key();
+    let content = key.map_or(Some(bytes), |key| key.verify(bytes));
+    match content {
+        Some(_) => hear_from_parent(state, at),
+        None => state.counters.count_drop(DropReason::NotAuthentic),
+    }
+    content
+}
+
+fn handle_results(state: &mut State, at: JobIndex, payload: &[u8], stride: usize) {
+    if !state.outbox.is_drained() {
+        return state.counters.count_drop(DropReason::Busy);
+    }
+    state.aim_results(at);
+    for bytes in payload.chunks(stride) {
+        let Some(bytes) = verify_result(state, at, bytes) else { continue };
+        let packet = match DataPacket::new_checked(bytes) {
+            Ok(packet) => packet,
+            Err(error) => {
+                state.counters.count_drop(DropReason::Wire(error));
+                continue;
+            }
+        };
+        let Some((mut aggregation, outbox, counters)) = state.parts(at) else { return };
+        if !aggregation.job().is_formed() || !aggregation.finish(&packet) {
+            counters.count_drop(DropReason::Late);
+            continue;
+        }
+        let results = &mut outbox.results.batch;
+        if results.has_room(bytes.len()) {
+            let seg = packet.seg();
+            aggregation.push_result(seg.round, seg.index, results);
+        }
+        counters.results += 1;
+    }
+    if state.jobs.get(at).is_some_and(|job| job.deserted_round().is_some()) {
+        // Segments of the round after it can now be sent.
+        lifecycle::close_finished(state, at);
+    }
+}
+
+fn handle_control(state: &mut State, at: JobIndex, bytes: &[u8]) {
+    let parsed = ControlPacket::new_checked(bytes)
+        .and_then(|packet| ControlRepr::parse(&packet).map(|repr| (packet, repr)));
+    let (packet, repr) = match parsed {
+        Ok(parsed) => parsed,
+        Err(error) => return state.counters.count_drop(DropReason::Wire(error)),
+    };
+    if !is_authentic(state, at, &packet) {
+        state.counters.count_drop(DropReason::NotAuthentic);
+        return report_unproven_refusal(state, at, &repr);
+    }
+    hear_from_parent(state, at);
+    match repr.body {
+        ControlBody::Ack(ack) if ack.action == Action::Join => {
+            handle_join_answer(state, at, repr.request, &ack);
+        }
+        ControlBody::Ack(ack) => {
+            let now = state.now;
+            if let Some(uplink) = state.uplink_mut(at) {
+                uplink.note_answer(now, repr.request);
+            }
+            handle_ack(state, at, &ack);
+        }
+        ControlBody::Halt => lifecycle::halt_job(state, at),
+        _ => state.counters.count_drop(DropReason::Wire(WireError::UnknownAction)),
+    }
+}
+
+/// Whether a packet proves that it is from the parent, if the job has a key.
+fn is_authentic(state: &mut State, at: JobIndex, packet: &ControlPacket<'_>) -> bool {
+    let key = state.jobs.get(at).and_then(|job| state.keys.of(job.id()));
+    let uplink = state.uplinks.get_mut(at.get());
+    key.zip(uplink).is_none_or(|(key, uplink)| uplink.accept(key, packet))
+}
+
+/// Reports a refusal that proves nothing, and so changes nothing: an operator may want to know of it.
+fn report_unproven_refusal(state: &mut State, at: JobIndex, repr: &ControlRepr<'_>) {
+    let (Some(uplink), ControlBody::Ack(ack)) = (state.uplink(at), repr.body) else { return };
+    if uplink.is_refused_unproven(repr.request, ack.status) {
+        let (job, parent) = uplink.job_and_parent();
+        state.report(Event::ParentRefused { job, parent, status: ack.status, expected: ack.expected });
+    }
+}
+
+fn handle_join_answer(state: &mut State, at: JobIndex, request: u32, ack: &AckRepr<'_>) {
+    let now = state.now;
+    let tag_key = partials_key(state, at);
+    let Some(uplink) = state.uplink_mut(at) else { return };
+    match uplink.answer_join(now, request, ack, tag_key) {
+        JoinAnswer::Nothing => {}
+        JoinAnswer::Challenged => parent::join(state, at),
+        JoinAnswer::Forgotten => lifecycle::forget_members(state, at),
+        JoinAnswer::Refused(status, expected) => {
+            let (job, parent) = uplink.job_and_parent();
+            state.report(Event::ParentRefused { job, parent, status, expected });
+        }
+        JoinAnswer::Granted(granted) => {
+            if state.jobs.get(at).is_some_and(|job| !job.is_formed()) {
+                lifecycle::form_job(state, at, None, Some(granted));
+            }
+        }
+    }
+}
+
+/// Key of the tags of partial sums in the present session, if the job's data is tagged.
+fn partials_key(state: &State, at: JobIndex) -> Option<TagKey> {
+    let job = state.jobs.get(at).filter(|job| job.is_tagged())?;
+    let session = state.uplink(at)?.session();
+    state.keys.of(job.id()).map(|key| key.contribution_key(session))
+}
+
+fn handle_ack(state: &mut State, at: JobIndex, ack: &AckRepr<'_>) {
+    let Some(job) = state.jobs.get(at) else { return };
+    let (earliest, taken_up, is_halted) = (job.earliest_unfinished(), job.taken_up(), job.is_halted());
+    let Some(uplink) = state.uplink_mut(at) else { return };
+    match uplink.answer_request(ack, earliest, taken_up, is_halted) {
+        ParentState::Nothing => {}
+        ParentState::Forgotten => lifecycle::forget_members(state, at),
+        ParentState::Halted => lifecycle::halt_job(state, at),
+        ParentState::Granted => {
+            if let Some(missing) = ack.missing {
+                resend(state, at, missing);
+            }
+        }
+    }
+}
+
+/// Queues the partial sums that the parent misses.
+fn resend(state: &mut State, at: JobIndex, missing: SegmentSetRepr<'_>) {
+    if missing.indices().next().is_some() {
+        state.queue_work(Work::resend(at, missing));
+    }
+}
+
+/// Whether a round of a job below a parent ends only if this switch acts: no member will ask for what is missing.
+pub(crate) fn needs_care(job: &Job) -> bool {
+    job.deserted_round().or(job.vacant_round()).is_some()
+}

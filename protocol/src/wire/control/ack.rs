@@ -1,0 +1,211 @@
+//! Ack: the answer to every request.
+
+use core::net::{Ipv4Addr, SocketAddrV4};
+
+use super::bytes::{all_set, at_least, padding, put_u16, put_u32, put_u64, round_at, u16_at, u32_at, u64_at};
+use super::segments::{SegmentSetRepr, emit_set, parse_set};
+use super::{Action, Status};
+use crate::segment::Round;
+use crate::wire::WireError;
+
+/// Bytes of an Ack without the bitmap of a Help answer.
+pub const ACK_LEN_BYTES: usize = 60;
+
+pub(super) mod field {
+    use core::ops::Range;
+
+    pub(crate) const ACTION: usize = 12;
+    pub(crate) const STATUS: usize = 13;
+    pub(crate) const MEMBER: Range<usize> = 14..16;
+    pub(crate) const MEMBERS: Range<usize> = 16..18;
+    pub(crate) const THRESHOLD: Range<usize> = 18..20;
+    pub(crate) const ROUND: Range<usize> = 20..24;
+    pub(crate) const WINDOW: Range<usize> = 24..26;
+    pub(crate) const STANDING: usize = 26;
+    pub(crate) const FLAGS: usize = 27;
+    pub(crate) const BOOT: Range<usize> = 28..36;
+    pub(crate) const LEASE_MS: Range<usize> = 36..40;
+    pub(crate) const EXPECTED: Range<usize> = 40..44;
+    pub(crate) const HISTORY: Range<usize> = 44..52;
+    pub(crate) const PEER_ADDRESS: Range<usize> = 52..56;
+    pub(crate) const PEER_PORT: Range<usize> = 56..58;
+    pub(crate) const WEIGHT: Range<usize> = 58..60;
+}
+
+const FORMED: u8 = 1;
+const ORPHANED: u8 = 2;
+const PINNED: u8 = 4;
+
+/// Where a member stands when it is admitted (requirement M-8).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Standing {
+    /// It starts at the round given; what was summed before is not known to it.
+    #[default]
+    Fresh = 0,
+    /// It has missed nothing: its next round is the round given.
+    Resumed = 1,
+    /// It has missed nothing, and others lack the last sum that it holds: it sends that sum in the round given,
+    /// and goes on with its next round after it.
+    Supplies = 2,
+    /// It lacks one sum that others hold and send in the round given: it waits for that instead of contributing.
+    Awaits = 3,
+}
+
+impl Standing {
+    /// The standing of a code.
+    pub const fn from_code(code: u8) -> Option<Self> {
+        Some(match code {
+            0 => Self::Fresh,
+            1 => Self::Resumed,
+            2 => Self::Supplies,
+            3 => Self::Awaits,
+            _ => return None,
+        })
+    }
+}
+
+/// Value of an Ack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckRepr<'a> {
+    /// The action that is acknowledged.
+    pub action: Action,
+    /// Success, or the reason of failure.
+    pub status: Status,
+    /// The member's id in the job.
+    pub member: u16,
+    /// Members of the job.
+    pub members: u16,
+    /// The threshold H that applies to the next round.
+    pub threshold: u16,
+    /// Join: the round to start from. Confirm: the aggregate that took the vector, if `expected` is 1.
+    /// Otherwise the round concerned, see [`Status`].
+    pub round: Round,
+    /// Segments that the member may have in flight.
+    pub window: u16,
+    /// Join: where the member stands.
+    pub standing: Standing,
+    /// Whether the job is complete: all workers that it waits for have joined.
+    pub formed: bool,
+    /// Whether the switch has lost its parent, without which there are no sums.
+    pub orphaned: bool,
+    /// Whether the threshold H was set by a member and does not follow their number.
+    pub pinned: bool,
+    /// Identifies this run of the switch.
+    pub boot: u64,
+    /// Silence after which a member is expelled, in milliseconds.
+    pub lease_ms: u32,
+    /// What a refused field should have been, see [`Status`]. Confirm that is granted: whether an aggregate has
+    /// taken the vector, 0 or 1.
+    pub expected: u32,
+    /// Join: the sums before `round`, or with it where the member supplies or awaits it, see [`crate::history`].
+    /// With [`Status::Challenge`] the nonce.
+    pub history: u64,
+    /// Join: another member of the job, which may be asked for the learner's state.
+    pub peer: Option<SocketAddrV4>,
+    /// Workers that all members of the job stand for.
+    pub weight: u16,
+    /// Answer to a Help or Confirm: those of its segments that the switch still misses from the member.
+    pub missing: Option<SegmentSetRepr<'a>>,
+    /// Zero bytes to append: the Ack of a padded Join has the same length.
+    pub padding_len: u16,
+}
+
+impl AckRepr<'_> {
+    /// An Ack that says no more than that; all else is zero, [`Standing::Fresh`], unset.
+    pub const fn bare(action: Action, status: Status) -> AckRepr<'static> {
+        AckRepr {
+            action,
+            status,
+            member: 0,
+            members: 0,
+            threshold: 0,
+            round: Round::new(0),
+            window: 0,
+            standing: Standing::Fresh,
+            formed: false,
+            orphaned: false,
+            pinned: false,
+            boot: 0,
+            lease_ms: 0,
+            expected: 0,
+            history: 0,
+            peer: None,
+            weight: 0,
+            missing: None,
+            padding_len: 0,
+        }
+    }
+}
+
+pub(super) fn parse_ack(buffer: &[u8]) -> Result<AckRepr<'_>, WireError> {
+    use field as at;
+    at_least(buffer, ACK_LEN_BYTES)?;
+    let action = Action::from_code(buffer[at::ACTION]).ok_or(WireError::UnknownAction)?;
+    let status = Status::from_code(buffer[at::STATUS]).ok_or(WireError::BadValue)?;
+    let standing = Standing::from_code(buffer[at::STANDING]).ok_or(WireError::BadValue)?;
+    let flags = buffer[at::FLAGS];
+    if flags & !(FORMED | ORPHANED | PINNED) != 0 {
+        return Err(WireError::BadValue);
+    }
+    let carries_missing = matches!(action, Action::Help | Action::Confirm) && status == Status::Success;
+    let missing = if carries_missing { Some(parse_set(buffer, ACK_LEN_BYTES)?) } else { None };
+    let padding_len = if carries_missing { 0 } else { padding(buffer, ACK_LEN_BYTES)? };
+    Ok(AckRepr {
+        action,
+        status,
+        member: u16_at(buffer, at::MEMBER),
+        members: u16_at(buffer, at::MEMBERS),
+        threshold: u16_at(buffer, at::THRESHOLD),
+        round: round_at(buffer, at::ROUND)?,
+        window: u16_at(buffer, at::WINDOW),
+        standing,
+        formed: flags & FORMED != 0,
+        orphaned: flags & ORPHANED != 0,
+        pinned: flags & PINNED != 0,
+        boot: u64_at(buffer, at::BOOT),
+        lease_ms: u32_at(buffer, at::LEASE_MS),
+        expected: u32_at(buffer, at::EXPECTED),
+        history: u64_at(buffer, at::HISTORY),
+        peer: parse_peer(buffer)?,
+        weight: u16_at(buffer, at::WEIGHT),
+        missing,
+        padding_len,
+    })
+}
+
+/// An IPv4 address and UDP port; both are zero if there is none (requirement C-3).
+fn parse_peer(buffer: &[u8]) -> Result<Option<SocketAddrV4>, WireError> {
+    let octets: [u8; 4] = buffer[field::PEER_ADDRESS].try_into().expect("the field is four bytes long");
+    match (octets, u16_at(buffer, field::PEER_PORT)) {
+        ([0, 0, 0, 0], 0) => Ok(None),
+        (_, 0) => Err(WireError::BadValue),
+        (octets, port) => Ok(Some(SocketAddrV4::new(Ipv4Addr::from(octets), port))),
+    }
+}
+
+pub(super) fn emit_ack(buffer: &mut [u8], ack: &AckRepr<'_>) {
+    use field as at;
+    buffer[at::ACTION] = ack.action as u8;
+    buffer[at::STATUS] = ack.status as u8;
+    put_u16(buffer, at::MEMBER, ack.member);
+    put_u16(buffer, at::MEMBERS, ack.members);
+    put_u16(buffer, at::THRESHOLD, ack.threshold);
+    put_u32(buffer, at::ROUND, ack.round.get());
+    put_u16(buffer, at::WINDOW, ack.window);
+    buffer[at::STANDING] = ack.standing as u8;
+    let flags = [(ack.formed, FORMED), (ack.orphaned, ORPHANED), (ack.pinned, PINNED)];
+    buffer[at::FLAGS] = all_set(&flags);
+    put_u64(buffer, at::BOOT, ack.boot);
+    put_u32(buffer, at::LEASE_MS, ack.lease_ms);
+    put_u32(buffer, at::EXPECTED, ack.expected);
+    put_u64(buffer, at::HISTORY, ack.history);
+    if let Some(peer) = &ack.peer {
+        buffer[at::PEER_ADDRESS].copy_from_slice(&peer.ip().octets());
+        put_u16(buffer, at::PEER_PORT, peer.port());
+    }
+    put_u16(buffer, at::WEIGHT, ack.weight);
+    if let Some(missing) = &ack.missing {
+        emit_set(buffer, ACK_LEN_BYTES, missing);
+    }
+}

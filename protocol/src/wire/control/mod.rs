@@ -1,0 +1,289 @@
+//! Control packets: a 1-byte Action, then its Value.
+//!
+//! All integers are little-endian. Every control packet starts with the same 12 bytes:
+//!
+//! ```text
+//!  0        1         2          4            8            12
+//! +--------+---------+----------+------------+------------+-----------
+//! | Action | version |  flags   |    job     |  request   | Value ...
+//! +--------+---------+----------+------------+------------+-----------
+//! ```
+//!
+//! If the flags announce it, a trailer follows the Value and its padding, see [`crate::auth`].
+//!
+//! Each group of messages has its own file: Join; Ack and its Status; Help, Confirm and FBcast; Digest. This file has
+//! the header and the messages without a Value of their own.
+
+mod ack;
+mod bytes;
+mod digest;
+mod join;
+mod packet;
+mod segments;
+mod status;
+#[cfg(test)]
+mod tests;
+
+pub use ack::{ACK_LEN_BYTES, AckRepr, Standing};
+pub use digest::{DIGEST_LEN_BYTES, DigestRepr};
+pub use join::{JOIN_LEN_BYTES, JoinRepr, Kind, Mode, ResumeRepr};
+pub use packet::ControlPacket;
+pub use segments::{RANGE_LEN_BYTES, RangeRepr, SegmentSetRepr};
+pub use status::Status;
+
+use ack::{emit_ack, parse_ack};
+use bytes::{padded, put_u16, put_u32, put_u64, u16_at, u64_at};
+use digest::{emit_digest, parse_digest};
+use join::{emit_join, parse_join};
+use segments::{emit_range, emit_set, parse_range, parse_set};
+
+use crate::limits::PROTOCOL_VERSION;
+use crate::segment::Round;
+use crate::wire::WireError;
+
+/// Bytes of the fields that all control packets share.
+pub const HEADER_LEN_BYTES: usize = 12;
+/// Bytes of a Reset.
+const RESET_LEN_BYTES: usize = 24;
+/// Bytes of a SetH.
+const SET_H_LEN_BYTES: usize = 14;
+
+mod field {
+    use core::ops::Range;
+
+    pub(super) const ACTION: usize = 0;
+    pub(super) const VERSION: usize = 1;
+    pub(super) const FLAGS: Range<usize> = 2..4;
+    pub(super) const JOB: Range<usize> = 4..8;
+    pub(super) const REQUEST: Range<usize> = 8..12;
+
+    pub(super) const THRESHOLD: Range<usize> = 12..14;
+    pub(super) const RESET_RESERVED: Range<usize> = 12..16;
+    pub(super) const RESET_BOOT: Range<usize> = 16..24;
+}
+
+/// A trailer ends the packet.
+const AUTHENTICATED: u16 = 1;
+
+/// What a control packet asks for (table 2 of the paper; the codes are ours).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Action {
+    /// Join the training job.
+    Join = 1,
+    /// Leave the training job.
+    Leave = 2,
+    /// Clear the job's slots and start a fresh range of rounds.
+    Reset = 3,
+    /// Set the aggregation threshold H.
+    SetH = 4,
+    /// Close segments with what they have and broadcast them.
+    FBcast = 5,
+    /// Ask for lost results; the answer also names the contributions that the switch misses.
+    Help = 6,
+    /// Suspend all members of the job.
+    Halt = 7,
+    /// Success, or the reason of failure.
+    Ack = 8,
+    /// Ask what the switch still misses of an asynchronous contribution, and which aggregate took it.
+    Confirm = 9,
+    /// Tell a digest of the weights after a round, to be compared with those of the other members.
+    Digest = 10,
+}
+
+impl Action {
+    /// The action of a code.
+    pub const fn from_code(code: u8) -> Option<Self> {
+        Some(match code {
+            1 => Self::Join,
+            2 => Self::Leave,
+            3 => Self::Reset,
+            4 => Self::SetH,
+            5 => Self::FBcast,
+            6 => Self::Help,
+            7 => Self::Halt,
+            8 => Self::Ack,
+            9 => Self::Confirm,
+            10 => Self::Digest,
+            _ => return None,
+        })
+    }
+}
+
+/// A control packet as a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControlRepr<'a> {
+    /// The job.
+    pub job: u32,
+    /// Id of the request; an Ack repeats it. Zero asks for no Ack.
+    pub request: u32,
+    /// Action and Value.
+    pub body: ControlBody<'a>,
+}
+
+/// Action and Value of a control packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ControlBody<'a> {
+    /// Join the job.
+    Join(JoinRepr),
+    /// Leave the job.
+    Leave,
+    /// Clear the job: all its members join again.
+    Reset {
+        /// Epoch of the incarnation of the job that is meant; zero for the present one.
+        boot: u64,
+    },
+    /// Pin the threshold H, from the next round on.
+    SetH {
+        /// The threshold; zero lets H follow the number of members again.
+        threshold: u16,
+    },
+    /// Close the segments of the range with what they have.
+    FBcast(RangeRepr),
+    /// Ask for the results of the segments in the set. An empty range only renews the lease.
+    Help(SegmentSetRepr<'a>),
+    /// To the switch: suspend the job. From the switch: the job is suspended.
+    Halt,
+    /// Success or failure of a request.
+    Ack(AckRepr<'a>),
+    /// Ask which segments of the set the switch misses; the round is the number of the sender's vector.
+    Confirm(SegmentSetRepr<'a>),
+    /// A digest of the sender's weights.
+    Digest(DigestRepr),
+}
+
+impl ControlBody<'_> {
+    /// A Reset of the present incarnation of the job, whichever that is. Repeated, it may clear the next one too.
+    pub const RESET: ControlBody<'static> = ControlBody::Reset { boot: 0 };
+    /// The empty Help, which only renews the lease of a member.
+    pub const HEARTBEAT: ControlBody<'static> = ControlBody::Help(SegmentSetRepr {
+        range: RangeRepr { round: Round::new(0), first: 0, count: 0 },
+        bitmap: &[],
+    });
+}
+
+impl<'a> ControlRepr<'a> {
+    /// Reads a control packet (requirements C-1 to C-7). Its trailer, if it has one, is not verified here.
+    pub fn parse(packet: &ControlPacket<'a>) -> Result<Self, WireError> {
+        if packet.version() != PROTOCOL_VERSION {
+            return Err(WireError::WrongVersion);
+        }
+        let action = Action::from_code(packet.action_code()).ok_or(WireError::UnknownAction)?;
+        if packet.flags() & !AUTHENTICATED != 0 {
+            return Err(WireError::BadValue);
+        }
+        let buffer = packet.content();
+        let body = match action {
+            Action::Join => ControlBody::Join(parse_join(buffer)?),
+            Action::Leave => padded(buffer, HEADER_LEN_BYTES).map(|()| ControlBody::Leave)?,
+            Action::Halt => padded(buffer, HEADER_LEN_BYTES).map(|()| ControlBody::Halt)?,
+            Action::Reset => {
+                padded(buffer, RESET_LEN_BYTES)?;
+                if buffer[field::RESET_RESERVED] != [0; 4] {
+                    return Err(WireError::BadValue);
+                }
+                ControlBody::Reset { boot: u64_at(buffer, field::RESET_BOOT) }
+            }
+            Action::SetH => {
+                padded(buffer, SET_H_LEN_BYTES)?;
+                ControlBody::SetH { threshold: u16_at(buffer, field::THRESHOLD) }
+            }
+            Action::FBcast => {
+                padded(buffer, HEADER_LEN_BYTES + RANGE_LEN_BYTES)?;
+                ControlBody::FBcast(parse_range(buffer, HEADER_LEN_BYTES)?)
+            }
+            Action::Help => ControlBody::Help(parse_set(buffer, HEADER_LEN_BYTES)?),
+            Action::Ack => ControlBody::Ack(parse_ack(buffer)?),
+            Action::Confirm => ControlBody::Confirm(parse_set(buffer, HEADER_LEN_BYTES)?),
+            Action::Digest => ControlBody::Digest(parse_digest(buffer)?),
+        };
+        Ok(Self { job: packet.job(), request: packet.request(), body })
+    }
+
+    /// The action.
+    pub fn action(&self) -> Action {
+        match self.body {
+            ControlBody::Join(_) => Action::Join,
+            ControlBody::Leave => Action::Leave,
+            ControlBody::Reset { .. } => Action::Reset,
+            ControlBody::SetH { .. } => Action::SetH,
+            ControlBody::FBcast(_) => Action::FBcast,
+            ControlBody::Help(_) => Action::Help,
+            ControlBody::Halt => Action::Halt,
+            ControlBody::Ack(_) => Action::Ack,
+            ControlBody::Confirm(_) => Action::Confirm,
+            ControlBody::Digest(_) => Action::Digest,
+        }
+    }
+
+    /// Bytes that [`Self::emit`] writes, with the padding of a request (requirement C-4).
+    pub fn buffer_len(&self) -> usize {
+        let len = self.value_len();
+        match self.body {
+            ControlBody::Ack(_)
+            | ControlBody::Halt
+            | ControlBody::Reset { .. }
+            | ControlBody::SetH { .. } => len,
+            _ => len.max(ACK_LEN_BYTES),
+        }
+    }
+
+    fn value_len(&self) -> usize {
+        match &self.body {
+            ControlBody::Join(join) => JOIN_LEN_BYTES + usize::from(join.padding_len),
+            ControlBody::Leave | ControlBody::Halt => HEADER_LEN_BYTES,
+            ControlBody::Reset { .. } => RESET_LEN_BYTES,
+            ControlBody::SetH { .. } => SET_H_LEN_BYTES,
+            ControlBody::FBcast(_) => HEADER_LEN_BYTES + RANGE_LEN_BYTES,
+            ControlBody::Help(set) | ControlBody::Confirm(set) => HEADER_LEN_BYTES + set.buffer_len(),
+            ControlBody::Digest(_) => DIGEST_LEN_BYTES,
+            ControlBody::Ack(ack) => {
+                let missing = ack.missing.map_or(0, |missing| missing.buffer_len());
+                ACK_LEN_BYTES + missing + usize::from(ack.padding_len)
+            }
+        }
+    }
+
+    /// Writes the packet at the start of the buffer and returns its length.
+    ///
+    /// # Panics
+    /// If the buffer is shorter than [`Self::buffer_len`].
+    pub fn emit(&self, buffer: &mut [u8]) -> usize {
+        let len = self.buffer_len();
+        let buffer = &mut buffer[..len];
+        buffer.fill(0);
+        buffer[field::ACTION] = self.action() as u8;
+        buffer[field::VERSION] = PROTOCOL_VERSION;
+        put_u32(buffer, field::JOB, self.job);
+        put_u32(buffer, field::REQUEST, self.request);
+        match &self.body {
+            ControlBody::Join(join) => emit_join(buffer, join),
+            ControlBody::Leave | ControlBody::Halt => {}
+            ControlBody::Reset { boot } => put_u64(buffer, field::RESET_BOOT, *boot),
+            ControlBody::SetH { threshold } => put_u16(buffer, field::THRESHOLD, *threshold),
+            ControlBody::FBcast(range) => emit_range(buffer, HEADER_LEN_BYTES, range),
+            ControlBody::Help(set) | ControlBody::Confirm(set) => emit_set(buffer, HEADER_LEN_BYTES, set),
+            ControlBody::Ack(ack) => emit_ack(buffer, ack),
+            ControlBody::Digest(digest) => emit_digest(buffer, digest),
+        }
+        len
+    }
+}
+
+/// Writes the nonce of a Challenge into the Join that it answers, which has no trailer, so that it can be sent again
+/// (requirement A-6). False if `answer` is no Challenge or `join` no Join; then nothing has changed.
+pub fn answer_challenge(join: &mut [u8], answer: &[u8]) -> bool {
+    let parsed = |bytes| ControlPacket::new_checked(bytes).and_then(|packet| ControlRepr::parse(&packet));
+    let Ok(ControlRepr { body: ControlBody::Ack(ack), .. }) = parsed(answer) else { return false };
+    let is_answer = (ack.action, ack.status) == (Action::Join, Status::Challenge);
+    let is_join = is_answer && parsed(join).is_ok_and(|repr| repr.action() == Action::Join);
+    if is_join {
+        put_u64(join, join::field::NONCE, ack.history);
+    }
+    is_join
+}
+
+/// Sets the flag that announces a trailer.
+pub(crate) fn announce_trailer(packet: &mut [u8]) {
+    put_u16(packet, field::FLAGS, AUTHENTICATED);
+}

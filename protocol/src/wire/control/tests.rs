@@ -1,0 +1,213 @@
+//! Properties of all messages, and the fields that are checked.
+
+use proptest::prelude::*;
+
+use core::net::{Ipv4Addr, SocketAddrV4};
+
+use super::*;
+use crate::limits::{MAX_BITMAP_LEN_BYTES, MAX_CONTROL_LEN_BYTES, MAX_RANGE_SEGMENTS, MAX_SEGMENTS};
+
+const BITS: [u8; MAX_RANGE_SEGMENTS as usize / 8] = [0b0110_1001; MAX_RANGE_SEGMENTS as usize / 8];
+
+fn round() -> impl Strategy<Value = Round> {
+    any::<u32>().prop_map(Round::new)
+}
+
+fn range() -> impl Strategy<Value = RangeRepr> {
+    let first = 0..=MAX_SEGMENTS - MAX_RANGE_SEGMENTS;
+    (round(), first, 0..=MAX_RANGE_SEGMENTS).prop_map(|(round, first, count)| RangeRepr {
+        round,
+        first,
+        count,
+    })
+}
+
+fn resume() -> impl Strategy<Value = ResumeRepr> {
+    let counts = (any::<u16>(), any::<u16>(), any::<u16>());
+    let histories = (1..=u64::MAX, any::<u64>(), any::<u64>());
+    (round(), counts, histories, any::<bool>()).prop_map(
+        |(round, (members, weight, threshold), (history, previous, behind), fresh)| ResumeRepr {
+            round,
+            members,
+            weight,
+            threshold,
+            history,
+            previous,
+            behind,
+            fresh,
+        },
+    )
+}
+
+fn join() -> impl Strategy<Value = JoinRepr> {
+    let mode = prop_oneof![Just(Mode::Synchronous), Just(Mode::Asynchronous)];
+    let kind = prop_oneof![Just(Kind::Worker), Just(Kind::Switch)];
+    let declared = (any::<u32>(), any::<u16>(), any::<u16>(), mode, kind);
+    let own = (any::<u16>(), any::<u32>(), any::<u16>(), any::<u8>());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<u64>());
+    (declared, own, flags, proptest::option::of(resume()), 0u16..2000).prop_map(
+        |(declared, own, flags, resume, padding_len)| {
+            let (gradient_len, segment_floats, workers, mode, kind) = declared;
+            let (weight, instance, rank, height) = own;
+            let (query, tagged, roams, updates, nonce) = flags;
+            // A worker has no members.
+            let is_switch = kind == Kind::Switch;
+            let (height, roams, updates) =
+                (height * u8::from(is_switch), roams && is_switch, updates && is_switch);
+            let own_behind = |resume: ResumeRepr| if is_switch { resume.behind } else { 0 };
+            let resume = resume.map(|resume| ResumeRepr { behind: own_behind(resume), ..resume });
+            JoinRepr {
+                gradient_len,
+                segment_floats,
+                workers,
+                mode,
+                kind,
+                weight,
+                instance,
+                rank,
+                height,
+                query,
+                tagged,
+                roams,
+                updates,
+                nonce,
+                resume,
+                padding_len,
+            }
+        },
+    )
+}
+
+fn body() -> impl Strategy<Value = ControlBody<'static>> {
+    prop_oneof![
+        join().prop_map(ControlBody::Join),
+        Just(ControlBody::Leave),
+        Just(ControlBody::Halt),
+        any::<u64>().prop_map(|boot| ControlBody::Reset { boot }),
+        any::<u16>().prop_map(|threshold| ControlBody::SetH { threshold }),
+        range().prop_map(ControlBody::FBcast),
+        (range(), any::<bool>()).prop_map(|(range, confirm)| {
+            let set = SegmentSetRepr { range, bitmap: &BITS[..range.count.div_ceil(8) as usize] };
+            if confirm { ControlBody::Confirm(set) } else { ControlBody::Help(set) }
+        }),
+        (round(), any::<u64>()).prop_map(|(round, digest)| ControlBody::Digest(DigestRepr { round, digest })),
+    ]
+}
+
+fn parse(buffer: &[u8]) -> Result<ControlRepr<'_>, WireError> {
+    ControlRepr::parse(&ControlPacket::new_checked(buffer)?)
+}
+
+proptest! {
+    #[test]
+    fn requests_round_trip(job: u32, request: u32, body in body()) {
+        let repr = ControlRepr { job, request, body };
+        let mut buffer = [0xa5; 4096];
+        let len = repr.emit(&mut buffer);
+        prop_assert_eq!(parse(&buffer[..len]), Ok(repr));
+        // Every truncation is refused, and so is an extra byte that is not padding.
+        for short in 0..repr.value_len().min(HEADER_LEN_BYTES + RANGE_LEN_BYTES) {
+            prop_assert!(parse(&buffer[..short]).is_err());
+        }
+        buffer[len] = 1;
+        prop_assert_eq!(parse(&buffer[..=len]), Err(WireError::Overlong));
+    }
+
+    #[test]
+    fn acks_round_trip(
+        round in round(), range in range(), bits in any::<[u8; 128]>(),
+        status in 0..Status::ALL.len() as u8, boot: u64, expected: u32, help: bool,
+    ) {
+        let status = if help { Status::Success } else { Status::from_code(status).unwrap() };
+        let bitmap = &bits[..range.count.div_ceil(8) as usize];
+        let ack = AckRepr {
+            action: if help { Action::Help } else { Action::Join },
+            status, member: 3, members: 4, threshold: 4, round, window: 64, boot, lease_ms: 10_000,
+            expected,
+            standing: Standing::Awaits, formed: help, orphaned: !help,
+            pinned: help, history: boot,
+            peer: help.then_some(SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 1), 5000)), weight: 9,
+            missing: help.then_some(SegmentSetRepr { range, bitmap }),
+            padding_len: 0,
+        };
+        let repr = ControlRepr { job: 1, request: 2, body: ControlBody::Ack(ack) };
+        let mut buffer = [0xa5; MAX_CONTROL_LEN_BYTES];
+        let len = repr.emit(&mut buffer);
+        prop_assert_eq!(parse(&buffer[..len]), Ok(repr));
+    }
+
+    #[test]
+    fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let _ = parse(&bytes);
+    }
+}
+
+#[test]
+fn a_join_that_does_not_resume_says_nothing_of_it() {
+    let join = JoinRepr { instance: 1, ..JoinRepr::worker(1, 1, 1) };
+    let mut buffer = [0; 128];
+    let len = ControlRepr { job: 1, request: 2, body: ControlBody::Join(join) }.emit(&mut buffer);
+    assert!(parse(&buffer[..len]).is_ok());
+    for at in join::field::RESUME {
+        let mut bad = buffer;
+        bad[at] = 1;
+        assert_eq!(parse(&bad[..len]), Err(WireError::BadValue), "byte {at}");
+    }
+    // Without a history there is nothing to resume.
+    for flags in [join::RESUME, join::FRESH] {
+        buffer[join::field::FLAGS] = flags;
+        assert_eq!(parse(&buffer[..len]), Err(WireError::BadValue));
+    }
+}
+
+#[test]
+fn errors_name_what_is_wrong() {
+    let mut buffer = [0; 128];
+    ControlRepr { job: 1, request: 2, body: ControlBody::Leave }.emit(&mut buffer);
+    // Without padding, which a sender need not add.
+    let len = HEADER_LEN_BYTES;
+    let corrupted = |at: usize, value: u8| {
+        let mut bad = buffer;
+        bad[at] = value;
+        parse(&bad[..len]).map(|_| ()).unwrap_err()
+    };
+    assert_eq!(corrupted(field::VERSION, 9), WireError::WrongVersion);
+    assert_eq!(corrupted(field::ACTION, 0), WireError::UnknownAction);
+    assert_eq!(corrupted(field::FLAGS.start, 1), WireError::Truncated, "there is no trailer");
+    assert_eq!(corrupted(field::FLAGS.start, 2), WireError::BadValue);
+    assert_eq!(corrupted(field::FLAGS.end - 1, 1), WireError::BadValue);
+}
+
+/// A range in an Ack is not checked against a vector before its indices are computed.
+#[test]
+fn a_range_beyond_every_vector_is_refused() {
+    let bits = [0xff; MAX_BITMAP_LEN_BYTES];
+    let parsed = |first: u32, count: u32| {
+        let range = RangeRepr { round: Round::new(0), first, count };
+        let body = ControlBody::Help(SegmentSetRepr::of(range, &bits));
+        let mut buffer = [0; MAX_CONTROL_LEN_BYTES];
+        let len = ControlRepr { job: 1, request: 2, body }.emit(&mut buffer);
+        parse(&buffer[..len]).map(|_| ())
+    };
+    assert_eq!(parsed(MAX_SEGMENTS - 2, 2), Ok(()));
+    assert_eq!(parsed(MAX_SEGMENTS - 2, 3), Err(WireError::BadValue));
+    assert_eq!(parsed(u32::MAX, 8), Err(WireError::BadValue), "the sum does not fit 32 bits");
+    assert_eq!(parsed(MAX_SEGMENTS + 1, 0), Err(WireError::BadValue));
+}
+
+#[test]
+fn a_peer_without_a_port_has_no_address() {
+    let mut buffer = [0; ACK_LEN_BYTES];
+    (buffer[field::ACTION], buffer[field::VERSION]) = (Action::Ack as u8, PROTOCOL_VERSION);
+    buffer[ack::field::ACTION] = Action::Join as u8;
+    assert!(parse(&buffer).is_ok());
+    buffer[ack::field::PEER_ADDRESS.start] = 10;
+    assert_eq!(parse(&buffer), Err(WireError::BadValue));
+}
+
+#[test]
+fn missing_segments_are_listed_in_order() {
+    let range = RangeRepr { round: Round::new(0), first: 100, count: 10 };
+    let missing = SegmentSetRepr { range, bitmap: &[0b1000_0001, 0b10] };
+    assert!(missing.indices().eq([100, 107, 109]));
+}
