@@ -13,26 +13,23 @@
 //!    run; gradients clipped by their global norm after the aggregation.
 //! 5. Advantages are not normalised.
 
-use std::ops::Range;
-
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
 use super::actor_critic::{Head, sample_action};
 use super::checkpoint::{Reader, Writer};
-use super::config::{Checks, to_json};
-use super::environments::{EnvFactory, EnvironmentSlot, local_slots, slots};
-use super::halves::{Counters, Halves, LOSSES, SharedHalf, Tail};
-use super::local_rollouts::{HasSlots, LocalRollouts};
+use super::config::Checks;
+use super::environments::EnvironmentSlot;
+use super::halves::{Counters, LOSSES, SharedHalf, Tail};
+use super::on_policy::{HasSlots, OnPolicy, OnPolicyAlgorithm};
 use super::phases::Phase;
 use super::policy_value::{PolicyValue, PolicyValueWorkspace};
-use super::remote::{Demand, RemoteActor, RemoteHalves, RemoteLearner, Rest, RolloutActor, RolloutLearner};
-use super::replica::Replica;
+use super::remote::{Rest, RolloutActor, RolloutLearner};
 use super::rollout::RolloutBuffer;
 use super::share::Share;
 use super::streams::{Purpose, stream};
-use super::trainer::{Algorithm, CommonParameters, Mode, Place, Policy};
+use super::trainer::{Algorithm, Mode, Place, Policy, common_accessors};
 use crate::env::{ActionSpec, EnvSpec};
 use crate::nn::{Categorical, RmsProp, clip_global_norm};
 
@@ -100,39 +97,13 @@ impl A2cConfig {
     pub fn networks(&self, env: &EnvSpec) -> PolicyValue {
         PolicyValue::new(env, &self.hidden)
     }
-
-    fn share(&self, place: Place) -> Result<Share, TrainError> {
-        let least = if self.clip_rewards { 16_usize } else { 8 };
-        let environments = self.environments.unwrap_or_else(|| least.next_multiple_of(place.workers.max(1)));
-        let steps = self.steps_per_env.saturating_mul(environments);
-        Share::new(place.rank, place.workers, Some(environments), steps, steps)
-    }
-
-    /// Everything but the local half.
-    fn rest(self, env: &EnvSpec) -> Rest {
-        let networks = self.networks(env);
-        let parameters =
-            networks.initial_parameters(self.log_std_init, &mut stream(self.seed, Purpose::Weights, 0));
-        let (config, total_steps) = (to_json(&self), self.total_steps);
-        let shared = A2cShared {
-            rmsprop: RmsProp::new(parameters.len(), self.rmsprop_decay, self.rmsprop_epsilon),
-            networks,
-            config: self,
-        };
-        Rest {
-            algorithm: Self::NAME,
-            config,
-            gradient_len: parameters.len(),
-            model: parameters,
-            replica: Replica::new(Box::new(shared), total_steps),
-        }
-    }
 }
 
 impl Algorithm for A2cConfig {
     const NAME: &'static str = "a2c";
     const DEFAULT_ENV: &'static str = "CartPole-v1";
     const CHECKPOINT_EVERY: u64 = 50;
+    type Family = OnPolicy;
 
     fn preset(env: &str) -> Self {
         match env {
@@ -166,55 +137,10 @@ impl Algorithm for A2cConfig {
             .result()
     }
 
-    fn hidden(&self) -> &[usize] {
-        &self.hidden
-    }
-
-    fn common(&mut self) -> CommonParameters<'_> {
-        let Self { total_steps, seed, environments, .. } = self;
-        CommonParameters { total_steps, seed, environments }
-    }
+    common_accessors!();
 
     fn vector_len(&self, env: &EnvSpec, _mode: Mode) -> Result<usize, TrainError> {
         Ok(self.networks(env).parameter_count() + Tail::LEN)
-    }
-
-    fn halves(mut self, place: Place, factory: &EnvFactory, _mode: Mode) -> Result<Halves, TrainError> {
-        self.check()?;
-        let share = self.share(place)?;
-        // Fixed from here on: a run that goes on with more workers keeps its environments.
-        self.environments = Some(share.environments);
-        let (spec, slots) = local_slots(&share, self.seed, factory)?;
-        let rest = self.clone().rest(&spec);
-        let learner = A2cLearner::new(&self, &spec, slots.len());
-        let actor = A2cActor::new(&self, spec, slots);
-        Ok(rest.with(Box::new(LocalRollouts::new(actor, learner, 0))))
-    }
-
-    fn remote_learner(mut self, place: Place, spec: &EnvSpec) -> Result<RemoteHalves, TrainError> {
-        self.check()?;
-        let share = self.share(place)?;
-        self.environments = Some(share.environments);
-        let learner = A2cLearner::new(&self, spec, share.local_environments().len());
-        let demand =
-            Demand::Rollouts { per_update: share.environments, steps: self.steps_per_env, statistics: 0 };
-        let rest = self.rest(spec);
-        Ok(RemoteHalves {
-            learner: RemoteLearner::Rollouts(Box::new(learner)),
-            acting: 0..rest.gradient_len,
-            demand,
-            spec: spec.clone(),
-            rest,
-        })
-    }
-
-    fn remote_actor(
-        &self,
-        environments: Range<usize>,
-        factory: &EnvFactory,
-    ) -> Result<RemoteActor, TrainError> {
-        let (spec, slots) = slots(environments, self.seed, factory)?;
-        Ok(RemoteActor::Rollouts(Box::new(A2cActor::new(self, spec, slots))))
     }
 
     fn policy(self, reader: &Reader<'_>, env: &EnvSpec) -> Result<Box<dyn Policy>, TrainError> {
@@ -229,8 +155,40 @@ impl Algorithm for A2cConfig {
     }
 }
 
+impl OnPolicyAlgorithm for A2cConfig {
+    type Actor = A2cActor;
+    type Learner = A2cLearner;
+
+    fn share_of(&self, place: Place) -> Result<Share, TrainError> {
+        let least = if self.clip_rewards { 16_usize } else { 8 };
+        let environments = self.environments.unwrap_or_else(|| least.next_multiple_of(place.workers.max(1)));
+        let steps = self.steps_per_env.saturating_mul(environments);
+        Share::new(place.rank, place.workers, Some(environments), steps, steps)
+    }
+
+    fn actor(&self, spec: EnvSpec, slots: Vec<EnvironmentSlot>) -> A2cActor {
+        A2cActor::new(self, spec, slots)
+    }
+
+    fn learner(&self, share: &Share, spec: &EnvSpec) -> A2cLearner {
+        A2cLearner::new(self, spec, share.local_environments().len())
+    }
+
+    fn rest(mut self, spec: &EnvSpec) -> Rest {
+        let networks = self.networks(spec);
+        let parameters =
+            networks.initial_parameters(self.log_std_init, &mut stream(self.seed, Purpose::Weights, 0));
+        let shared = A2cShared {
+            rmsprop: RmsProp::new(parameters.len(), self.rmsprop_decay, self.rmsprop_epsilon),
+            networks,
+            config: self.clone(),
+        };
+        Rest::new(&mut self, parameters.len(), parameters, Box::new(shared))
+    }
+}
+
 /// Acts a rollout at a time.
-struct A2cActor {
+pub(super) struct A2cActor {
     spec: EnvSpec,
     gamma: f32,
     clip_rewards: bool,
@@ -346,7 +304,7 @@ impl HasSlots for A2cActor {
 }
 
 /// Learns from rollouts, each once.
-struct A2cLearner {
+pub(super) struct A2cLearner {
     config: A2cConfig,
     networks: PolicyValue,
     action: ActionSpec,

@@ -30,6 +30,17 @@ pub struct NamedTensor {
     pub range: Range<usize>,
 }
 
+/// Fails unless the tensors cover each of `count` parameters once, and fit their shapes.
+#[cfg(test)]
+pub(super) fn assert_covered(tensors: Vec<NamedTensor>, count: usize) {
+    let mut covered = vec![0; count];
+    for tensor in tensors {
+        assert_eq!(tensor.shape.iter().product::<usize>(), tensor.range.len(), "{}", tensor.name);
+        covered[tensor.range].iter_mut().for_each(|count| *count += 1);
+    }
+    assert!(covered.iter().all(|count| *count == 1));
+}
+
 /// Weights and biases of a network whose parameters begin at `start`, under `name`.
 pub(crate) fn network_tensors(name: &str, network: &Network, start: usize) -> Vec<NamedTensor> {
     let tensor = |i: usize, kind: &str, shape: Vec<usize>, part: &Range<usize>| NamedTensor {
@@ -257,12 +268,7 @@ mod tests {
     fn the_tensors_cover_all_parameters_once() {
         for id in ["PlanarHopper-v0", "CartPole-v1"] {
             let agent = ActorCritic::new(make(id).unwrap().spec(), &[64, 64]);
-            let mut covered = vec![0; agent.parameter_count()];
-            for tensor in agent.tensors() {
-                assert_eq!(tensor.shape.iter().product::<usize>(), tensor.range.len(), "{}", tensor.name);
-                covered[tensor.range].iter_mut().for_each(|count| *count += 1);
-            }
-            assert!(covered.iter().all(|count| *count == 1));
+            assert_covered(agent.tensors(), agent.parameter_count());
         }
     }
 

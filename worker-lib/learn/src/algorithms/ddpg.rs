@@ -22,19 +22,20 @@ use serde::{Deserialize, Serialize};
 
 use super::TrainError;
 use super::checkpoint::{Reader, Writer};
-use super::config::{Checks, to_json};
+use super::config::Checks;
 use super::deterministic::{CriticWorkspace, DeterministicActorCritic};
-use super::dqn::follow;
-use super::environments::{EnvFactory, slots};
-use super::experience::{Experience, ExperienceOptions, Schedule};
-use super::halves::{Counters, Halves, LOSSES, LocalHalf, SharedHalf, Tail};
+use super::experience::{ExperienceOptions, Schedule};
+use super::halves::{Counters, LOSSES, SharedHalf, Tail};
+use super::off_policy::{
+    Behaviour, OffPolicy, OffPolicyAlgorithm, ReplayLearner, Source, follow, read_with_targets,
+    write_with_targets,
+};
 use super::phases::Phase;
-use super::remote::{BatchLearner, RemoteActor, RemoteHalves, RemoteLearner, Rest, StepActor, batch_share};
+use super::remote::{BatchLearner, Rest};
 use super::replay::Batch;
-use super::replica::Replica;
 use super::streams::{Purpose, stream};
-use super::trainer::{Algorithm, CommonParameters, Mode, Place, Policy};
-use super::vector_env::{TransitionSink, VectorEnv};
+use super::trainer::{Algorithm, Mode, Policy, common_accessors};
+use super::vector_env::VectorEnv;
 use crate::env::EnvSpec;
 use crate::nn::{Adam, Workspace};
 
@@ -118,67 +119,6 @@ impl DdpgConfig {
         DeterministicActorCritic::new(env, &self.hidden, self.critics())
     }
 
-    fn experience(&self) -> ExperienceOptions {
-        ExperienceOptions {
-            seed: self.seed,
-            buffer_size: self.buffer_size,
-            batch_size: self.batch_size,
-            schedule: Schedule {
-                learning_starts: self.learning_starts,
-                train_every: self.train_every,
-                updates: self.updates,
-            },
-            prioritisation: None,
-            clip_rewards: false,
-        }
-    }
-
-    /// Everything but the local half.
-    fn rest(self, env: &EnvSpec) -> Result<Rest, TrainError> {
-        let agent = self.networks(env)?;
-        let parameters = agent.initial_parameters(&mut stream(self.seed, Purpose::Weights, 0));
-        let actor_len = agent.actor_range().len();
-        let (config, total_steps) = (to_json(&self), self.total_steps);
-        let shared = DdpgShared {
-            actor_adam: Adam::new(actor_len, ADAM_EPSILON),
-            critic_adam: Adam::new(parameters.len() - actor_len, ADAM_EPSILON),
-            agent,
-            config: self,
-        };
-        Ok(Rest {
-            algorithm: Self::NAME,
-            config,
-            gradient_len: parameters.len(),
-            model: parameters.repeat(2),
-            replica: Replica::new(Box::new(shared), total_steps),
-        })
-    }
-
-    /// Actions for what the environments stand at after so many steps of the run, `[environments, action_dim]`: the
-    /// policy's with noise, or uniform ones before learning starts.
-    fn choose(
-        &self,
-        steps: u64,
-        (agent, parameters): (&DeterministicActorCritic, &[f32]),
-        work: &mut Workspace,
-        acting: &mut VectorEnv,
-        actions: &mut Vec<f32>,
-    ) {
-        let is_warming_up = steps < self.learning_starts;
-        let chosen = agent.actor().forward(parameters, acting.observations(), work);
-        actions.clear();
-        for (row, slot) in chosen.chunks_exact(agent.action_dim()).zip(acting.slots_mut()) {
-            let rng = &mut slot.action_rng;
-            actions.extend(row.iter().map(|action| {
-                if is_warming_up {
-                    return rng.random_range(-1.0..1.0);
-                }
-                let noise: f32 = StandardNormal.sample(rng);
-                (action + self.exploration_noise * noise).clamp(-1.0, 1.0)
-            }));
-        }
-    }
-
     /// Adds so many values of noise for the target's actions; zeros if there is none.
     fn draw_target_noise(&self, count: usize, rng: &mut ChaCha8Rng, noise: &mut Vec<f32>) {
         if self.target_noise == 0.0 {
@@ -197,6 +137,7 @@ impl Algorithm for DdpgConfig {
     const NAME: &'static str = "ddpg";
     const DEFAULT_ENV: &'static str = "Pendulum-v1";
     const CHECKPOINT_EVERY: u64 = 500;
+    type Family = OffPolicy;
 
     fn preset(env: &str) -> Self {
         match env {
@@ -230,71 +171,10 @@ impl Algorithm for DdpgConfig {
             .result()
     }
 
-    fn hidden(&self) -> &[usize] {
-        &self.hidden
-    }
-
-    fn common(&mut self) -> CommonParameters<'_> {
-        let Self { total_steps, seed, environments, .. } = self;
-        CommonParameters { total_steps, seed, environments }
-    }
+    common_accessors!();
 
     fn vector_len(&self, env: &EnvSpec, _mode: Mode) -> Result<usize, TrainError> {
         Ok(self.networks(env)?.parameter_count() + Tail::LEN)
-    }
-
-    fn halves(mut self, place: Place, factory: &EnvFactory, mode: Mode) -> Result<Halves, TrainError> {
-        self.check()?;
-        let experience = Experience::new(&self.experience(), self.environments, place, factory)?;
-        // Fixed from here on: a run that goes on with more workers keeps its environments.
-        self.environments = Some(experience.environments());
-        let samples = experience.batch_size().max(experience.environments());
-        let rest = self.clone().rest(experience.spec())?;
-        let local = DdpgLocal {
-            loss: DdpgLoss::new(self.networks(experience.spec())?, samples),
-            actions: Vec::new(),
-            noise: Vec::new(),
-            iterations: 0,
-            mode,
-            config: self,
-            experience,
-        };
-        Ok(rest.with(Box::new(local)))
-    }
-
-    fn remote_learner(self, place: Place, spec: &EnvSpec) -> Result<RemoteHalves, TrainError> {
-        self.check()?;
-        let agent = self.networks(spec)?;
-        let learner = DdpgLearner {
-            loss: DdpgLoss::new(agent.clone(), batch_share(self.batch_size, place.workers)),
-            rng: stream(self.seed, Purpose::Minibatches, place.rank),
-            noise: Vec::new(),
-            iterations: 0,
-            config: self.clone(),
-        };
-        Ok(RemoteHalves {
-            learner: RemoteLearner::Batches(Box::new(learner)),
-            acting: agent.actor_range(),
-            demand: self.experience().demand(),
-            spec: spec.clone(),
-            rest: self.rest(spec)?,
-        })
-    }
-
-    fn remote_actor(
-        &self,
-        environments: Range<usize>,
-        factory: &EnvFactory,
-    ) -> Result<RemoteActor, TrainError> {
-        let (spec, slots) = slots(environments, self.seed, factory)?;
-        let agent = self.networks(&spec)?;
-        Ok(RemoteActor::Steps(Box::new(DdpgActor {
-            work: agent.actor().workspace(slots.len()),
-            acting: VectorEnv::new(spec, slots, false),
-            actions: Vec::new(),
-            config: self.clone(),
-            agent,
-        })))
     }
 
     fn policy(self, reader: &Reader<'_>, env: &EnvSpec) -> Result<Box<dyn Policy>, TrainError> {
@@ -305,6 +185,63 @@ impl Algorithm for DdpgConfig {
             noise: self.exploration_noise,
             agent,
         }))
+    }
+}
+
+impl OffPolicyAlgorithm for DdpgConfig {
+    type Behaviour = DdpgBehaviour;
+    type Learner = DdpgLearner;
+
+    fn experience(&self) -> ExperienceOptions {
+        ExperienceOptions {
+            seed: self.seed,
+            buffer_size: self.buffer_size,
+            batch_size: self.batch_size,
+            schedule: Schedule {
+                learning_starts: self.learning_starts,
+                train_every: self.train_every,
+                updates: self.updates,
+            },
+            prioritisation: None,
+            clip_rewards: false,
+        }
+    }
+
+    fn acting(&self, spec: &EnvSpec) -> Result<Range<usize>, TrainError> {
+        Ok(self.networks(spec)?.actor_range())
+    }
+
+    fn behaviour(&self, spec: &EnvSpec, environments: usize) -> Result<DdpgBehaviour, TrainError> {
+        let agent = self.networks(spec)?;
+        Ok(DdpgBehaviour { work: agent.actor().workspace(environments), config: self.clone(), agent })
+    }
+
+    fn learner(&self, spec: &EnvSpec, samples: usize, source: Source) -> Result<DdpgLearner, TrainError> {
+        Ok(DdpgLearner {
+            loss: DdpgLoss::new(self.networks(spec)?, samples),
+            noise: Vec::new(),
+            rng: match source {
+                Source::Own(_) => None,
+                Source::Elsewhere(rank) => Some(stream(self.seed, Purpose::Minibatches, rank)),
+            },
+            iterations: 0,
+            // Workers that do not wait for each other do not know which update theirs will be part of.
+            always_policy: matches!(source, Source::Own(Mode::Asynchronous)),
+            config: self.clone(),
+        })
+    }
+
+    fn rest(mut self, spec: &EnvSpec) -> Result<Rest, TrainError> {
+        let agent = self.networks(spec)?;
+        let parameters = agent.initial_parameters(&mut stream(self.seed, Purpose::Weights, 0));
+        let actor_len = agent.actor_range().len();
+        let shared = DdpgShared {
+            actor_adam: Adam::new(actor_len, ADAM_EPSILON),
+            critic_adam: Adam::new(parameters.len() - actor_len, ADAM_EPSILON),
+            agent,
+            config: self.clone(),
+        };
+        Ok(Rest::new(&mut self, parameters.len(), parameters.repeat(2), Box::new(shared)))
     }
 }
 
@@ -456,82 +393,63 @@ pub struct Networks<'a> {
     pub targets: &'a [f32],
 }
 
-struct DdpgLocal {
+/// The policy's actions with noise, or uniform ones before learning starts.
+pub(super) struct DdpgBehaviour {
     config: DdpgConfig,
-    mode: Mode,
-    experience: Experience,
-    loss: DdpgLoss,
-    /// `[environments, action_dim]`.
-    actions: Vec<f32>,
-    /// `[batch, action_dim]`.
-    noise: Vec<f32>,
-    iterations: u64,
+    agent: DeterministicActorCritic,
+    work: Workspace,
 }
 
-impl DdpgLocal {
-    fn act(&mut self, model: &[f32]) -> Result<(), TrainError> {
-        let _phase = Phase::Act.enter();
-        let Self { config, experience, loss, actions, .. } = self;
-        let steps = experience.steps();
-        let DdpgLoss { agent, actor, .. } = loss;
-        let parameters = &model[agent.actor_range()];
-        config.choose(steps, (agent, parameters), actor, experience.acting_mut(), actions);
-        experience.act(actions)
-    }
-
-    /// Noise for the target's actions, from each environment's stream.
-    fn draw_noise(&mut self) {
-        let samples = self.experience.batch_size();
-        let Self { config, experience, noise, loss, .. } = self;
-        noise.clear();
-        let slots = experience.acting_mut().slots_mut();
-        let each = samples / slots.len() * loss.agent.action_dim();
-        for slot in slots {
-            config.draw_target_noise(each, &mut slot.minibatch_rng, noise);
+impl Behaviour for DdpgBehaviour {
+    fn choose(&mut self, parameters: &[f32], steps: u64, acting: &mut VectorEnv, actions: &mut Vec<f32>) {
+        let is_warming_up = steps < self.config.learning_starts;
+        let chosen = self.agent.actor().forward(parameters, acting.observations(), &mut self.work);
+        actions.clear();
+        for (row, slot) in chosen.chunks_exact(self.agent.action_dim()).zip(acting.slots_mut()) {
+            let rng = &mut slot.action_rng;
+            actions.extend(row.iter().map(|action| {
+                if is_warming_up {
+                    return rng.random_range(-1.0..1.0);
+                }
+                let noise: f32 = StandardNormal.sample(rng);
+                (action + self.config.exploration_noise * noise).clamp(-1.0, 1.0)
+            }));
         }
     }
 }
 
-/// Acts for learners elsewhere.
-struct DdpgActor {
-    config: DdpgConfig,
-    agent: DeterministicActorCritic,
-    work: Workspace,
-    acting: VectorEnv,
-    actions: Vec<f32>,
-}
-
-impl StepActor for DdpgActor {
-    fn spec(&self) -> &EnvSpec {
-        self.acting.spec()
-    }
-
-    fn step(&mut self, model: &[f32], steps: u64, sink: &mut TransitionSink<'_>) -> Result<(), TrainError> {
-        let Self { config, agent, work, acting, actions } = self;
-        config.choose(steps, (agent, model), work, acting, actions);
-        acting.step(actions, sink)
-    }
-
-    fn take_tail(&mut self) -> Tail {
-        self.acting.take_tail()
-    }
-}
-
-/// Learns from transitions of actors elsewhere.
-struct DdpgLearner {
+/// Learns from batches of transitions.
+pub(super) struct DdpgLearner {
     config: DdpgConfig,
     loss: DdpgLoss,
+    /// Noise for the target's actions, `[batch, action_dim]`.
     noise: Vec<f32>,
-    rng: ChaCha8Rng,
+    /// What draws it, unless the streams of the environments do.
+    rng: Option<ChaCha8Rng>,
     iterations: u64,
+    /// Whether each gradient has the policy's, whatever the delay.
+    always_policy: bool,
+}
+
+impl ReplayLearner for DdpgLearner {
+    fn draw(&mut self, samples: usize, acting: &mut VectorEnv) {
+        self.noise.clear();
+        let slots = acting.slots_mut();
+        let each = samples / slots.len() * self.loss.agent.action_dim();
+        for slot in slots {
+            self.config.draw_target_noise(each, &mut slot.minibatch_rng, &mut self.noise);
+        }
+    }
 }
 
 impl BatchLearner for DdpgLearner {
     fn gradient(&mut self, model: &[f32], batch: &Batch, gradient: &mut [f32]) -> [f32; LOSSES] {
-        self.noise.clear();
-        self.config.draw_target_noise(batch.actions.len(), &mut self.rng, &mut self.noise);
+        if let Some(rng) = &mut self.rng {
+            self.noise.clear();
+            self.config.draw_target_noise(batch.actions.len(), rng, &mut self.noise);
+        }
         self.iterations += 1;
-        let with_policy = self.iterations.is_multiple_of(self.config.policy_delay);
+        let with_policy = self.always_policy || self.iterations.is_multiple_of(self.config.policy_delay);
         let (parameters, targets) = model.split_at(gradient.len());
         let networks = Networks { parameters, targets };
         let losses =
@@ -552,41 +470,6 @@ impl BatchLearner for DdpgLearner {
             self.iterations = file.number("local_iterations")?;
         }
         Ok(())
-    }
-}
-
-impl LocalHalf for DdpgLocal {
-    fn spec(&self) -> &EnvSpec {
-        self.experience.spec()
-    }
-
-    fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> Result<Tail, TrainError> {
-        while self.experience.is_acting() {
-            self.act(model)?;
-        }
-        self.draw_noise();
-        self.iterations += 1;
-        // Workers that do not wait for each other do not know which update theirs will be part of.
-        let with_policy =
-            self.mode == Mode::Asynchronous || self.iterations.is_multiple_of(self.config.policy_delay);
-        let (parameters, targets) = model.split_at(gradient.len());
-        let networks = Networks { parameters, targets };
-        let batch = self.experience.sample();
-        let losses =
-            self.loss.gradient(self.config.gamma, &networks, batch, &self.noise, with_policy, gradient);
-        Ok(Tail { losses: losses.told(), ..self.experience.take_tail() })
-    }
-
-    fn write(&self, writer: &mut Writer) {
-        self.experience.write(writer);
-        writer.text("local_iterations", self.iterations.to_string());
-    }
-
-    fn read(&mut self, files: &[Reader<'_>]) -> Result<Vec<usize>, TrainError> {
-        if let Some(file) = files.first() {
-            self.iterations = file.number("local_iterations")?;
-        }
-        self.experience.read(files)
     }
 }
 
@@ -615,20 +498,16 @@ impl SharedHalf for DdpgShared {
     }
 
     fn write(&self, model: &[f32], writer: &mut Writer) {
-        let (parameters, targets) = model.split_at(self.agent.parameter_count());
-        writer.parameters("", self.agent.tensors(), parameters);
-        writer.parameters("target.", self.agent.tensors(), targets);
+        write_with_targets(writer, || self.agent.tensors(), model);
         writer.adam("actor_optimiser", &self.actor_adam);
         writer.adam("critic_optimiser", &self.critic_adam);
     }
 
     fn read(&mut self, model: &mut [f32], reader: &Reader<'_>) -> Result<(), TrainError> {
-        let (parameters, targets) = model.split_at_mut(self.agent.parameter_count());
-        parameters.copy_from_slice(&reader.parameters("", self.agent.tensors())?);
-        targets.copy_from_slice(&reader.parameters("target.", self.agent.tensors())?);
+        read_with_targets(reader, || self.agent.tensors(), model)?;
         let actor_len = self.agent.actor_range().len();
         reader.adam("actor_optimiser", actor_len, &mut self.actor_adam)?;
-        reader.adam("critic_optimiser", parameters.len() - actor_len, &mut self.critic_adam)
+        reader.adam("critic_optimiser", self.agent.parameter_count() - actor_len, &mut self.critic_adam)
     }
 }
 

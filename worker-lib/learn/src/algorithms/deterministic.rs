@@ -229,6 +229,7 @@ impl DeterministicActorCritic {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithms::actor_critic::assert_covered;
     use crate::env::make;
     use rand::SeedableRng as _;
     use rand_chacha::ChaCha8Rng;
@@ -253,12 +254,7 @@ mod tests {
     #[test]
     fn the_tensors_cover_all_parameters_once() {
         let agent = DeterministicActorCritic::new(&cheetah(), &[32, 16], 2).unwrap();
-        let mut covered = vec![0; agent.parameter_count()];
-        for tensor in agent.tensors() {
-            assert_eq!(tensor.shape.iter().product::<usize>(), tensor.range.len(), "{}", tensor.name);
-            covered[tensor.range].iter_mut().for_each(|count| *count += 1);
-        }
-        assert!(covered.iter().all(|count| *count == 1));
+        assert_covered(agent.tensors(), agent.parameter_count());
     }
 
     #[test]

@@ -21,18 +21,20 @@ use serde::{Deserialize, Serialize};
 
 use super::TrainError;
 use super::checkpoint::{Reader, Writer};
-use super::config::{Checks, to_json};
-use super::environments::{EnvFactory, slots};
-use super::experience::{Experience, ExperienceOptions, Schedule};
-use super::halves::{Counters, Halves, LOSSES, LocalHalf, SharedHalf, Tail};
+use super::config::Checks;
+use super::experience::{ExperienceOptions, Schedule};
+use super::halves::{Counters, LOSSES, SharedHalf, Tail};
+use super::off_policy::{
+    Behaviour, OffPolicy, OffPolicyAlgorithm, ReplayLearner, Source, follow, read_with_targets,
+    write_with_targets,
+};
 use super::phases::Phase;
 use super::q_network::{QNetwork, QWorkspace};
-use super::remote::{BatchLearner, RemoteActor, RemoteHalves, RemoteLearner, Rest, StepActor, batch_share};
+use super::remote::{BatchLearner, Rest};
 use super::replay::{Batch, Prioritisation};
-use super::replica::Replica;
 use super::streams::{Purpose, stream};
-use super::trainer::{Algorithm, CommonParameters, Mode, Place, Policy};
-use super::vector_env::{TransitionSink, VectorEnv};
+use super::trainer::{Algorithm, Mode, Policy, common_accessors};
+use super::vector_env::VectorEnv;
 use crate::env::EnvSpec;
 use crate::nn::{Adam, clip_global_norm};
 
@@ -132,47 +134,13 @@ impl DqnConfig {
         let share = (steps as f64 / falls_over.max(1.0)).min(1.0) as f32;
         self.exploration_initial + (self.exploration_final - self.exploration_initial) * share
     }
-
-    fn experience(&self) -> ExperienceOptions {
-        ExperienceOptions {
-            seed: self.seed,
-            buffer_size: self.buffer_size,
-            batch_size: self.batch_size,
-            schedule: Schedule {
-                learning_starts: self.learning_starts,
-                train_every: self.train_every,
-                updates: self.updates,
-            },
-            prioritisation: self.prioritisation,
-            clip_rewards: self.clip_rewards,
-        }
-    }
-
-    /// Everything but the local half.
-    fn rest(self, env: &EnvSpec) -> Result<Rest, TrainError> {
-        let network = self.network(env)?;
-        let parameters = network.initial_parameters(&mut stream(self.seed, Purpose::Weights, 0));
-        let (config, total_steps) = (to_json(&self), self.total_steps);
-        let shared = DqnShared {
-            adam: Adam::new(parameters.len(), self.adam_epsilon),
-            network,
-            target_moved_at: 0,
-            config: self,
-        };
-        Ok(Rest {
-            algorithm: Self::NAME,
-            config,
-            gradient_len: parameters.len(),
-            model: parameters.repeat(2),
-            replica: Replica::new(Box::new(shared), total_steps),
-        })
-    }
 }
 
 impl Algorithm for DqnConfig {
     const NAME: &'static str = "dqn";
     const DEFAULT_ENV: &'static str = "CartPole-v1";
     const CHECKPOINT_EVERY: u64 = 500;
+    type Family = OffPolicy;
 
     fn preset(env: &str) -> Self {
         match env {
@@ -224,61 +192,10 @@ impl Algorithm for DqnConfig {
         checks.result()
     }
 
-    fn hidden(&self) -> &[usize] {
-        &self.hidden
-    }
-
-    fn common(&mut self) -> CommonParameters<'_> {
-        let Self { total_steps, seed, environments, .. } = self;
-        CommonParameters { total_steps, seed, environments }
-    }
+    common_accessors!();
 
     fn vector_len(&self, env: &EnvSpec, _mode: Mode) -> Result<usize, TrainError> {
         Ok(self.network(env)?.parameter_count() + Tail::LEN)
-    }
-
-    fn halves(mut self, place: Place, factory: &EnvFactory, _mode: Mode) -> Result<Halves, TrainError> {
-        self.check()?;
-        let experience = Experience::new(&self.experience(), self.environments, place, factory)?;
-        // Fixed from here on: a run that goes on with more workers keeps its environments.
-        self.environments = Some(experience.environments());
-        let rest = self.clone().rest(experience.spec())?;
-        let local = DqnLocal {
-            loss: DqnLoss::new(self.network(experience.spec())?, experience.batch_size()),
-            actions: Vec::new(),
-            config: self,
-            experience,
-        };
-        Ok(rest.with(Box::new(local)))
-    }
-
-    fn remote_learner(self, place: Place, spec: &EnvSpec) -> Result<RemoteHalves, TrainError> {
-        self.check()?;
-        let network = self.network(spec)?;
-        let loss = DqnLoss::new(network.clone(), batch_share(self.batch_size, place.workers));
-        Ok(RemoteHalves {
-            learner: RemoteLearner::Batches(Box::new(DqnLearner { loss, config: self.clone() })),
-            acting: 0..network.parameter_count(),
-            demand: self.experience().demand(),
-            spec: spec.clone(),
-            rest: self.rest(spec)?,
-        })
-    }
-
-    fn remote_actor(
-        &self,
-        environments: Range<usize>,
-        factory: &EnvFactory,
-    ) -> Result<RemoteActor, TrainError> {
-        let (spec, slots) = slots(environments, self.seed, factory)?;
-        let network = self.network(&spec)?;
-        Ok(RemoteActor::Steps(Box::new(DqnActor {
-            work: network.workspace(slots.len()),
-            acting: VectorEnv::new(spec, slots, self.clip_rewards),
-            actions: Vec::new(),
-            config: self.clone(),
-            network,
-        })))
     }
 
     fn policy(self, reader: &Reader<'_>, env: &EnvSpec) -> Result<Box<dyn Policy>, TrainError> {
@@ -290,6 +207,51 @@ impl Algorithm for DqnConfig {
             spec: env.clone(),
             network,
         }))
+    }
+}
+
+impl OffPolicyAlgorithm for DqnConfig {
+    type Behaviour = DqnBehaviour;
+    type Learner = DqnLearner;
+
+    fn experience(&self) -> ExperienceOptions {
+        ExperienceOptions {
+            seed: self.seed,
+            buffer_size: self.buffer_size,
+            batch_size: self.batch_size,
+            schedule: Schedule {
+                learning_starts: self.learning_starts,
+                train_every: self.train_every,
+                updates: self.updates,
+            },
+            prioritisation: self.prioritisation,
+            clip_rewards: self.clip_rewards,
+        }
+    }
+
+    fn acting(&self, spec: &EnvSpec) -> Result<Range<usize>, TrainError> {
+        Ok(0..self.network(spec)?.parameter_count())
+    }
+
+    fn behaviour(&self, spec: &EnvSpec, environments: usize) -> Result<DqnBehaviour, TrainError> {
+        let network = self.network(spec)?;
+        Ok(DqnBehaviour { work: network.workspace(environments), config: self.clone(), network })
+    }
+
+    fn learner(&self, spec: &EnvSpec, samples: usize, _source: Source) -> Result<DqnLearner, TrainError> {
+        Ok(DqnLearner { loss: DqnLoss::new(self.network(spec)?, samples), config: self.clone() })
+    }
+
+    fn rest(mut self, spec: &EnvSpec) -> Result<Rest, TrainError> {
+        let network = self.network(spec)?;
+        let parameters = network.initial_parameters(&mut stream(self.seed, Purpose::Weights, 0));
+        let shared = DqnShared {
+            adam: Adam::new(parameters.len(), self.adam_epsilon),
+            network,
+            target_moved_at: 0,
+            config: self.clone(),
+        };
+        Ok(Rest::new(&mut self, parameters.len(), parameters.repeat(2), Box::new(shared)))
     }
 }
 
@@ -373,73 +335,33 @@ fn best(values: &[f32]) -> usize {
     best
 }
 
-struct DqnLocal {
-    config: DqnConfig,
-    experience: Experience,
-    loss: DqnLoss,
-    /// `[environments, 1]`.
-    actions: Vec<f32>,
-}
-
-impl DqnLocal {
-    fn act(&mut self, model: &[f32]) -> Result<(), TrainError> {
-        let Self { config, experience, loss, actions } = self;
-        let _phase = Phase::Act.enter();
-        let epsilon = config.epsilon(experience.steps());
-        let DqnLoss { network, work, .. } = loss;
-        let parameters = &model[..network.parameter_count()];
-        choose(epsilon, (network, parameters), work, experience.acting_mut(), actions);
-        experience.act(actions)
-    }
-}
-
-/// Epsilon-greedy actions for what the environments stand at, `[environments, 1]`.
-fn choose(
-    epsilon: f32,
-    (network, parameters): (&QNetwork, &[f32]),
-    work: &mut QWorkspace,
-    acting: &mut VectorEnv,
-    actions: &mut Vec<f32>,
-) {
-    let values = network.values(parameters, acting.observations(), work);
-    actions.clear();
-    let count = network.actions();
-    for (row, slot) in values.chunks_exact(count).zip(acting.slots_mut()) {
-        let (chance, random) = (slot.action_rng.random::<f32>(), slot.action_rng.random_range(0..count));
-        actions.push(if chance < epsilon { random } else { best(row) } as f32);
-    }
-}
-
-/// Acts for learners elsewhere.
-struct DqnActor {
+/// Epsilon-greedy actions.
+pub(super) struct DqnBehaviour {
     config: DqnConfig,
     network: QNetwork,
     work: QWorkspace,
-    acting: VectorEnv,
-    actions: Vec<f32>,
 }
 
-impl StepActor for DqnActor {
-    fn spec(&self) -> &EnvSpec {
-        self.acting.spec()
-    }
-
-    fn step(&mut self, model: &[f32], steps: u64, sink: &mut TransitionSink<'_>) -> Result<(), TrainError> {
-        let Self { config, network, work, acting, actions } = self;
-        choose(config.epsilon(steps), (network, model), work, acting, actions);
-        acting.step(actions, sink)
-    }
-
-    fn take_tail(&mut self) -> Tail {
-        self.acting.take_tail()
+impl Behaviour for DqnBehaviour {
+    fn choose(&mut self, parameters: &[f32], steps: u64, acting: &mut VectorEnv, actions: &mut Vec<f32>) {
+        let epsilon = self.config.epsilon(steps);
+        let values = self.network.values(parameters, acting.observations(), &mut self.work);
+        actions.clear();
+        let count = self.network.actions();
+        for (row, slot) in values.chunks_exact(count).zip(acting.slots_mut()) {
+            let (chance, random) = (slot.action_rng.random::<f32>(), slot.action_rng.random_range(0..count));
+            actions.push(if chance < epsilon { random } else { best(row) } as f32);
+        }
     }
 }
 
-/// Learns from transitions of actors elsewhere.
-struct DqnLearner {
+/// Learns from batches of transitions.
+pub(super) struct DqnLearner {
     config: DqnConfig,
     loss: DqnLoss,
 }
+
+impl ReplayLearner for DqnLearner {}
 
 impl BatchLearner for DqnLearner {
     fn gradient(&mut self, model: &[f32], batch: &Batch, gradient: &mut [f32]) -> [f32; LOSSES] {
@@ -449,29 +371,6 @@ impl BatchLearner for DqnLearner {
 
     fn errors(&self) -> &[f32] {
         &self.loss.errors
-    }
-}
-
-impl LocalHalf for DqnLocal {
-    fn spec(&self) -> &EnvSpec {
-        self.experience.spec()
-    }
-
-    fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> Result<Tail, TrainError> {
-        while self.experience.is_acting() {
-            self.act(model)?;
-        }
-        let [loss, value] = self.loss.gradient(&self.config, model, self.experience.sample(), gradient);
-        self.experience.update_priorities(&self.loss.errors);
-        Ok(Tail { losses: [loss, value, 0.0, 0.0], ..self.experience.take_tail() })
-    }
-
-    fn write(&self, writer: &mut Writer) {
-        self.experience.write(writer);
-    }
-
-    fn read(&mut self, files: &[Reader<'_>]) -> Result<Vec<usize>, TrainError> {
-        self.experience.read(files)
     }
 }
 
@@ -499,30 +398,16 @@ impl SharedHalf for DqnShared {
     }
 
     fn write(&self, model: &[f32], writer: &mut Writer) {
-        let (parameters, target) = model.split_at(self.network.parameter_count());
-        writer.parameters("", self.network.tensors(), parameters);
-        writer.parameters("target.", self.network.tensors(), target);
+        write_with_targets(writer, || self.network.tensors(), model);
         writer.adam("optimiser", &self.adam);
         writer.text("target_moved_at", self.target_moved_at.to_string());
     }
 
     fn read(&mut self, model: &mut [f32], reader: &Reader<'_>) -> Result<(), TrainError> {
-        let count = self.network.parameter_count();
-        let (parameters, target) = model.split_at_mut(count);
-        parameters.copy_from_slice(&reader.parameters("", self.network.tensors())?);
-        target.copy_from_slice(&reader.parameters("target.", self.network.tensors())?);
-        reader.adam("optimiser", count, &mut self.adam)?;
+        read_with_targets(reader, || self.network.tensors(), model)?;
+        reader.adam("optimiser", self.network.parameter_count(), &mut self.adam)?;
         self.target_moved_at = reader.number("target_moved_at")?;
         Ok(())
-    }
-}
-
-/// Moves `target` by a share of the way to `parameters`.
-pub(super) fn follow(target: &mut [f32], parameters: &[f32], tau: f32) {
-    if tau >= 1.0 {
-        target.copy_from_slice(parameters);
-    } else {
-        target.iter_mut().zip(parameters).for_each(|(target, x)| *target += tau * (x - *target));
     }
 }
 

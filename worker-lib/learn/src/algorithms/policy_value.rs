@@ -215,6 +215,7 @@ fn outputs_of(action: ActionSpec) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithms::actor_critic::assert_covered;
     use crate::env::{ImageShape, make};
     use rand::{RngExt as _, SeedableRng as _};
     use rand_chacha::ChaCha8Rng;
@@ -245,11 +246,7 @@ mod tests {
         ];
         for spec in specs {
             let networks = PolicyValue::new(&spec, &[12]);
-            let mut covered = vec![0; networks.parameter_count()];
-            for tensor in networks.tensors() {
-                covered[tensor.range].iter_mut().for_each(|count| *count += 1);
-            }
-            assert!(covered.iter().all(|count| *count == 1), "{}", spec.id);
+            assert_covered(networks.tensors(), networks.parameter_count());
         }
     }
 

@@ -198,6 +198,7 @@ fn split_delta(delta: &[f32], actions: usize, by_stream: &mut [f32], outputs: us
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithms::actor_critic::assert_covered;
     use crate::env::{ImageShape, make};
     use rand::{RngExt as _, SeedableRng as _};
     use rand_chacha::ChaCha8Rng;
@@ -223,11 +224,7 @@ mod tests {
     fn tensors_cover_all_parameters_once() {
         for duelling in [false, true] {
             let network = QNetwork::new(make("CartPole-v1").unwrap().spec(), &[20, 10], duelling).unwrap();
-            let mut covered = vec![0; network.parameter_count()];
-            for tensor in network.tensors() {
-                covered[tensor.range].iter_mut().for_each(|count| *count += 1);
-            }
-            assert!(covered.iter().all(|count| *count == 1));
+            assert_covered(network.tensors(), network.parameter_count());
         }
     }
 

@@ -10,9 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use super::TrainError;
 use super::checkpoint::{Reader, Writer};
-use super::halves::{Halves, LOSSES, LocalHalf, Tail};
+use super::config::to_json;
+use super::halves::{Halves, LOSSES, LocalHalf, SharedHalf, Tail};
 use super::replay::{Batch, Prioritisation};
+use super::replica::Replica;
 use super::rollout::RolloutBuffer;
+use super::trainer::Algorithm;
 use super::vector_env::TransitionSink;
 use crate::env::EnvSpec;
 
@@ -151,10 +154,21 @@ pub(super) struct Rest {
     pub(super) config: String,
     pub(super) model: Vec<f32>,
     pub(super) gradient_len: usize,
-    pub(super) replica: super::replica::Replica,
+    pub(super) replica: Replica,
 }
 
 impl Rest {
+    /// At the start of a run: the shared half with what it gives gradients of.
+    pub(super) fn new<A: Algorithm>(
+        config: &mut A,
+        gradient_len: usize,
+        model: Vec<f32>,
+        shared: Box<dyn SharedHalf>,
+    ) -> Self {
+        let replica = Replica::new(shared, *config.common().total_steps);
+        Self { algorithm: A::NAME, config: to_json(config), model, gradient_len, replica }
+    }
+
     /// With a local half.
     pub(super) fn with(self, local: Box<dyn LocalHalf>) -> Halves {
         let Self { algorithm, config, model, gradient_len, replica } = self;

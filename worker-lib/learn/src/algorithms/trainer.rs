@@ -195,6 +195,48 @@ pub struct CommonParameters<'a> {
     pub environments: &'a mut Option<usize>,
 }
 
+/// How the algorithms of a family are put together from their parts: [`OnPolicy`](super::on_policy::OnPolicy) and
+/// [`OffPolicy`](super::off_policy::OffPolicy). Hyper-parameters have been checked.
+pub trait Family<A> {
+    /// See [`Algorithm::halves`].
+    ///
+    /// # Errors
+    /// If an environment cannot be made or sizes do not fit.
+    fn halves(config: A, place: Place, factory: &EnvFactory, mode: Mode) -> Result<Halves, TrainError>;
+
+    /// See [`Algorithm::remote_learner`].
+    ///
+    /// # Errors
+    /// If the environment is not one for this algorithm or sizes do not fit.
+    fn remote_learner(config: A, place: Place, spec: &EnvSpec) -> Result<RemoteHalves, TrainError>;
+
+    /// See [`Algorithm::remote_actor`].
+    ///
+    /// # Errors
+    /// As [`Self::halves`].
+    fn remote_actor(
+        config: &A,
+        environments: Range<usize>,
+        factory: &EnvFactory,
+    ) -> Result<RemoteActor, TrainError>;
+}
+
+/// The accessors of [`Algorithm`] to hyper-parameters that all algorithms have under the same names.
+macro_rules! common_accessors {
+    () => {
+        fn hidden(&self) -> &[usize] {
+            &self.hidden
+        }
+
+        fn common(&mut self) -> $crate::algorithms::trainer::CommonParameters<'_> {
+            let Self { total_steps, seed, environments, .. } = self;
+            $crate::algorithms::trainer::CommonParameters { total_steps, seed, environments }
+        }
+    };
+}
+
+pub(super) use common_accessors;
+
 /// An algorithm, by its hyper-parameters.
 pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
     /// As on the command line.
@@ -205,6 +247,9 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
 
     /// Advances between checkpoints, unless asked for otherwise.
     const CHECKPOINT_EVERY: u64;
+
+    /// Whether it learns from rollouts or from replayed transitions.
+    type Family: Family<Self>;
 
     /// Tuned values for an environment, general ones where it has none of its own.
     fn preset(env: &str) -> Self;
@@ -231,13 +276,19 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
     ///
     /// # Errors
     /// If a hyper-parameter is out of range or an environment cannot be made.
-    fn halves(self, place: Place, factory: &EnvFactory, mode: Mode) -> Result<Halves, TrainError>;
+    fn halves(self, place: Place, factory: &EnvFactory, mode: Mode) -> Result<Halves, TrainError> {
+        self.check()?;
+        Self::Family::halves(self, place, factory, mode)
+    }
 
     /// What learns, as one of `place.workers` learners, from experience of actors elsewhere.
     ///
     /// # Errors
     /// If a hyper-parameter is out of range or the environment is not one for this algorithm.
-    fn remote_learner(self, place: Place, spec: &EnvSpec) -> Result<RemoteHalves, TrainError>;
+    fn remote_learner(self, place: Place, spec: &EnvSpec) -> Result<RemoteHalves, TrainError> {
+        self.check()?;
+        Self::Family::remote_learner(self, place, spec)
+    }
 
     /// What acts, in the environments with these numbers, for learners elsewhere.
     ///
@@ -247,7 +298,9 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
         &self,
         environments: Range<usize>,
         factory: &EnvFactory,
-    ) -> Result<RemoteActor, TrainError>;
+    ) -> Result<RemoteActor, TrainError> {
+        Self::Family::remote_actor(self, environments, factory)
+    }
 
     /// A run from its start. `aggregator` must sum vectors of [`Self::vector_len`] floats.
     ///

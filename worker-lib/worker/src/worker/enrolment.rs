@@ -50,6 +50,16 @@ enum Phase {
     Refused(Status, u32),
 }
 
+/// A protocol that begins with joining.
+pub(super) trait Joins {
+    /// Begins to join.
+    fn begin(config: SessionConfig, now: Instant) -> Self;
+
+    fn enrolment(&mut self) -> &mut Enrolment;
+
+    fn handle_datagrams(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize);
+}
+
 /// A process's attempts to be a member of a job, and its signs of life.
 #[derive(Debug)]
 pub(super) struct Enrolment {

@@ -3,28 +3,18 @@
 use std::io;
 use std::time::Duration;
 
+use iswitch_protocol::VectorLayout;
 use iswitch_protocol::limits::MAX_SUPERFRAME_LEN_BYTES;
-use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Mode};
-use iswitch_protocol::{Instant, VectorLayout};
+use iswitch_protocol::wire::{ControlBody, JoinRepr, Mode};
 
 use super::attempt::LAST_RETRY;
-use super::enrolment::{Enrolment, JoinProgress, SessionConfig};
+use super::enrolment::{Enrolment, JoinProgress, Joins, SessionConfig};
 use super::join::{JoinError, JoinOptions};
 use super::link::{Link, is_transient};
 use super::query::{PROBE_REQUEST, parse_ack};
 
 /// The path's MTU was exceeded (errno of Linux).
 const EMSGSIZE: i32 = 90;
-
-/// A protocol that begins with joining.
-pub(super) trait Joins {
-    /// Begins to join.
-    fn begin(config: SessionConfig, now: Instant) -> Self;
-
-    fn enrolment(&mut self) -> &mut Enrolment;
-
-    fn handle_datagrams(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize);
-}
 
 /// Joins a job and waits until all its workers have, as long as `keep_waiting` says so. Also returns the buffer that
 /// packets were written into.

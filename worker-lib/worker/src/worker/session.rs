@@ -13,7 +13,7 @@ use iswitch_protocol::{Instant, Round, VectorLayout};
 
 use super::attempt::Answer;
 use super::auth::Authenticator;
-use super::enrolment::Enrolment;
+use super::enrolment::{Enrolment, Joins};
 use super::landing::Landed;
 use super::protocol::{Failure, Finished, Membership, WorkerCounters, WorkerProtocol};
 use super::superframe::Frame;
@@ -307,10 +307,6 @@ impl Session {
         Some(status)
     }
 
-    pub(super) fn enrolment(&mut self) -> &mut Enrolment {
-        &mut self.enrolment
-    }
-
     fn config(&self) -> &SessionConfig {
         self.enrolment.config()
     }
@@ -401,5 +397,19 @@ impl Session {
             Ok(_) if has_supplied => self.start_round(now),
             outcome => self.end_wait(outcome),
         }
+    }
+}
+
+impl Joins for Session {
+    fn begin(config: SessionConfig, now: Instant) -> Self {
+        Self::new(config, now)
+    }
+
+    fn enrolment(&mut self) -> &mut Enrolment {
+        &mut self.enrolment
+    }
+
+    fn handle_datagrams(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
+        self.handle_datagrams(now, class, payload, stride);
     }
 }

@@ -5,15 +5,14 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use iswitch_protocol::wire::control::RangeRepr;
-use iswitch_protocol::wire::{Class, ControlBody, Mode};
+use iswitch_protocol::wire::{ControlBody, Mode};
 use iswitch_protocol::{Instant, Round as WireRound};
 use iswitch_socket::Spin;
 
 use super::attempt::{FIRST_RETRY, LAST_RETRY};
-use super::enrolment::{Enrolment, SessionConfig};
 use super::heartbeat::Heartbeat;
 use super::join::{JoinError, JoinOptions};
-use super::joining::{Joins, join};
+use super::joining::join;
 use super::link::Link;
 use super::outcome::{accept, forgotten_is_done, round_error};
 use super::protocol::{Finished, Membership, WorkerCounters};
@@ -359,20 +358,6 @@ impl GradientAggregator for Worker {
             segments: counters.segments,
             retransmitted: counters.retransmitted,
         }
-    }
-}
-
-impl Joins for Session {
-    fn begin(config: SessionConfig, now: Instant) -> Self {
-        Self::new(config, now)
-    }
-
-    fn enrolment(&mut self) -> &mut Enrolment {
-        self.enrolment()
-    }
-
-    fn handle_datagrams(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
-        self.handle_datagrams(now, class, payload, stride);
     }
 }
 

@@ -4,6 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use iswitch_storage::RealDisk;
+
 /// A CSV file: `step`, then one column for each tag. A row is on the disk's cache when `write` returns.
 #[derive(Debug)]
 pub struct CsvWriter {
@@ -12,7 +14,8 @@ pub struct CsvWriter {
 }
 
 impl CsvWriter {
-    /// See [`super::MetricsWriter::create`]. A file with other columns starts anew.
+    /// See [`super::MetricsWriter::create`]. A file with other columns starts anew. The rows that are kept outlast a
+    /// crash.
     ///
     /// # Errors
     /// If the file cannot be read or written.
@@ -31,7 +34,7 @@ impl CsvWriter {
         if rows.next() == Some(&header) {
             rows.filter(kept).for_each(|row| text.extend([row, "\n"]));
         }
-        std::fs::write(path, text)?;
+        iswitch_storage::replace(&RealDisk, path, text.as_bytes())?;
         let file = OpenOptions::new().append(true).open(path)?;
         Ok(Self { path: path.to_owned(), file })
     }

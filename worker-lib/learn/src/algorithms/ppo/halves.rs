@@ -5,8 +5,6 @@
 //! a model that has moved since the rollout. Statistics of observations and returns are part of the model; what a
 //! rollout adds to them rides behind the gradient of its first minibatch, as counts, sums and sums of squares.
 
-use std::ops::Range;
-
 use rand_chacha::ChaCha8Rng;
 
 use super::PpoConfig;
@@ -14,94 +12,55 @@ use super::rollouts::{Collector, Frozen, Minibatches, Tally, new_buffer};
 use crate::algorithms::TrainError;
 use crate::algorithms::actor_critic::ActorCritic;
 use crate::algorithms::checkpoint::{Reader, Writer};
-use crate::algorithms::config::to_json;
-use crate::algorithms::environments::{EnvFactory, EnvironmentSlot, local_slots, slots};
-use crate::algorithms::halves::{Counters, Halves, LOSSES, SharedHalf, Tail};
-use crate::algorithms::local_rollouts::{HasSlots, LocalRollouts};
+use crate::algorithms::environments::EnvironmentSlot;
+use crate::algorithms::halves::{Counters, LOSSES, SharedHalf, Tail};
 use crate::algorithms::normalise::{Deviations, Moments, Normaliser};
+use crate::algorithms::on_policy::{HasSlots, OnPolicyAlgorithm};
 use crate::algorithms::phases::Phase;
-use crate::algorithms::remote::{
-    Demand, RemoteActor, RemoteHalves, RemoteLearner, Rest, RolloutActor, RolloutLearner,
-};
-use crate::algorithms::replica::Replica;
+use crate::algorithms::remote::{Rest, RolloutActor, RolloutLearner};
 use crate::algorithms::rollout::RolloutBuffer;
 use crate::algorithms::share::Share;
 use crate::algorithms::streams::{Purpose, stream};
-use crate::algorithms::trainer::{Algorithm, Place};
+use crate::algorithms::trainer::Place;
 use crate::env::EnvSpec;
 use crate::nn::{Adam, clip_global_norm};
 
-/// Both halves at the start of a run.
-pub(super) fn halves(
-    mut config: PpoConfig,
-    place: Place,
-    factory: &EnvFactory,
-) -> Result<Halves, TrainError> {
-    config.check()?;
-    let share = config.share(place.rank, place.workers)?;
-    config.environments = Some(share.environments);
-    let (spec, slots) = local_slots(&share, config.seed, factory)?;
-    let streams = share.local_environments().map(|index| stream(config.seed, Purpose::Minibatches, index));
-    let learner = PpoLearner::new(&config, share.clone(), &spec, streams.collect());
-    let statistics = learner.layout.statistics_len();
-    let rest = rest(&config, &spec);
-    let actor = PpoActor::new(config, spec, slots);
-    Ok(rest.with(Box::new(LocalRollouts::new(actor, learner, statistics))))
-}
+impl OnPolicyAlgorithm for PpoConfig {
+    type Actor = PpoActor;
+    type Learner = PpoLearner;
 
-/// The half that learns from rollouts of actors elsewhere.
-pub(super) fn remote_learner(
-    mut config: PpoConfig,
-    place: Place,
-    spec: &EnvSpec,
-) -> Result<RemoteHalves, TrainError> {
-    config.check()?;
-    let share = config.share(place.rank, place.workers)?;
-    config.environments = Some(share.environments);
-    let (per_update, steps) = (share.environments, share.steps_per_env);
-    let streams = share.local_environments().map(|index| stream(config.seed, Purpose::Minibatches, index));
-    let learner = PpoLearner::new(&config, share.clone(), spec, streams.collect());
-    let layout = learner.layout;
-    Ok(RemoteHalves {
-        learner: RemoteLearner::Rollouts(Box::new(learner)),
-        acting: 0..layout.model_len(),
-        demand: Demand::Rollouts { per_update, steps, statistics: layout.statistics_len() },
-        spec: spec.clone(),
-        rest: rest(&config, spec),
-    })
-}
+    fn share_of(&self, place: Place) -> Result<Share, TrainError> {
+        self.share(place.rank, place.workers)
+    }
 
-/// The half that acts for learners elsewhere.
-pub(super) fn remote_actor(
-    config: &PpoConfig,
-    environments: Range<usize>,
-    factory: &EnvFactory,
-) -> Result<RemoteActor, TrainError> {
-    let (spec, slots) = slots(environments, config.seed, factory)?;
-    Ok(RemoteActor::Rollouts(Box::new(PpoActor::new(config.clone(), spec, slots))))
-}
+    fn actor(&self, spec: EnvSpec, slots: Vec<EnvironmentSlot>) -> PpoActor {
+        PpoActor::new(self.clone(), spec, slots)
+    }
 
-/// Everything but the local half.
-fn rest(config: &PpoConfig, env: &EnvSpec) -> Rest {
-    let agent = config.networks(env);
-    let layout = Layout::new(&agent);
-    let mut model = vec![0.0; layout.model_len()];
-    let mut rng = stream(config.seed, Purpose::Weights, 0);
-    model[..layout.parameters].copy_from_slice(&agent.initial_parameters(config.log_std_init, &mut rng));
-    let shared = PpoShared {
-        adam: Adam::new(layout.parameters, config.adam_epsilon),
-        moments: [Moments::new(layout.dim), Moments::new(1)],
-        agent,
-        layout,
-        config: config.clone(),
-    };
-    shared.show_moments(&mut model);
-    Rest {
-        algorithm: PpoConfig::NAME,
-        config: to_json(config),
-        gradient_len: layout.gradient_len(),
-        model,
-        replica: Replica::new(Box::new(shared), config.total_steps),
+    fn learner(&self, share: &Share, spec: &EnvSpec) -> PpoLearner {
+        let streams = share.local_environments().map(|index| stream(self.seed, Purpose::Minibatches, index));
+        PpoLearner::new(self, share.clone(), spec, streams.collect())
+    }
+
+    fn statistics_len(&self, spec: &EnvSpec) -> usize {
+        Layout::new(&self.networks(spec)).statistics_len()
+    }
+
+    fn rest(mut self, spec: &EnvSpec) -> Rest {
+        let agent = self.networks(spec);
+        let layout = Layout::new(&agent);
+        let mut model = vec![0.0; layout.model_len()];
+        let mut rng = stream(self.seed, Purpose::Weights, 0);
+        model[..layout.parameters].copy_from_slice(&agent.initial_parameters(self.log_std_init, &mut rng));
+        let shared = PpoShared {
+            adam: Adam::new(layout.parameters, self.adam_epsilon),
+            moments: [Moments::new(layout.dim), Moments::new(1)],
+            agent,
+            layout,
+            config: self.clone(),
+        };
+        shared.show_moments(&mut model);
+        Rest::new(&mut self, layout.gradient_len(), model, Box::new(shared))
     }
 }
 
@@ -216,7 +175,7 @@ impl Tally for SumsOfRollout {
 }
 
 /// Acts a rollout at a time.
-struct PpoActor {
+pub(in crate::algorithms) struct PpoActor {
     config: PpoConfig,
     collector: Collector,
     layout: Layout,
@@ -279,7 +238,7 @@ impl HasSlots for PpoActor {
 }
 
 /// Learns from rollouts, several times from each.
-struct PpoLearner {
+pub(in crate::algorithms) struct PpoLearner {
     config: PpoConfig,
     share: Share,
     layout: Layout,

@@ -22,7 +22,6 @@
 //! A rollout costs `epochs * minibatches` aggregations of the gradient and one of statistics, which also
 //! carries the request to stop, so that all workers stop after the same rollout.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -39,15 +38,15 @@ use super::checkpoint::{Reader, Writer, read_slots, write_slots};
 use super::config::{Checks, to_json};
 use super::environments::{EnvFactory, EnvironmentSlot};
 use super::episodes::RecentReturns;
-use super::halves::{Halves, Tail};
+use super::halves::Tail;
 use super::normalise::{Deviations, Moments, Normaliser, normalise_or_copy};
+use super::on_policy::OnPolicy;
 use super::phases::Phase;
-use super::remote::{RemoteActor, RemoteHalves};
 use super::share::Share;
 use super::statistics::RolloutStatistics;
 use super::streams::{Purpose, stream};
 use super::trainer::{
-    Algorithm, CommonParameters, Mode, Place, Policy, Progress, Report, Trainer, agree, first_bytes,
+    Algorithm, Mode, Place, Policy, Progress, Report, Trainer, agree, common_accessors, first_bytes,
 };
 use crate::env::EnvSpec;
 use crate::nn::{Adam, Workspace, clip_global_norm};
@@ -156,6 +155,7 @@ impl Algorithm for PpoConfig {
     const NAME: &'static str = "ppo";
     const DEFAULT_ENV: &'static str = "PlanarHopper-v0";
     const CHECKPOINT_EVERY: u64 = 50;
+    type Family = OnPolicy;
 
     fn preset(env: &str) -> Self {
         match env {
@@ -199,14 +199,7 @@ impl Algorithm for PpoConfig {
         checks.result()
     }
 
-    fn hidden(&self) -> &[usize] {
-        &self.hidden
-    }
-
-    fn common(&mut self) -> CommonParameters<'_> {
-        let Self { total_steps, seed, environments, .. } = self;
-        CommonParameters { total_steps, seed, environments }
-    }
+    common_accessors!();
 
     fn vector_len(&self, env: &EnvSpec, mode: Mode) -> Result<usize, TrainError> {
         let agent = self.networks(env);
@@ -214,22 +207,6 @@ impl Algorithm for PpoConfig {
             Mode::Synchronous => agent.parameter_count(),
             Mode::Asynchronous => halves::Layout::new(&agent).gradient_len() + Tail::LEN,
         })
-    }
-
-    fn halves(self, place: Place, factory: &EnvFactory, _mode: Mode) -> Result<Halves, TrainError> {
-        halves::halves(self, place, factory)
-    }
-
-    fn remote_learner(self, place: Place, spec: &EnvSpec) -> Result<RemoteHalves, TrainError> {
-        halves::remote_learner(self, place, spec)
-    }
-
-    fn remote_actor(
-        &self,
-        environments: Range<usize>,
-        factory: &EnvFactory,
-    ) -> Result<RemoteActor, TrainError> {
-        halves::remote_actor(self, environments, factory)
     }
 
     fn trainer(

@@ -243,7 +243,7 @@ impl Replay {
             Store::Frames(frames) => frames.read(name, reader)?,
         }
         if let Some(priorities) = &mut self.priorities {
-            let saved = reader.doubles(&format!("{name}.priorities"), priorities.leaves() + 1)?;
+            let saved = reader.doubles(&format!("{name}.priorities"), priorities.slots() + 1)?;
             priorities.restore(&saved);
         }
         Ok(())

@@ -114,15 +114,14 @@ impl Environment for HalfCheetah {
     }
 
     fn reset(&mut self, rng: &mut ChaCha8Rng, observation: &mut [f32]) -> Result<(), EnvError> {
-        self.simulation.reset();
-        let mut state = self.simulation.coordinates().to_vec();
-        let (q, v) = state.split_at_mut(N);
-        q.iter_mut().for_each(|q| *q += rng.random_range(-START_SPREAD..START_SPREAD));
-        v.iter_mut().for_each(|v| {
-            let normal: f64 = StandardNormal.sample(rng);
-            *v += START_SPREAD * normal;
+        self.simulation.begin(|coordinates| {
+            let (q, v) = coordinates.split_at_mut(N);
+            q.iter_mut().for_each(|q| *q += rng.random_range(-START_SPREAD..START_SPREAD));
+            v.iter_mut().for_each(|v| {
+                let normal: f64 = StandardNormal.sample(rng);
+                *v += START_SPREAD * normal;
+            });
         });
-        self.simulation.set_coordinates(&state);
         self.observe(observation);
         Ok(())
     }

@@ -81,10 +81,9 @@ impl Environment for MujocoHopper {
     }
 
     fn reset(&mut self, rng: &mut ChaCha8Rng, observation: &mut [f32]) -> Result<(), EnvError> {
-        self.simulation.reset();
-        let mut state = self.simulation.coordinates().to_vec();
-        state.iter_mut().for_each(|x| *x += rng.random_range(-START_SPREAD..START_SPREAD));
-        self.simulation.set_coordinates(&state);
+        self.simulation.begin(|coordinates| {
+            coordinates.iter_mut().for_each(|x| *x += rng.random_range(-START_SPREAD..START_SPREAD));
+        });
         self.observe(observation);
         Ok(())
     }

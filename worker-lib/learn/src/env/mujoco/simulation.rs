@@ -122,6 +122,15 @@ impl Simulation {
         self.read_back();
     }
 
+    /// Begins an episode: at the model's reference position, at rest, but for what `disturb` adds to all positions and
+    /// then to all velocities.
+    pub(super) fn begin(&mut self, disturb: impl FnOnce(&mut [f64])) {
+        self.reset();
+        let mut coordinates = self.coordinates().to_vec();
+        disturb(&mut coordinates);
+        self.set_coordinates(&coordinates);
+    }
+
     /// Goes on for so many of MuJoCo's steps under that input of the motors.
     ///
     /// # Panics

@@ -18,7 +18,7 @@ use iswitch_protocol::{Instant, Round, VectorLayout, history};
 
 use super::attempt::Answer;
 use super::auth::Authenticator;
-use super::enrolment::Enrolment;
+use super::enrolment::{Enrolment, Joins};
 use super::membership::{MembershipState, Position, Run, max_window};
 use super::protocol::{Failure, Membership};
 use super::session::{JoinProgress, SessionConfig};
@@ -318,10 +318,6 @@ impl AsyncProtocol {
         self.enrolment.emit(request, body, buffer)
     }
 
-    pub(super) fn enrolment(&mut self) -> &mut Enrolment {
-        &mut self.enrolment
-    }
-
     /// What to tell a switch that has forgotten this member.
     fn resume(&self) -> Option<ResumeRepr> {
         self.membership.as_ref()?.resume(Position {
@@ -462,5 +458,19 @@ impl AsyncProtocol {
             (_, Action::Confirm) if !self.sender.is_about_current(request) => {}
             (status, _) => self.refused(Failure::Refused(status)),
         }
+    }
+}
+
+impl Joins for AsyncProtocol {
+    fn begin(config: SessionConfig, now: Instant) -> Self {
+        Self::new(config, now)
+    }
+
+    fn enrolment(&mut self) -> &mut Enrolment {
+        &mut self.enrolment
+    }
+
+    fn handle_datagrams(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
+        self.handle_datagrams(now, class, payload, stride);
     }
 }

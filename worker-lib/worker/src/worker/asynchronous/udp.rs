@@ -8,15 +8,15 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use iswitch_protocol::wire::{Class, ControlBody, DigestRepr, Mode, Status};
+use iswitch_protocol::wire::{ControlBody, DigestRepr, Mode, Status};
 use iswitch_protocol::{Instant, Round};
 use iswitch_socket::PollSet;
 
 use super::{AsyncCounters, AsyncProtocol, Submission, Sum};
 use crate::aggregate::{AggregateError, check_vector};
-use crate::worker::enrolment::{Enrolment, JoinProgress, SessionConfig};
+use crate::worker::enrolment::JoinProgress;
 use crate::worker::join::{JoinError, JoinOptions};
-use crate::worker::joining::{Joins, join};
+use crate::worker::joining::join;
 use crate::worker::link::Link;
 use crate::worker::outcome::{accept, forgotten_is_done, round_error};
 use crate::worker::protocol::Membership;
@@ -286,20 +286,6 @@ impl Drop for AsyncWorker {
             // A panic of the thread has been printed; dropping must not raise another.
             let _ = thread.join();
         }
-    }
-}
-
-impl Joins for AsyncProtocol {
-    fn begin(config: SessionConfig, now: Instant) -> Self {
-        Self::new(config, now)
-    }
-
-    fn enrolment(&mut self) -> &mut Enrolment {
-        self.enrolment()
-    }
-
-    fn handle_datagrams(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
-        self.handle_datagrams(now, class, payload, stride);
     }
 }
 

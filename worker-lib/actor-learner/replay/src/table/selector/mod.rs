@@ -2,7 +2,6 @@
 
 mod ordered;
 mod prioritized;
-mod sum_tree;
 mod uniform;
 
 use std::fmt;

@@ -1,8 +1,8 @@
 //! Chances proportional to priorities.
 
+use iswitch_sum_tree::SumTree;
 use rand::{Rng, RngExt};
 
-use super::sum_tree::SumTree;
 use super::uniform::Uniform;
 
 /// A weight of 1 as an integer: weights resolve 2^-40, and 2^28 of the greatest have a sum.
@@ -16,13 +16,13 @@ pub(crate) const EXPONENT_MAX: f64 = 16.0;
 #[derive(Clone, Debug)]
 pub(in crate::table) struct Prioritized {
     exponent: f64,
-    weights: SumTree,
+    weights: SumTree<u128>,
     members: Uniform,
 }
 
 impl Prioritized {
     pub(super) fn new(exponent: f64) -> Self {
-        Self { exponent, weights: SumTree::new(), members: Uniform::default() }
+        Self { exponent, weights: SumTree::new(1), members: Uniform::default() }
     }
 
     pub(super) fn insert(&mut self, slot: u32, priority: f64) {
@@ -31,12 +31,12 @@ impl Prioritized {
     }
 
     pub(super) fn update(&mut self, slot: u32, priority: f64) {
-        self.weights.set(slot, weight(priority, self.exponent));
+        self.weights.set(slot as usize, weight(priority, self.exponent));
     }
 
     pub(super) fn remove(&mut self, slot: u32) {
         self.members.remove(slot);
-        self.weights.set(slot, 0);
+        self.weights.set(slot as usize, 0);
     }
 
     pub(super) fn pick(&self, rng: &mut impl Rng) -> Option<(u32, f64)> {
@@ -45,7 +45,7 @@ impl Prioritized {
             return self.members.pick(rng);
         }
         let slot = self.weights.find(rng.random_range(0..total));
-        Some((slot, self.weights.get(slot) as f64 / total as f64))
+        Some((slot as u32, self.weights.get(slot) as f64 / total as f64))
     }
 
     pub(super) fn mass(&self) -> f64 {
