@@ -477,7 +477,7 @@ impl Job {
     fn give_up_replay(&mut self, round: Round) {
         let next = round.next();
         let behind = self.chronicle.before(round);
-        // Who was Fresh and has finished no round since knows the history and may not have its sums.
+        // A member that was Fresh and has finished no round since knows the history, but may not have its sums.
         let has_sums = |member: &Member| member.resume.is_some_and(|resume| !resume.fresh);
         let is_up_to_date = |member: &Member| {
             member.standing == Standing::Resumed && member.start == next && has_sums(member)
