@@ -38,7 +38,7 @@ use crate::{Failure, JOB, run_with_transcript};
 const UPDATES_AFTER_HEAL: u64 = 2;
 /// How long that may take, in virtual time, besides two leases: retries are at most half a second apart.
 const LIVENESS_LIMIT: Duration = Duration::from_secs(3);
-/// How long an operator waits after a lease before he starts the workers again that a job waits for.
+/// How long an operator waits after a lease before starting the workers again that a job waits for.
 const OPERATOR_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Runs what a seed stands for.

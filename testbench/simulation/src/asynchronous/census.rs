@@ -1,4 +1,4 @@
-//! Who is a member of the switch, what H follows from that, and which aggregates it has sent.
+//! The members of the switch, the threshold H that follows from them, and the aggregates that the switch has sent.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
@@ -15,7 +15,7 @@ use crate::checker::{Rule, Violation, violated};
 /// The members, as the switch has reported them.
 #[derive(Debug, Default)]
 pub(super) struct Census {
-    /// When each was last heard for certain.
+    /// When each was last heard. Packets that may not count are left out, so that it may have been heard later.
     heard: BTreeMap<SocketAddrV4, Instant>,
     /// H if it is set.
     pinned: Option<u16>,
@@ -72,7 +72,8 @@ impl Census {
         }
     }
 
-    /// A member was admitted, or has left, or H was set; `is_open` if the aggregate that is being filled has been begun.
+    /// Applies a change of the members or of H. `is_open`: a vector is in the aggregate that is being filled, so that
+    /// its H is fixed.
     fn change(&mut self, is_open: bool, change: impl FnOnce(&mut Self)) {
         if is_open {
             self.open = self.open.or(Some(self.threshold()));
@@ -137,7 +138,7 @@ impl Simulation<'_> {
             for event in events {
                 self.hear_event(event, is_open)?;
             }
-            // Who comes back may not know any more whether H was set.
+            // Members that resume a job may not know whether H was set.
             self.census.pinned = job.filter(|job| job.threshold_pinned).map(|job| job.threshold);
         }
         finished.map_or(Ok(()), |finished| self.census.finish(finished, begun_with))
@@ -171,7 +172,7 @@ impl Simulation<'_> {
                 let lease = Duration::from_millis(u64::from(self.scenario.lease_ms));
                 self.census.heard.get(&gone).is_none_or(|heard| self.now.since(*heard) > lease)
             }
-            // An answer from before it was admitted made it join again, or another process has its address.
+            // A late answer made the member join again, or another process has its address.
             Departure::Forgotten | Departure::Restarted => self.is_disturbed(),
             Departure::Leave => false,
         };
@@ -203,7 +204,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Whether those that are alive are members, and nobody else.
+    /// Whether the members are exactly the workers that are alive.
     pub(super) fn is_census_right(&self) -> bool {
         let running = self.workers.iter().enumerate().filter(|(_, worker)| worker.is_running);
         let mut alive: Vec<_> = running.map(|(at, worker)| address(at, worker.udp_port)).collect();

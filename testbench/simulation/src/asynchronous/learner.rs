@@ -11,7 +11,7 @@ use super::Simulation;
 use super::member::{Gradient, initial_model, vector};
 use crate::checker::{Rule, Violation, violated};
 
-/// A vector of which its sender cannot know what became.
+/// A vector whose fate is unknown to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Undecided {
     pub(super) worker: usize,
@@ -58,8 +58,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// The model of a peer that has just applied the last aggregate before that one. If those who might have had it were
-    /// killed, that of a later one; if there is none either, the worker's own.
+    /// The model of a peer that has just applied the last aggregate before that one. If the workers that could have
+    /// had it were killed, the model before a later aggregate; if there is none either, the worker's own.
     fn state_for(&mut self, worker: usize, wanted: Round) -> Option<(Round, Vec<f32>)> {
         let acting = &self.workers[worker];
         let epoch = acting.epoch;
@@ -86,8 +86,7 @@ impl Simulation<'_> {
         Some((wanted, model))
     }
 
-    /// Whether a worker has the state of a learner that is under way, or may still begin with the job, or can have that of
-    /// another worker.
+    /// Whether a worker has a state, may still begin with the job, or can fetch the state of another worker.
     fn may_have_state(&self, worker: usize) -> bool {
         let other = &self.workers[worker];
         other.is_running
@@ -97,7 +96,7 @@ impl Simulation<'_> {
             })
     }
 
-    /// Of the workers that lack a state, the one that has come furthest.
+    /// The worker that has come furthest among those that lack a state.
     fn orphan(&self) -> Option<usize> {
         let lacks_state = |worker: &usize| {
             let other = &self.workers[*worker];
@@ -107,7 +106,7 @@ impl Simulation<'_> {
         candidates.max_by_key(|worker| (self.workers[*worker].updates, Reverse(*worker)))
     }
 
-    /// The first aggregate after that one before which somebody had a state.
+    /// The first aggregate from that one on for which any worker has had the state before it.
     fn next_state_after(&self, epoch: u64, wanted: Round) -> Option<Round> {
         let own = (epoch, 0)..=(epoch, u32::MAX);
         let applied = self.aggregates.range(own.clone()).filter(|(_, known)| known.sum.is_some());

@@ -62,7 +62,7 @@ pub(super) struct SimulatedWorker {
     pub(super) next: Option<Round>,
     /// The same where it has missed what is before, and no peer has got so far.
     pub(super) awaits_state: Option<Round>,
-    /// Whether the state that it has got is of a later aggregate than it needed: sums up to that one are in it.
+    /// Whether the state that it fetched is of a later aggregate than it needed, and holds the sums up to that one.
     pub(super) is_ahead: bool,
     pub(super) gradient: Option<Gradient>,
     /// The vector under way.
@@ -89,7 +89,7 @@ pub(super) fn address(worker: usize, udp_port: u16) -> SocketAddrV4 {
     SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, worker as u8), udp_port)
 }
 
-/// Whose address that is.
+/// Position of the worker at an address.
 pub(super) fn worker_at(address: SocketAddrV4) -> usize {
     usize::from(address.ip().octets()[3])
 }
@@ -121,7 +121,7 @@ impl SimulatedWorker {
         }
     }
 
-    /// Another process, the `life`th of all. It knows nothing of the one before.
+    /// Starts another process, number `life` of all. It knows nothing of the one before.
     pub(super) fn start(
         &mut self,
         scenario: &Scenario,
@@ -172,7 +172,7 @@ pub(super) fn initial_model(scenario: &Scenario) -> Vec<f32> {
     vec![0.0; scenario.gradient_len as usize]
 }
 
-/// Between two lives of a worker that send from the same port: nothing of the first is on the wire any more.
+/// Time after which nothing that a process has sent is on the wire any more, so that another may use its port.
 pub(super) fn quiet_time(scenario: &Scenario) -> Duration {
     scenario.faults.delay + scenario.faults.jitter + Duration::from_nanos(1)
 }

@@ -49,9 +49,9 @@ pub struct Departures {
     pub turned_away: u64,
     /// Members that were expelled by their lease.
     pub expelled: u64,
-    /// Workers that went on with their own state, as those with a later one were gone.
+    /// Workers that continued with their own state, because all with a later one were gone.
     pub orphans: u64,
-    /// Aggregates with the vector of a sender that never learned of it.
+    /// Aggregates with a vector whose sender never learned of it.
     pub unconfirmed: u64,
 }
 
@@ -86,9 +86,9 @@ pub struct Totals {
     pub turned_away: u64,
     /// Members that were expelled by their lease.
     pub expelled: u64,
-    /// Workers that went on with their own state, as those with a later one were gone.
+    /// Workers that continued with their own state, because all with a later one were gone.
     pub orphans: u64,
-    /// Aggregates with the vector of a sender that never learned of it.
+    /// Aggregates with a vector whose sender never learned of it.
     pub unconfirmed: u64,
     /// Jobs with a key.
     pub authenticated: u64,

@@ -5,19 +5,19 @@ use super::member::vector;
 use super::{Aggregate, Simulation};
 use crate::checker::{Rule, Violation, violated};
 
-/// Vectors of which nothing is known are looked for in a sum in so many at a time: what is wrong shows in the others.
+/// Sums with more unconfirmed vectors than this are not searched for them: that takes long, and few sums have as many.
 const MOST_UNCONFIRMED: usize = 3;
 
 /// Aggregates whose sum is that of vectors that were committed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Checked {
     pub(super) all: u64,
-    /// Those with vectors of senders that never learned of it.
+    /// Those with a vector whose sender never learned of it.
     pub(super) unconfirmed: u64,
 }
 
 impl Simulation<'_> {
-    /// Every sum is that of the vectors which their senders were told to be in it, and of others that may be in it.
+    /// Checks that each sum is that of the vectors that are known to be in it and of others that may be in it.
     pub(super) fn check_sums(&self) -> Result<Checked, Violation> {
         let mut undecided = self.undecided.clone();
         for (worker, acting) in self.workers.iter().enumerate() {

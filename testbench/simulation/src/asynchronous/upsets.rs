@@ -1,5 +1,5 @@
-//! What happens in the middle of a job: a switch that crashes and starts anew, Resets, and workers that are killed.
-//! Where those that join again then stand.
+//! Upsets in the middle of a job: restarts of the switch, Resets, and workers that are killed; and where the members
+//! stand that join afterwards.
 
 use std::time::Duration;
 
@@ -122,7 +122,7 @@ impl Simulation<'_> {
         self.flush_worker(worker);
     }
 
-    /// Starts workers that nobody else starts: all of them if `all`, otherwise those that are about to come back.
+    /// Starts workers at once: all that do not run if `all`, otherwise those that come back later.
     pub(super) fn start_gone(&mut self, all: bool) {
         let now = self.now;
         for acting in self.workers.iter_mut().filter(|acting| !acting.is_running) {
@@ -134,8 +134,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// Whether the job had no place for a worker: members that are gone keep theirs for a lease. Its process ends, and
-    /// another one tries again.
+    /// Whether the job had no place for a worker, because members that are gone keep theirs for a lease. The process
+    /// of the worker ends, and another one tries again.
     pub(super) fn is_turned_away(&mut self, worker: usize) -> Result<bool, Violation> {
         let JoinProgress::Refused(status, expected) = self.workers[worker].protocol.join_progress() else {
             return Ok(false);
