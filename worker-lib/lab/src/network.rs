@@ -72,8 +72,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// Makes the namespaces `switch` and `worker0`, `worker1`, ..., the cables and the bridge, and waits until they carry
-    /// frames.
+    /// Makes the namespaces `switch` and `worker0`, `worker1`, ..., the cables and the bridge, and waits until they
+    /// carry frames.
     ///
     /// # Errors
     /// If a command fails.

@@ -11,8 +11,8 @@ use crate::LabError;
 /// Directories of system programs, which Debian leaves out of the `PATH` of ordinary users.
 const SYSTEM_DIRECTORIES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
-/// A command that the kernel kills when the calling thread ends, even if that is killed itself. It finds system programs
-/// such as `tc` also if the caller is an ordinary user.
+/// A command that the kernel kills when the calling thread ends, even if that is killed itself. It finds system
+/// programs such as `tc` also if the caller is an ordinary user.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("setpriv");
     command.env("PATH", search_path()).args(["--pdeathsig", "KILL", "--"]).arg(program);

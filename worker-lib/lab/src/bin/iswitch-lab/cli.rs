@@ -2,21 +2,22 @@
 
 use std::ffi::OsString;
 
-use clap::Parser;
+use clap::{Parser, value_parser};
 use iswitch_lab::links::{Delay, Links, Rate};
 use iswitch_protocol::limits::MAX_MEMBERS;
 
 /// Runs a command in each worker of a network inside this machine, with a switch between them.
 ///
-/// The network is a bridge with a port for each worker; iswitchd sums what passes its ports. No root is needed: the network is
-/// made in a user namespace, and disappears with this command. The command finds its place in RANK, WORLD_SIZE, MASTER_ADDR,
-/// MASTER_PORT, LOCAL_RANK and LOCAL_WORLD_SIZE, as from torchrun, and the switch in ISWITCH_SWITCH. Each line that it prints
-/// begins with its rank. If a command fails, the others are ended; the exit status is that of the first that failed.
+/// The network is a bridge with a port for each worker; iswitchd sums what passes its ports. No root is needed: the
+/// network is made in a user namespace, and disappears with this command. The command finds its place in RANK,
+/// WORLD_SIZE, MASTER_ADDR, MASTER_PORT, LOCAL_RANK and LOCAL_WORLD_SIZE, as from torchrun, and the switch in
+/// ISWITCH_SWITCH. Each line that it prints begins with its rank. If a command fails, the others are ended; the exit
+/// status is that of the first that failed.
 #[derive(Debug, Parser)]
 #[command(name = "iswitch-lab", bin_name = "iswitch lab", version, about)]
 pub(crate) struct Cli {
     /// Number of workers.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=MAX_MEMBERS as i64))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = value_parser!(u16).range(1..=MAX_MEMBERS as i64))]
     pub(crate) workers: u16,
     /// Rate of each link in each direction, such as 1gbit or 100mbit [default: as fast as the machine].
     #[arg(long)]
@@ -25,7 +26,7 @@ pub(crate) struct Cli {
     #[arg(long)]
     pub(crate) delay: Option<Delay>,
     /// MTU of each link, in bytes.
-    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u32).range(576..=9000))]
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = value_parser!(u32).range(576..=9000))]
     pub(crate) mtu: u32,
     /// Let the switch receive on a UDP port instead of the ports of the bridge.
     #[arg(long)]

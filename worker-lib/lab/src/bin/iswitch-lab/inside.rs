@@ -118,7 +118,7 @@ impl Lab<'_> {
         Ok(child.id())
     }
 
-    /// Starts a process whose output is copied, in a process group of its own: a Ctrl-C reaches it through this process.
+    /// Starts a process whose output is copied. It leads a process group: a Ctrl-C reaches it through this process.
     fn spawn(&mut self, name: &str, command: &mut Command, is_worker: bool) -> anyhow::Result<Child> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = command.spawn().with_context(|| format!("starting {name}"))?;
