@@ -98,7 +98,7 @@ mod tests {
         assert!(error.starts_with("setpriv --pdeathsig KILL -- sh -c "), "{error}");
         assert!(error.ends_with("exit status: 3\nearly\nlate"), "{error}");
         assert_eq!(run(command("echo").arg("text")).unwrap(), "text\n");
-        feed(&mut command("grep").arg("-q").arg("needle"), "hay\nneedle\n").unwrap();
-        feed(&mut command("grep").arg("-q").arg("needle"), "hay\n").unwrap_err();
+        feed(command("grep").arg("-q").arg("needle"), "hay\nneedle\n").unwrap();
+        feed(command("grep").arg("-q").arg("needle"), "hay\n").unwrap_err();
     }
 }

@@ -27,8 +27,11 @@ fn main() -> ExitCode {
     }
     let cli = Cli::parse();
     let code = if cli.is_inside { inside::run(&cli) } else { outside::run(&cli) };
-    code.map(ExitCode::from).unwrap_or_else(|error| {
-        eprintln!("iswitch-lab: {error:#}");
-        ExitCode::FAILURE
-    })
+    match code {
+        Ok(code) => code.into(),
+        Err(error) => {
+            eprintln!("iswitch-lab: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
 }
