@@ -216,7 +216,9 @@ fn receive_buffer_is_what_the_kernel_gave() {
 fn in_namespace(test: &str, setup: &str) {
     let run = |script: &str| {
         let exe = std::env::current_exe().unwrap();
-        let unshare = ["--user", "--map-root-user", "--net", "sh", "-c", script];
+        // Debian leaves the directory of tc out of the PATH of ordinary users.
+        let script = format!("PATH=$PATH:/usr/sbin:/sbin; {script}");
+        let unshare = ["--user", "--map-root-user", "--net", "sh", "-c", &script];
         Command::new("unshare").args(unshare).arg(exe).arg(test).output()
     };
     if !run(setup).is_ok_and(|output| output.status.success()) {

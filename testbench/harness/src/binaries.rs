@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+/// Contains the programs of the workspace, for a test that is run again inside of namespaces: it need not ask cargo.
+const PROGRAMS_VARIABLE: &str = "ISWITCH_TEST_PROGRAMS";
+
 /// Names and paths of programs.
-type Paths = HashMap<String, PathBuf>;
+pub type Paths = HashMap<String, PathBuf>;
 
 /// The daemon.
 ///
@@ -120,8 +123,27 @@ pub fn core_load() -> PathBuf {
 /// # Panics
 /// If it cannot be built, or there is none of that name.
 pub fn path(name: &str) -> &'static Path {
+    all().get(name).unwrap_or_else(|| panic!("the workspace has no program {name}"))
+}
+
+/// All programs of the workspace.
+///
+/// # Panics
+/// If they cannot be built.
+pub fn all() -> &'static Paths {
     static BUILT: OnceLock<Paths> = OnceLock::new();
-    BUILT.get_or_init(build).get(name).unwrap_or_else(|| panic!("the workspace has no program {name}"))
+    BUILT.get_or_init(|| match std::env::var(PROGRAMS_VARIABLE) {
+        Ok(paths) => serde_json::from_str(&paths).expect("JSON from the process that started this one"),
+        Err(_) => build(),
+    })
+}
+
+/// An environment variable, and its value, that lets another test program use these programs instead of asking cargo.
+///
+/// # Panics
+/// If a path is not UTF-8.
+pub fn variable(programs: &Paths) -> (&'static str, String) {
+    (PROGRAMS_VARIABLE, serde_json::to_string(programs).expect("names and paths are UTF-8"))
 }
 
 /// The test program of a target, such as `iswitch_socket` of the kind `lib`, as `cargo test --workspace` builds it.

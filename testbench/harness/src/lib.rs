@@ -3,6 +3,7 @@
 pub mod binaries;
 pub mod cluster;
 pub mod faults;
+mod isolated;
 pub mod netns;
 pub mod ports;
 pub mod process;
@@ -10,3 +11,5 @@ pub mod requirements;
 pub mod scratch;
 pub mod tree;
 pub mod witness;
+
+pub use iswitch_lab::links::shaper;

@@ -1,62 +1,55 @@
 //! Network namespaces: machines and cables inside this one, made for a test and removed with it.
 
 use std::fs::File;
-use std::io::Write;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Once;
 
+use iswitch_lab::LabError;
+use iswitch_lab::namespace::{DIRECTORY, remove};
+use iswitch_lab::network::{self, bridge_commands};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use crate::process::{Process, command, run};
+use crate::process::Process;
 use crate::scratch;
 
-/// Where `ip` keeps the names.
-const DIRECTORY: &str = "/run/netns";
+pub use iswitch_lab::network::{SWITCH_ADDRESS, SWITCH_MAC, WORKER_INTERFACE};
 
 /// A network namespace. Dropping removes it.
 #[derive(Debug)]
-pub struct Namespace {
-    name: String,
+pub struct Namespace(iswitch_lab::namespace::Namespace);
+
+/// The value, or the error as a panic.
+fn expect<T>(result: Result<T, LabError>) -> T {
+    result.unwrap_or_else(|error| panic!("{error}"))
 }
 
 impl Namespace {
     /// Makes a namespace with its loop-back interface up; `role` becomes part of its name.
     ///
     /// # Panics
-    /// If that fails: ask [`crate::requirements::root_and`] first.
+    /// If that fails: ask [`crate::requirements::networks_and`] first.
     pub fn new(role: &str) -> Self {
-        Self::try_new(role).unwrap_or_else(|error| panic!("cannot make a namespace: {error}"))
+        expect(Self::try_new(role))
     }
 
-    pub(crate) fn try_new(role: &str) -> Result<Self, String> {
+    pub(crate) fn try_new(role: &str) -> Result<Self, LabError> {
         static CLEANED: Once = Once::new();
         CLEANED.call_once(remove_leftovers);
-        let name = scratch::name(role);
-        let output = Command::new("ip").args(["netns", "add", &name]).output();
-        let output = output.map_err(|error| error.to_string())?;
-        if !output.status.success() {
-            return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
-        }
-        let namespace = Self { name };
-        // Router solicitations and the like would be noise in captures.
-        namespace.run(["sh", "-c", "echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6 || true"]);
-        namespace.ip("link set lo up");
-        Ok(namespace)
+        iswitch_lab::namespace::Namespace::new(scratch::name(role)).map(Self)
     }
 
     /// Its name.
     pub fn name(&self) -> &str {
-        &self.name
+        self.0.name()
     }
 
     /// A command that will run inside.
     pub fn command(&self, program: impl AsRef<Path>) -> Command {
-        let mut command = command("ip");
-        // It becomes the program instead of starting it, so that the child's id is the program's.
-        command.args(["netns", "exec", &self.name]).arg(program.as_ref());
+        let mut command = self.0.command(program.as_ref());
+        command.stdin(Stdio::null());
         command
     }
 
@@ -65,7 +58,7 @@ impl Namespace {
     /// # Panics
     /// If it fails.
     pub fn run<const N: usize>(&self, words: [&str; N]) -> String {
-        run(self.command(words[0]).args(&words[1..]))
+        expect(self.0.run(words))
     }
 
     /// Starts a command inside.
@@ -81,7 +74,7 @@ impl Namespace {
     /// # Panics
     /// If one fails.
     pub fn ip(&self, commands: &str) {
-        feed(command("ip").args(["-n", &self.name, "-batch", "-"]), commands);
+        expect(self.0.ip(commands));
     }
 
     /// Loads an nft script inside.
@@ -89,7 +82,7 @@ impl Namespace {
     /// # Panics
     /// If nft refuses it.
     pub fn nft(&self, script: &str) {
-        feed(self.command("nft").args(["-f", "-"]), script);
+        expect(self.0.nft(script));
     }
 
     /// Calls a function in a thread that lives inside.
@@ -97,41 +90,15 @@ impl Namespace {
     /// # Panics
     /// If the function does, or the namespace is gone.
     pub fn enter<T: Send>(&self, function: impl FnOnce() -> T + Send) -> T {
-        let file = File::open(Path::new(DIRECTORY).join(&self.name)).expect("the namespace's file");
+        let file = File::open(Path::new(DIRECTORY).join(self.name())).expect("the namespace's file");
         let inside = move || {
             move_into_link_name_space(std::os::fd::AsFd::as_fd(&file), Some(LinkNameSpaceType::Network))
-                .expect("root may enter a namespace");
+                .expect("its owner may enter a namespace");
             function()
         };
         std::thread::scope(|scope| scope.spawn(inside).join())
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
-}
-
-impl Drop for Namespace {
-    fn drop(&mut self) {
-        remove(&self.name);
-    }
-}
-
-/// Gives a command its input and waits for its success.
-fn feed(command: &mut Command, input: &str) {
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    // A program that does not read to the end has failed, and tells why below.
-    let _ = child.stdin.take().map(|mut stdin| stdin.write_all(input.as_bytes()));
-    let output = child.wait_with_output().expect("the state of a child");
-    assert!(
-        output.status.success(),
-        "{command:?}: {}\n{}{input}",
-        output.status,
-        String::from_utf8_lossy(&output.stderr)
-    );
-}
-
-fn remove(name: &str) {
-    // Interfaces inside go with it, and each takes its peer along.
-    let _ = Command::new("ip").args(["netns", "del", name]).stderr(Stdio::null()).status();
 }
 
 /// Removes the namespaces of earlier test processes that were killed, with whatever still runs inside.
@@ -183,26 +150,15 @@ pub struct Star {
     pub options: StarOptions,
 }
 
-/// The only interface of each worker.
-pub const WORKER_INTERFACE: &str = "e0";
-/// MAC address of the bridge of a [`Star`].
-pub const SWITCH_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0xfe];
-/// Address of the bridge of a [`Star`].
-pub const SWITCH_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 254);
-
 impl Star {
     /// Makes the namespaces, the cables and the bridge, and waits until they carry frames.
     ///
     /// # Panics
-    /// If something fails: ask [`crate::requirements::root_and`] first.
+    /// If something fails: ask [`crate::requirements::networks_and`] first.
     pub fn new(options: StarOptions) -> Self {
         let switch = Namespace::new("sw");
         let mtu = options.mtu_bytes;
-        // With an address of its own the bridge does not change it when ports come and go.
-        switch.ip(&format!(
-            "link add br0 address 02:00:00:00:00:fe type bridge stp_state 0 forward_delay 0\n\
-             link set br0 up\naddr add {SWITCH_ADDRESS}/24 dev br0\n"
-        ));
+        switch.ip(&bridge_commands(SWITCH_ADDRESS, SWITCH_MAC));
         let workers = (1..=options.workers).map(|number| Namespace::new(&format!("w{number}"))).collect();
         let star = Self { switch, workers, options };
         (0..options.workers).for_each(|worker| star.cable(worker).lay());
@@ -253,12 +209,12 @@ impl Star {
 
     /// Name of the bridge port of a worker.
     pub fn port(worker: usize) -> String {
-        format!("s{}", worker + 1)
+        network::port(worker)
     }
 
     /// Address of a worker.
     pub fn worker_address(worker: usize) -> Ipv4Addr {
-        Ipv4Addr::new(10, 9, 0, worker as u8 + 1)
+        network::worker_address(worker)
     }
 }
 
@@ -287,13 +243,7 @@ impl Cable<'_> {
     /// # Panics
     /// If there is such an interface already.
     pub fn lay(&self) {
-        let Self { port, interface, mtu_bytes, .. } = self;
-        self.switch.ip(&format!(
-            "link add {port} mtu {mtu_bytes} type veth \
-             peer name {interface} mtu {mtu_bytes} netns {}\n\
-             link set {port} master br0 up\n",
-            self.end.name()
-        ));
+        self.switch.ip(&self.commands().lay_commands(self.end.name()));
     }
 
     /// Gives the end away from the bridge its address, and brings it up.
@@ -301,8 +251,12 @@ impl Cable<'_> {
     /// # Panics
     /// If it has one already.
     pub fn configure(&self) {
-        let Self { address, interface, .. } = self;
-        self.end.ip(&format!("addr add {address}/24 dev {interface}\nlink set {interface} up\n"));
+        self.end.ip(&self.commands().configure_commands());
+    }
+
+    fn commands(&self) -> network::Cable<'_> {
+        let Self { interface, address, mtu_bytes, .. } = *self;
+        network::Cable { port: self.port.clone(), interface, address, mtu_bytes }
     }
 
     /// Waits until it carries frames both ways.

@@ -19,8 +19,8 @@ const SHOWN_LINES: usize = 40;
 
 /// A command that the kernel kills when the calling thread ends, even if that is killed itself.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
-    let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "KILL", "--"]).arg(program).stdin(Stdio::null());
+    let mut command = iswitch_lab::process::command(program);
+    command.stdin(Stdio::null());
     command
 }
 

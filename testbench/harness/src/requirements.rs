@@ -1,24 +1,66 @@
 //! What a test needs of the machine, and the loud line of a test that does not find it.
 
+use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use iswitch_lab::isolation;
+use iswitch_lab::process::find_program;
+
+use crate::isolated;
 use crate::netns::Namespace;
 
 /// Where this is set, a test that would skip fails instead.
 pub const REQUIRE_VARIABLE: &str = "ISWITCH_REQUIRE_ALL_TESTS";
 
-/// Whether the test may run: it needs network namespaces, which only root can make, and these programs.
+/// Whether the test may run in this process: it needs network namespaces and these programs.
 ///
-/// Otherwise says on stderr what is missing.
+/// Root has network namespaces, and what an ordinary user has run in a user namespace. For an ordinary user the test,
+/// or the program if the caller is none of tests, is run again in such a namespace, and this returns false once it has
+/// passed; the caller returns then. If something is missing, says on stderr what, and returns false too.
+///
+/// # Panics
+/// If the test fails there, or if something is missing and [`REQUIRE_VARIABLE`] is set.
+pub fn networks_and(test: &str, programs: &[&str]) -> bool {
+    match networks() {
+        Networks::Here => with_programs(test, None, programs),
+        Networks::Inside => {
+            if with_programs(test, None, programs) {
+                isolated::run_again();
+            }
+            false
+        }
+        Networks::Missing(missing) => with_programs(test, Some(missing.clone()), programs),
+    }
+}
+
+/// Whether the test may run: it needs network namespaces, these programs, and for a reason the root of this machine,
+/// which a user namespace has not. The tests that do are listed in `testbench/ROOT.md`.
 ///
 /// # Panics
 /// If something is missing, and [`REQUIRE_VARIABLE`] is set.
-pub fn root_and(test: &str, programs: &[&str]) -> bool {
-    let namespaces = namespaces().clone().err();
-    with_programs(test, namespaces, programs)
+pub fn root_and(test: &str, reason: &str, programs: &[&str]) -> bool {
+    let missing = match networks() {
+        _ if !is_root() => Some(format!("root ({reason})")),
+        Networks::Missing(missing) => Some(missing.clone()),
+        Networks::Here | Networks::Inside => None,
+    };
+    with_programs(test, missing, programs)
+}
+
+/// Whether the test may run: it starts programs that make namespaces of their own, and needs these programs.
+///
+/// # Panics
+/// If something is missing, and [`REQUIRE_VARIABLE`] is set.
+pub fn isolation_and(test: &str, programs: &[&str]) -> bool {
+    with_programs(test, isolation::check().err().map(|error| error.to_string()), programs)
+}
+
+/// Whether this process is root on this machine, not only in a user namespace.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root() && !isolation::is_inside()
 }
 
 /// Whether the test may run: it needs these programs, but no privilege.
@@ -34,14 +76,17 @@ pub fn programs(test: &str, programs: &[&str]) -> bool {
 /// # Panics
 /// If something is missing, and [`REQUIRE_VARIABLE`] is set.
 pub fn root_xdp_and(test: &str, programs: &[&str]) -> bool {
-    let namespaces = namespaces().clone().err();
-    let missing = namespaces.or_else(|| (!has_xdp()).then(|| "a kernel with AF_XDP sockets".to_owned()));
-    with_programs(test, missing, programs)
+    const REASON: &str = "the kernel loads XDP programs for no user namespace";
+    if is_root() && !has_xdp() {
+        return with_programs(test, Some("a kernel with AF_XDP sockets".to_owned()), programs);
+    }
+    root_and(test, REASON, programs)
 }
 
-/// Whether the kernel has AF_XDP sockets, and we may use them.
+/// Whether the kernel has AF_XDP sockets, and we may load the programs that they need.
 pub fn has_xdp() -> bool {
-    rustix::net::socket(rustix::net::AddressFamily::XDP, rustix::net::SocketType::RAW, None).is_ok()
+    is_root()
+        && rustix::net::socket(rustix::net::AddressFamily::XDP, rustix::net::SocketType::RAW, None).is_ok()
 }
 
 /// Whether the test may run: it needs ns-3's and nlohmann's header files, and these programs, but no privilege.
@@ -98,33 +143,52 @@ pub fn report(line: &str) {
     let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
+/// Where this process's tests have networks.
+enum Networks {
+    /// Here.
+    Here,
+    /// In a process of its own in a user namespace.
+    Inside,
+    /// Nowhere: this is missing.
+    Missing(String),
+}
+
 /// Tried once: being root does not suffice inside a container.
-fn namespaces() -> &'static Result<(), String> {
-    static OUTCOME: OnceLock<Result<(), String>> = OnceLock::new();
-    OUTCOME.get_or_init(|| {
-        if !rustix::process::geteuid().is_root() {
-            return Err("root".to_owned());
-        }
+fn networks() -> &'static Networks {
+    static FOUND: OnceLock<Networks> = OnceLock::new();
+    FOUND.get_or_init(|| {
         let missing = ["ip", "nft", "ping", "setpriv"].into_iter().find(|name| find_program(name).is_none());
         if let Some(name) = missing {
-            return Err(format!("the program {name}"));
+            return Networks::Missing(format!("the program {name}"));
         }
-        Namespace::try_new("probe").map(|_| ()).map_err(|error| format!("network namespaces ({error})"))
+        if isolation::is_inside() {
+            let prepared = isolation::prepare().and_then(|_| Namespace::try_new("probe"));
+            return prepared.map_or_else(|error| Networks::Missing(error.to_string()), |_| Networks::Here);
+        }
+        if is_root() && Namespace::try_new("probe").is_ok() {
+            return Networks::Here;
+        }
+        isolation::check().map_or_else(|error| Networks::Missing(error.to_string()), |()| Networks::Inside)
     })
 }
 
-/// Where a program is.
-fn find_program(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| is_executable(file))
+/// Held by each test that loads the machine.
+#[derive(Debug)]
+pub struct Alone {
+    _threads: MutexGuard<'static, ()>,
+    /// Locked until it is closed.
+    _program: File,
 }
 
-fn is_executable(file: &Path) -> bool {
-    rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok() && file.is_file()
-}
-
-/// Held by each test that loads the machine: together they would only be slower, and report worthless times.
-pub fn alone() -> MutexGuard<'static, ()> {
+/// Waits until no other test loads the machine: together they would only be slower, and report worthless times. The
+/// others may be threads of this process or processes of the same program.
+///
+/// # Panics
+/// If the file of this program cannot be locked.
+pub fn alone() -> Alone {
     static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    let threads = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let program = std::env::current_exe().and_then(File::open).expect("this program");
+    program.lock().expect("a lock on this program");
+    Alone { _threads: threads, _program: program }
 }

@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
+use iswitch_lab::network::bridge_commands;
 use iswitch_protocol::limits::DEFAULT_PORT;
 use serde_json::Value;
 
@@ -18,12 +19,9 @@ pub const UPLINK_INTERFACE: &str = "u0";
 pub const MTU_BYTES: u32 = 1500;
 
 /// A namespace with a bridge.
-pub fn bridge(role: &str, address: Ipv4Addr, mac: &str) -> Namespace {
+pub fn bridge(role: &str, address: Ipv4Addr, mac: [u8; 6]) -> Namespace {
     let namespace = Namespace::new(role);
-    namespace.ip(&format!(
-        "link add br0 address {mac} type bridge stp_state 0 forward_delay 0\n\
-         link set br0 up\naddr add {address}/24 dev br0\n"
-    ));
+    namespace.ip(&bridge_commands(address, mac));
     namespace
 }
 
@@ -77,9 +75,9 @@ impl Tree {
     /// Makes racks of so many workers each, and waits until the cables carry frames.
     ///
     /// # Panics
-    /// If something fails: ask [`crate::requirements::root_and`] first.
+    /// If something fails: ask [`crate::requirements::networks_and`] first.
     pub fn new(workers: &[usize]) -> Self {
-        let root = bridge("root", ROOT_ADDRESS, "02:00:00:00:01:fe");
+        let root = bridge("root", ROOT_ADDRESS, [2, 0, 0, 0, 1, 0xfe]);
         let star = |workers: &usize| Star::new(StarOptions { workers: *workers, ..StarOptions::default() });
         let tree = Self { root, racks: workers.iter().map(star).collect() };
         (0..workers.len()).for_each(|rack| plug_in(&tree.uplink(rack)));
@@ -161,9 +159,9 @@ impl Tower {
     /// Makes trees with racks of so many workers each, and waits until the cables carry frames.
     ///
     /// # Panics
-    /// If something fails: ask [`crate::requirements::root_and`] first.
+    /// If something fails: ask [`crate::requirements::networks_and`] first.
     pub fn new(workers: &[&[usize]]) -> Self {
-        let top = bridge("top", TOP_ADDRESS, "02:00:00:00:02:fe");
+        let top = bridge("top", TOP_ADDRESS, [2, 0, 0, 0, 2, 0xfe]);
         let trees: Vec<_> = workers.iter().map(|workers| Tree::new(workers)).collect();
         for (child, tree) in trees.iter().enumerate() {
             plug_in(&uplink(&top, TOP_ADDRESS, &tree.root, child));

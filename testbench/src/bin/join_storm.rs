@@ -13,7 +13,7 @@ use anyhow::Context;
 use clap::Parser;
 use iswitch_harness::cluster::{Daemon, Group, SOON, total};
 use iswitch_harness::netns::{Namespace, Star, StarOptions};
-use iswitch_harness::requirements::root_and;
+use iswitch_harness::requirements::networks_and;
 use iswitch_protocol::limits::DEFAULT_SEGMENT_FLOATS;
 use iswitch_testbench::spread::Spread;
 use iswitch_testbench::storm::{Kind, Storm};
@@ -59,7 +59,7 @@ struct Pair {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    if !root_and("join_storm", &[]) {
+    if !networks_and("join_storm", &[]) {
         return ExitCode::FAILURE;
     }
     match run(&cli) {

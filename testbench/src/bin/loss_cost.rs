@@ -11,7 +11,7 @@ use iswitch::worker::MIN_TIMEOUT;
 use iswitch_harness::cluster::{Daemon, Group, total};
 use iswitch_harness::faults::{self, Faults};
 use iswitch_harness::netns::{Star, StarOptions};
-use iswitch_harness::requirements::root_and;
+use iswitch_harness::requirements::networks_and;
 use iswitch_protocol::limits::DEFAULT_SEGMENT_FLOATS;
 use iswitch_testbench::spread::Spread;
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ struct Cost {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    if !root_and("loss_cost", &[]) {
+    if !networks_and("loss_cost", &[]) {
         return ExitCode::FAILURE;
     }
     let costs: Vec<_> = LOADS

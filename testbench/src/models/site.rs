@@ -46,7 +46,7 @@ impl Site {
     /// Starts everything. Caches that are not asked wait.
     ///
     /// # Panics
-    /// If something fails: ask [`iswitch_harness::requirements::root_and`] first.
+    /// If something fails: ask [`iswitch_harness::requirements::networks_and`] first.
     pub fn new(cells: usize, rate: Rate, has_nginx: bool) -> Self {
         let star = Star::new(StarOptions { workers: cells + 2, ..StarOptions::default() });
         star.workers.iter().for_each(choose_congestion_control);

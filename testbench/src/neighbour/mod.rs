@@ -79,7 +79,7 @@ impl Site {
     /// Makes the namespaces for so many workers of the victim.
     ///
     /// # Panics
-    /// If something fails: ask [`iswitch_harness::requirements::root_and`] first.
+    /// If something fails: ask [`iswitch_harness::requirements::networks_and`] first.
     pub fn new(workers: usize, kind: PortKind) -> Self {
         Self { star: Star::new(StarOptions { workers: workers + 1, ..StarOptions::default() }), kind }
     }

@@ -4,17 +4,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use iswitch_harness::netns::Namespace;
-
-/// Least bytes that a shaper lets through at once: a super-frame of 64 KiB with the headers of its 45 segments, all of
-/// which tbf counts: 68,130 bytes over TCP. A longer one is cut up by the kernel before it waits; with 68,000 here each
-/// contender over TCP sent single segments, at five times the processor time, which hid the rate. Vectors that are not
-/// much longer than this hide it too.
-const MIN_BURST_BYTES: f64 = 72_000.0;
-/// What a shaper lets through at once: less would be lost to the resolution of the kernel's timers.
-const BURST_SECONDS: f64 = 50e-6;
-/// Bytes that wait for a shaper: more than any contender has in flight, so that none is judged by its drops. With the
-/// few hundred kilobytes of a real switch port a parameter server over TCP waits for retransmission timers.
-const QUEUE_BYTES: u64 = 64 << 20;
+use iswitch_harness::process::run;
+use iswitch_harness::shaper;
 
 /// Bits per second of each link, each way.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,13 +65,9 @@ impl Links {
 
 /// Limits what leaves through an interface.
 pub(crate) fn shape(namespace: &Namespace, interface: &str, rate: Rate) {
-    let burst = (rate.bits_per_s / 8.0 * BURST_SECONDS).max(MIN_BURST_BYTES);
-    let limit = QUEUE_BYTES.to_string();
-    let (rate, burst) = (format!("{:.0}bit", rate.bits_per_s), format!("{burst:.0}"));
-    namespace.run([
-        "tc", "qdisc", "add", "dev", interface, "root", "tbf", "rate", &rate, "burst", &burst, "limit",
-        &limit,
-    ]);
+    let mut command = namespace.command("tc");
+    command.args(["qdisc", "add", "dev", interface, "root"]).args(shaper(rate.bits_per_s));
+    run(&mut command);
 }
 
 /// Lets TCP use Reno whatever the machine's own choice is: the only one that each kernel has and allows in a namespace.

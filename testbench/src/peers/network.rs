@@ -32,7 +32,7 @@ impl Network {
     /// Workers around one switch.
     ///
     /// # Panics
-    /// If something fails: ask [`iswitch_harness::requirements::root_and`] first.
+    /// If something fails: ask [`iswitch_harness::requirements::networks_and`] first.
     pub fn star(workers: usize, links: Links) -> Self {
         let star = Star::new(StarOptions { workers: workers + 1, ..StarOptions::default() });
         Self { relays: Vec::new(), layout: Layout::Star(star), links }.linked()
@@ -41,7 +41,7 @@ impl Network {
     /// Racks of so many workers each, whose switches are below another.
     ///
     /// # Panics
-    /// If something fails: ask [`iswitch_harness::requirements::root_and`] first.
+    /// If something fails: ask [`iswitch_harness::requirements::networks_and`] first.
     pub fn racks(workers: &[usize], links: Links) -> Self {
         Self { relays: Vec::new(), layout: Layout::Racks(Racks::new(workers)), links }.linked()
     }

@@ -35,20 +35,16 @@ impl Racks {
     /// Makes racks of so many workers each, and waits until the cables carry frames.
     ///
     /// # Panics
-    /// If something fails: ask [`iswitch_harness::requirements::root_and`] first.
+    /// If something fails: ask [`iswitch_harness::requirements::networks_and`] first.
     pub(super) fn new(workers: &[usize]) -> Self {
         let rack = |(rack, workers): (usize, &usize)| Rack {
-            switch: bridge(
-                &format!("sw{}", rack + 1),
-                switch_address(rack),
-                &format!("02:00:00:01:{rack:02x}:fe"),
-            ),
+            switch: bridge(&format!("sw{}", rack + 1), switch_address(rack), [2, 0, 0, 1, rack as u8, 0xfe]),
             workers: (0..*workers)
                 .map(|worker| Namespace::new(&format!("w{}-{}", rack + 1, worker + 1)))
                 .collect(),
         };
         let racks = Self {
-            root: bridge("root", ROOT_ADDRESS, "02:00:00:00:01:fe"),
+            root: bridge("root", ROOT_ADDRESS, [2, 0, 0, 0, 1, 0xfe]),
             each: workers.iter().enumerate().map(rack).collect(),
             server: Namespace::new("server"),
         };

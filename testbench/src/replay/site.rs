@@ -37,7 +37,7 @@ impl Site {
     /// Starts everything, for items of one length.
     ///
     /// # Panics
-    /// If something fails: ask [`iswitch_harness::requirements::root_and`] first.
+    /// If something fails: ask [`iswitch_harness::requirements::networks_and`] first.
     pub fn new(shards: usize, load: &Load, reverb: Option<&Reverb>) -> Self {
         let star = Star::new(StarOptions { workers: shards + 1, ..StarOptions::default() });
         star.workers.iter().for_each(choose_congestion_control);

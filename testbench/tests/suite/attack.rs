@@ -1,11 +1,11 @@
 //! Attacks on real daemons, each for a moment; `testbench attack` runs them for longer. Needs root.
 
-use iswitch_harness::requirements::{alone, report, root_and};
+use iswitch_harness::requirements::{alone, networks_and, report};
 use iswitch_testbench::attack::{ALL, Effort};
 
 #[test]
 fn what_is_promised_holds_under_each_attack() {
-    if !root_and("what_is_promised_holds_under_each_attack", &["ethtool", "ping"]) {
+    if !networks_and("what_is_promised_holds_under_each_attack", &["ethtool", "ping"]) {
         return;
     }
     let _alone = alone();

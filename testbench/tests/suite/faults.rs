@@ -9,7 +9,7 @@ use iswitch_harness::cluster::{Daemon, Group, PortKind, SOON, costs, times, tota
 use iswitch_harness::faults::{Faults, complete_checksums, hits};
 use iswitch_harness::netns::{Namespace, Star, StarOptions, WORKER_INTERFACE};
 use iswitch_harness::process::Signal;
-use iswitch_harness::requirements::{alone, report, root_and};
+use iswitch_harness::requirements::{alone, networks_and, report};
 use iswitch_protocol::limits::DEFAULT_SEGMENT_FLOATS;
 use iswitch_simulation::network::{LinkCounters, LinkModel, Loss};
 use iswitch_testbench::wire_relay::{Relayed, WireRelay};
@@ -63,7 +63,7 @@ fn sum(relayed: &[Relayed], count: impl Fn(&Relayed) -> u64) -> u64 {
 
 #[test]
 fn delay_and_reordering_change_no_sum() {
-    if !root_and("delay_and_reordering_change_no_sum", &["ethtool"]) {
+    if !networks_and("delay_and_reordering_change_no_sum", &["ethtool"]) {
         return;
     }
     let _alone = alone();
@@ -77,7 +77,7 @@ fn delay_and_reordering_change_no_sum() {
 
 #[test]
 fn loss_of_1_and_of_10_percent_changes_no_sum() {
-    if !root_and("loss_of_1_and_of_10_percent_changes_no_sum", &["ethtool"]) {
+    if !networks_and("loss_of_1_and_of_10_percent_changes_no_sum", &["ethtool"]) {
         return;
     }
     let _alone = alone();
@@ -90,7 +90,7 @@ fn loss_of_1_and_of_10_percent_changes_no_sum() {
 
 #[test]
 fn loss_in_bursts_changes_no_sum() {
-    if !root_and("loss_in_bursts_changes_no_sum", &["ethtool"]) {
+    if !networks_and("loss_in_bursts_changes_no_sum", &["ethtool"]) {
         return;
     }
     let _alone = alone();
@@ -102,7 +102,7 @@ fn loss_in_bursts_changes_no_sum() {
 
 #[test]
 fn duplicates_change_no_sum() {
-    if !root_and("duplicates_change_no_sum", &["ethtool"]) {
+    if !networks_and("duplicates_change_no_sum", &["ethtool"]) {
         return;
     }
     let _alone = alone();
@@ -113,7 +113,7 @@ fn duplicates_change_no_sum() {
 
 #[test]
 fn everything_at_once_changes_no_sum() {
-    if !root_and("everything_at_once_changes_no_sum", &["ethtool"]) {
+    if !networks_and("everything_at_once_changes_no_sum", &["ethtool"]) {
         return;
     }
     let _alone = alone();
@@ -129,7 +129,7 @@ fn everything_at_once_changes_no_sum() {
 /// The raw port: `duplicates_and_corruption_change_no_sum` in `real_frames.rs`.
 #[test]
 fn a_udp_port_drops_what_was_corrupted() {
-    if !root_and("a_udp_port_drops_what_was_corrupted", &["ethtool"]) {
+    if !networks_and("a_udp_port_drops_what_was_corrupted", &["ethtool"]) {
         return;
     }
     let _alone = alone();
@@ -248,7 +248,7 @@ fn assert_victim_missed_rounds(results: &[Value]) {
 
 #[test]
 fn a_pause_of_a_worker_shorter_than_its_lease_costs_time_only() {
-    if !root_and("a_pause_of_a_worker_shorter_than_its_lease_costs_time_only", &[]) {
+    if !networks_and("a_pause_of_a_worker_shorter_than_its_lease_costs_time_only", &[]) {
         return;
     }
     let _alone = alone();
@@ -265,7 +265,7 @@ fn a_pause_of_a_worker_shorter_than_its_lease_costs_time_only() {
 
 #[test]
 fn a_worker_that_pauses_longer_than_its_lease_misses_rounds_and_returns() {
-    if !root_and("a_worker_that_pauses_longer_than_its_lease_misses_rounds_and_returns", &[]) {
+    if !networks_and("a_worker_that_pauses_longer_than_its_lease_misses_rounds_and_returns", &[]) {
         return;
     }
     let _alone = alone();
@@ -305,7 +305,7 @@ fn pause_in_mid_round(job: &mut Job) {
 
 #[test]
 fn the_others_go_on_without_a_worker_killed_in_mid_round() {
-    if !root_and("the_others_go_on_without_a_worker_killed_in_mid_round", &[]) {
+    if !networks_and("the_others_go_on_without_a_worker_killed_in_mid_round", &[]) {
         return;
     }
     let _alone = alone();
@@ -322,7 +322,7 @@ fn the_others_go_on_without_a_worker_killed_in_mid_round() {
 
 #[test]
 fn a_pause_of_the_switch_expels_nobody() {
-    if !root_and("a_pause_of_the_switch_expels_nobody", &[]) {
+    if !networks_and("a_pause_of_the_switch_expels_nobody", &[]) {
         return;
     }
     let _alone = alone();
@@ -346,7 +346,7 @@ fn a_pause_of_the_switch_expels_nobody() {
 
 #[test]
 fn a_switch_killed_and_started_again_costs_time_only() {
-    if !root_and("a_switch_killed_and_started_again_costs_time_only", &[]) {
+    if !networks_and("a_switch_killed_and_started_again_costs_time_only", &[]) {
         return;
     }
     let _alone = alone();
@@ -365,7 +365,7 @@ fn a_switch_killed_and_started_again_costs_time_only() {
 
 #[test]
 fn a_partition_shorter_than_the_lease_heals() {
-    if !root_and("a_partition_shorter_than_the_lease_heals", &[]) {
+    if !networks_and("a_partition_shorter_than_the_lease_heals", &[]) {
         return;
     }
     let _alone = alone();
@@ -384,7 +384,7 @@ fn a_partition_shorter_than_the_lease_heals() {
 
 #[test]
 fn after_a_partition_longer_than_the_lease_a_worker_returns() {
-    if !root_and("after_a_partition_longer_than_the_lease_a_worker_returns", &[]) {
+    if !networks_and("after_a_partition_longer_than_the_lease_a_worker_returns", &[]) {
         return;
     }
     let _alone = alone();

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use iswitch_harness::cluster::{Daemon, Group, PortKind, SOON};
 use iswitch_harness::netns::{Star, StarOptions};
-use iswitch_harness::requirements::{alone, root_and};
+use iswitch_harness::requirements::{alone, networks_and};
 use iswitch_protocol::wire::{ControlBody, ControlRepr, JoinRepr};
 use iswitch_testbench::storm::{SENDER_MAC, Storm, control_frame};
 
@@ -65,7 +65,7 @@ fn check(star: &Star, daemon: &Daemon, case: &Case) {
 
 #[test]
 fn senders_that_no_host_can_be_are_counted_and_not_answered() {
-    if !root_and("senders_that_no_host_can_be_are_counted_and_not_answered", &[]) {
+    if !networks_and("senders_that_no_host_can_be_are_counted_and_not_answered", &[]) {
         return;
     }
     let _alone = alone();

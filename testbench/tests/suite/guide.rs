@@ -12,7 +12,7 @@ use iswitch_harness::binaries;
 use iswitch_harness::cluster::SOON;
 use iswitch_harness::netns::{Namespace, Star, StarOptions, WORKER_INTERFACE};
 use iswitch_harness::process::{self, Process};
-use iswitch_harness::requirements::{alone, report, root_and};
+use iswitch_harness::requirements::{alone, networks_and, report, root_and};
 use iswitch_harness::scratch;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -62,7 +62,13 @@ impl Chapter {
         let has = |words: &str| blocks.iter().flat_map(|block| &block.lines).any(|line| line.contains(words));
         let mut programs = vec!["bash", "curl", "ethtool", "nft", "taskset"];
         programs.extend(has("verilator").then_some("verilator"));
-        if !root_and(name, &programs) {
+        let changes_host = blocks.iter().any(|block| block.place == "host");
+        let may_run = if changes_host {
+            root_and(name, "it changes settings of the whole machine", &programs)
+        } else {
+            networks_and(name, &programs)
+        };
+        if !may_run {
             return;
         }
         let _alone = alone();
@@ -118,6 +124,8 @@ impl Chapter {
         command.args(["-ec", &format!("RANK={rank}; exec 2>&1; {text}")]).env("PATH", path);
         // Not exported, as a launcher's would be: the command says it.
         command.current_dir(self.directory.path()).env_remove("RANK").env_remove("WORLD_SIZE");
+        // Where daemons of ordinary users have their control sockets.
+        command.env("XDG_RUNTIME_DIR", self.directory.path());
         Process::spawn(&text, &mut command)
     }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use iswitch_harness::cluster::{Group, PortKind, SOON, costs, times, total};
 use iswitch_harness::process::Signal;
-use iswitch_harness::requirements::{alone, report, root_and};
+use iswitch_harness::requirements::{alone, networks_and, report};
 use iswitch_harness::tree::{Tower, Tree, TreeJob};
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ fn count(result: &Value, field: &str) -> u64 {
 
 #[test]
 fn nine_workers_in_two_racks_get_exact_sums() {
-    if !root_and("nine_workers_in_two_racks_get_exact_sums", &[]) {
+    if !networks_and("nine_workers_in_two_racks_get_exact_sums", &[]) {
         return;
     }
     let _alone = alone();
@@ -51,7 +51,7 @@ fn nine_workers_in_two_racks_get_exact_sums() {
 
 #[test]
 fn three_levels_of_switches_give_exact_sums() {
-    if !root_and("three_levels_of_switches_give_exact_sums", &[]) {
+    if !networks_and("three_levels_of_switches_give_exact_sums", &[]) {
         return;
     }
     let _alone = alone();
@@ -74,7 +74,7 @@ fn three_levels_of_switches_give_exact_sums() {
 
 #[test]
 fn a_killed_rack_switch_comes_back_and_no_round_is_lost() {
-    if !root_and("a_killed_rack_switch_comes_back_and_no_round_is_lost", &[]) {
+    if !networks_and("a_killed_rack_switch_comes_back_and_no_round_is_lost", &[]) {
         return;
     }
     let _alone = alone();
@@ -94,7 +94,7 @@ fn a_killed_rack_switch_comes_back_and_no_round_is_lost() {
 
 #[test]
 fn a_killed_root_comes_back_and_no_round_is_lost() {
-    if !root_and("a_killed_root_comes_back_and_no_round_is_lost", &[]) {
+    if !networks_and("a_killed_root_comes_back_and_no_round_is_lost", &[]) {
         return;
     }
     let _alone = alone();
@@ -116,7 +116,7 @@ fn a_killed_root_comes_back_and_no_round_is_lost() {
 
 #[test]
 fn a_pause_of_a_rack_switch_shorter_than_its_lease_costs_time_only() {
-    if !root_and("a_pause_of_a_rack_switch_shorter_than_its_lease_costs_time_only", &[]) {
+    if !networks_and("a_pause_of_a_rack_switch_shorter_than_its_lease_costs_time_only", &[]) {
         return;
     }
     let _alone = alone();
@@ -139,7 +139,7 @@ fn a_pause_of_a_rack_switch_shorter_than_its_lease_costs_time_only() {
 
 #[test]
 fn a_rack_whose_switch_pauses_longer_than_its_lease_misses_rounds_and_returns() {
-    if !root_and("a_rack_whose_switch_pauses_longer_than_its_lease_misses_rounds_and_returns", &[]) {
+    if !networks_and("a_rack_whose_switch_pauses_longer_than_its_lease_misses_rounds_and_returns", &[]) {
         return;
     }
     let _alone = alone();
@@ -175,7 +175,7 @@ fn a_rack_whose_switch_pauses_longer_than_its_lease_misses_rounds_and_returns() 
 
 #[test]
 fn both_racks_go_on_without_a_worker_that_pauses_or_dies() {
-    if !root_and("both_racks_go_on_without_a_worker_that_pauses_or_dies", &[]) {
+    if !networks_and("both_racks_go_on_without_a_worker_that_pauses_or_dies", &[]) {
         return;
     }
     let _alone = alone();

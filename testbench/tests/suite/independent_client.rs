@@ -8,7 +8,7 @@ use std::time::Duration;
 use iswitch_harness::cluster::{Daemon, PortKind, SOON, keygen};
 use iswitch_harness::netns::{Star, StarOptions};
 use iswitch_harness::process::{Process, command, run};
-use iswitch_harness::requirements::{alone, programs, report, root_and};
+use iswitch_harness::requirements::{alone, networks_and, programs, report};
 use iswitch_harness::scratch;
 use serde_json::Value;
 
@@ -87,7 +87,7 @@ fn the_text_gives_the_bytes_of_the_golden_packets() {
 
 #[test]
 fn a_client_from_the_text_alone_gets_exact_sums() {
-    if !root_and("a_client_from_the_text_alone_gets_exact_sums", &["python3"]) {
+    if !networks_and("a_client_from_the_text_alone_gets_exact_sums", &["python3"]) {
         return;
     }
     let _alone = alone();
@@ -108,7 +108,7 @@ fn a_client_from_the_text_alone_gets_exact_sums() {
 
 #[test]
 fn a_client_from_the_text_alone_resumes_at_a_switch_that_is_restarted() {
-    if !root_and("a_client_from_the_text_alone_resumes_at_a_switch_that_is_restarted", &["python3"]) {
+    if !networks_and("a_client_from_the_text_alone_resumes_at_a_switch_that_is_restarted", &["python3"]) {
         return;
     }
     let _alone = alone();
@@ -127,7 +127,7 @@ fn a_client_from_the_text_alone_resumes_at_a_switch_that_is_restarted() {
 
 #[test]
 fn a_client_from_the_text_alone_is_authentic() {
-    if !root_and("a_client_from_the_text_alone_is_authentic", &["python3"]) {
+    if !networks_and("a_client_from_the_text_alone_is_authentic", &["python3"]) {
         return;
     }
     let _alone = alone();

@@ -3,7 +3,7 @@
 
 use iswitch_harness::cluster::{Daemon, Group, SOON, total};
 use iswitch_harness::netns::{Star, StarOptions};
-use iswitch_harness::requirements::{alone, report, root_and};
+use iswitch_harness::requirements::{alone, networks_and, report};
 use iswitch_testbench::storm::{Kind, Storm};
 
 const WORKERS: usize = 4;
@@ -15,7 +15,7 @@ const SEGMENTS: u64 = 28;
 
 #[test]
 fn forged_joins_cost_no_memory_and_no_sum() {
-    if !root_and("forged_joins_cost_no_memory_and_no_sum", &[]) {
+    if !networks_and("forged_joins_cost_no_memory_and_no_sum", &[]) {
         return;
     }
     let _alone = alone();

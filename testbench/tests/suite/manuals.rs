@@ -8,13 +8,14 @@ use iswitch_harness::binaries;
 use iswitch_harness::process::{command, run};
 use iswitch_harness::requirements::programs;
 
-fn commands() -> [(&'static str, &'static Path); 9] {
+fn commands() -> [(&'static str, &'static Path); 10] {
     [
         ("iswitchd", binaries::iswitchd()),
         ("iswitchctl", binaries::iswitchctl()),
         ("iswitch", binaries::iswitch()),
         ("iswitch-actors", binaries::path("iswitch-actors")),
         ("iswitch-coflow", binaries::path("iswitch-coflow")),
+        ("iswitch-lab", binaries::path("iswitch-lab")),
         ("iswitch-place", binaries::path("iswitch-place")),
         ("iswitch-route", binaries::path("iswitch-route")),
         ("iswitch-models", binaries::iswitch_models()),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use iswitch_harness::process::command;
-use iswitch_harness::requirements::{alone, programs, report, root_and};
+use iswitch_harness::requirements::{alone, networks_and, programs, report};
 use iswitch_harness::scratch;
 use iswitch_models::learner::LearnerOptions;
 use iswitch_models::runtime::Background;
@@ -142,7 +142,7 @@ fn actors_behind_nginx_follow_the_versions_and_outlive_the_learner() {
 
 #[test]
 fn model_reads_are_measured_from_learner_and_cells() {
-    if !root_and("model_reads_are_measured_from_learner_and_cells", &["nginx", "tc"]) {
+    if !networks_and("model_reads_are_measured_from_learner_and_cells", &["nginx", "tc"]) {
         return;
     }
     let _alone = alone();

@@ -10,14 +10,14 @@ use iswitch_harness::binaries;
 use iswitch_harness::cluster::{Daemon, times, total};
 use iswitch_harness::netns::{Star, StarOptions};
 use iswitch_harness::process::Process;
-use iswitch_harness::requirements::{alone, report, root_and};
+use iswitch_harness::requirements::{alone, networks_and, report};
 use iswitch_harness::scratch;
 
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 #[test]
 fn sums_of_a_job_launched_by_mpirun_are_exact() {
-    if !root_and("sums_of_a_job_launched_by_mpirun_are_exact", &["mpirun"]) {
+    if !networks_and("sums_of_a_job_launched_by_mpirun_are_exact", &["mpirun"]) {
         return;
     }
     let _alone = alone();
@@ -35,7 +35,7 @@ fn sums_of_a_job_launched_by_mpirun_are_exact() {
 
 #[test]
 fn a_training_launched_by_mpirun_keeps_replicas_identical() {
-    if !root_and("a_training_launched_by_mpirun_keeps_replicas_identical", &["mpirun"]) {
+    if !networks_and("a_training_launched_by_mpirun_keeps_replicas_identical", &["mpirun"]) {
         return;
     }
     let _alone = alone();

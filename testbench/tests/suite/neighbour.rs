@@ -2,7 +2,7 @@
 //! `testbench neighbour`. Needs root.
 
 use iswitch_harness::cluster::PortKind;
-use iswitch_harness::requirements::{alone, report, root_and};
+use iswitch_harness::requirements::{alone, networks_and, report};
 use iswitch_testbench::neighbour::{Attack, Load, Site};
 
 const LOAD: Load = Load { workers: 2, floats: 10_119, seconds: 1.0 };
@@ -12,7 +12,7 @@ const STARVED: f64 = 1.0 / 50.0;
 
 #[test]
 fn no_neighbour_starves_a_job_or_changes_a_sum() {
-    if !root_and("no_neighbour_starves_a_job_or_changes_a_sum", &[]) {
+    if !networks_and("no_neighbour_starves_a_job_or_changes_a_sum", &[]) {
         return;
     }
     let _alone = alone();

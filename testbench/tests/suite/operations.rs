@@ -8,7 +8,7 @@ use iswitch_harness::binaries;
 use iswitch_harness::cluster::{Daemon, Group, SOON};
 use iswitch_harness::netns::{Star, StarOptions};
 use iswitch_harness::process::{Process, Signal, command, run};
-use iswitch_harness::requirements::{alone, programs, root_and};
+use iswitch_harness::requirements::{alone, networks_and, programs};
 use serde_json::Value;
 
 /// The dumps in a file: of each its first line, and the lines that follow.
@@ -100,7 +100,7 @@ fn dissector() -> PathBuf {
 #[test]
 fn tshark_reads_what_was_captured_on_the_ports_of_a_daemon() {
     let test = "tshark_reads_what_was_captured_on_the_ports_of_a_daemon";
-    if !root_and(test, &["tshark"]) {
+    if !networks_and(test, &["tshark"]) {
         return;
     }
     let _alone = alone();
@@ -142,7 +142,7 @@ fn tshark_reads_what_was_captured_on_the_ports_of_a_daemon() {
 #[test]
 fn a_capture_ends_after_so_many_packets() {
     let test = "a_capture_ends_after_so_many_packets";
-    if !root_and(test, &["tshark"]) {
+    if !networks_and(test, &["tshark"]) {
         return;
     }
     let _alone = alone();

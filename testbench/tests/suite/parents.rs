@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use iswitch_harness::cluster::{Daemon, Group, PortKind, SOON, costs, total};
 use iswitch_harness::netns::{Namespace, Star};
 use iswitch_harness::process::Signal;
-use iswitch_harness::requirements::{alone, report, root_and};
+use iswitch_harness::requirements::{alone, networks_and, report};
 use iswitch_harness::tree::{ROOT_ADDRESS, Tree, TreeJob, UPLINK_INTERFACE};
 use iswitch_protocol::limits::DEFAULT_PORT;
 use serde_json::Value;
@@ -59,7 +59,7 @@ fn pause_root(job: &mut TreeJob, pause: Duration, is_told: bool) -> (Duration, D
 
 #[test]
 fn a_pause_of_the_root_is_told_and_costs_time_only() {
-    if !root_and("a_pause_of_the_root_is_told_and_costs_time_only", &[]) {
+    if !networks_and("a_pause_of_the_root_is_told_and_costs_time_only", &[]) {
         return;
     }
     let _alone = alone();
@@ -139,7 +139,7 @@ fn report_next_parent(fault: &str, kind: PortKind, recovery: Duration, results: 
 
 #[test]
 fn when_the_root_is_dead_for_good_the_racks_go_to_the_next_parent() {
-    if !root_and("when_the_root_is_dead_for_good_the_racks_go_to_the_next_parent", &[]) {
+    if !networks_and("when_the_root_is_dead_for_good_the_racks_go_to_the_next_parent", &[]) {
         return;
     }
     let _alone = alone();
@@ -163,7 +163,7 @@ fn when_the_root_is_dead_for_good_the_racks_go_to_the_next_parent() {
 
 #[test]
 fn a_root_that_wakes_up_after_the_racks_have_left_it_does_no_harm() {
-    if !root_and("a_root_that_wakes_up_after_the_racks_have_left_it_does_no_harm", &[]) {
+    if !networks_and("a_root_that_wakes_up_after_the_racks_have_left_it_does_no_harm", &[]) {
         return;
     }
     let _alone = alone();
@@ -183,7 +183,7 @@ fn a_root_that_wakes_up_after_the_racks_have_left_it_does_no_harm() {
 
 #[test]
 fn switches_in_a_circle_refuse_each_other_by_name() {
-    if !root_and("switches_in_a_circle_refuse_each_other_by_name", &[]) {
+    if !networks_and("switches_in_a_circle_refuse_each_other_by_name", &[]) {
         return;
     }
     let _alone = alone();

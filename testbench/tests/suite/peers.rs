@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use iswitch_harness::cluster::PortKind;
-use iswitch_harness::requirements::{alone, has_xdp, report, root_and};
+use iswitch_harness::requirements::{alone, has_xdp, networks_and, report};
 use iswitch_testbench::peers::racks::racks_of;
 use iswitch_testbench::peers::{Axis, Contender, Links, Load, Network, Series, Tools, measure, plot};
 
@@ -18,7 +18,7 @@ fn tools() -> Tools {
 
 #[test]
 fn every_contender_sums_and_is_measured() {
-    if !root_and("every_contender_sums_and_is_measured", &["mpicc", "mpirun", "tc"]) {
+    if !networks_and("every_contender_sums_and_is_measured", &["mpicc", "mpirun", "tc"]) {
         return;
     }
     let _alone = alone();
@@ -49,7 +49,7 @@ fn every_contender_sums_and_is_measured() {
 
 #[test]
 fn every_contender_sums_over_racks() {
-    if !root_and("every_contender_sums_over_racks", &["mpicc", "mpirun", "tc"]) {
+    if !networks_and("every_contender_sums_over_racks", &["mpicc", "mpirun", "tc"]) {
         return;
     }
     let _alone = alone();
@@ -74,7 +74,7 @@ fn every_contender_sums_over_racks() {
 
 #[test]
 fn delayed_links_delay_each_contender() {
-    if !root_and("delayed_links_delay_each_contender", &["ethtool", "tc"]) {
+    if !networks_and("delayed_links_delay_each_contender", &["ethtool", "tc"]) {
         return;
     }
     let _alone = alone();

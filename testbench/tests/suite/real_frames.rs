@@ -7,7 +7,7 @@ use iswitch_harness::cluster::{Daemon, Group, SOON, times, total};
 use iswitch_harness::faults::{Faults, Hits, complete_checksums, hits};
 use iswitch_harness::netns::{Namespace, SWITCH_ADDRESS, Star, StarOptions, WORKER_INTERFACE};
 use iswitch_harness::process::{Process, Signal};
-use iswitch_harness::requirements::{alone, report, root_and};
+use iswitch_harness::requirements::{alone, networks_and, report};
 use iswitch_harness::scratch;
 
 /// 6.4 MB, the largest model of the paper.
@@ -16,7 +16,7 @@ const LARGE_TIMEOUT: Duration = Duration::from_secs(120);
 
 #[test]
 fn vectors_of_6_megabytes_are_exact() {
-    if !root_and("vectors_of_6_megabytes_are_exact", &[]) {
+    if !networks_and("vectors_of_6_megabytes_are_exact", &[]) {
         return;
     }
     let _alone = alone();
@@ -35,7 +35,7 @@ fn vectors_of_6_megabytes_are_exact() {
 
 #[test]
 fn plain_frames_are_exact_too() {
-    if !root_and("plain_frames_are_exact_too", &[]) {
+    if !networks_and("plain_frames_are_exact_too", &[]) {
         return;
     }
     let _alone = alone();
@@ -49,7 +49,7 @@ fn plain_frames_are_exact_too() {
 
 #[test]
 fn loss_costs_packets_and_no_sum() {
-    if !root_and("loss_costs_packets_and_no_sum", &[]) {
+    if !networks_and("loss_costs_packets_and_no_sum", &[]) {
         return;
     }
     let _alone = alone();
@@ -75,7 +75,7 @@ fn loss_costs_packets_and_no_sum() {
 
 #[test]
 fn duplicates_and_corruption_change_no_sum() {
-    if !root_and("duplicates_and_corruption_change_no_sum", &["ethtool"]) {
+    if !networks_and("duplicates_and_corruption_change_no_sum", &["ethtool"]) {
         return;
     }
     let _alone = alone();
@@ -106,7 +106,7 @@ fn all_hits(star: &Star) -> Hits {
 
 #[test]
 fn ordinary_traffic_goes_on() {
-    if !root_and("ordinary_traffic_goes_on", &["iperf3", "ping"]) {
+    if !networks_and("ordinary_traffic_goes_on", &["iperf3", "ping"]) {
         return;
     }
     let _alone = alone();
@@ -126,7 +126,7 @@ fn ordinary_traffic_goes_on() {
 
 #[test]
 fn an_idle_daemon_leaves_tcp_alone() {
-    if !root_and("an_idle_daemon_leaves_tcp_alone", &["iperf3"]) {
+    if !networks_and("an_idle_daemon_leaves_tcp_alone", &["iperf3"]) {
         return;
     }
     let _alone = alone();
@@ -193,7 +193,7 @@ impl Captured {
 
 #[test]
 fn tagged_packets_stay_between_worker_and_switch() {
-    if !root_and("tagged_packets_stay_between_worker_and_switch", &["tshark"]) {
+    if !networks_and("tagged_packets_stay_between_worker_and_switch", &["tshark"]) {
         return;
     }
     let _alone = alone();
@@ -298,7 +298,7 @@ fn check_capture(worker: usize, packets: &[Captured]) {
 
 #[test]
 fn a_new_daemon_cleans_up_after_one_that_was_killed() {
-    if !root_and("a_new_daemon_cleans_up_after_one_that_was_killed", &[]) {
+    if !networks_and("a_new_daemon_cleans_up_after_one_that_was_killed", &[]) {
         return;
     }
     let _alone = alone();
@@ -332,7 +332,7 @@ fn a_new_daemon_cleans_up_after_one_that_was_killed() {
 
 #[test]
 fn jumbo_frames_carry_more_and_too_long_ones_are_refused_by_name() {
-    if !root_and("jumbo_frames_carry_more_and_too_long_ones_are_refused_by_name", &[]) {
+    if !networks_and("jumbo_frames_carry_more_and_too_long_ones_are_refused_by_name", &[]) {
         return;
     }
     let _alone = alone();

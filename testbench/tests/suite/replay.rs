@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::Duration;
 
 use iswitch_harness::process::Process;
-use iswitch_harness::requirements::{alone, found_and, report, root_and};
+use iswitch_harness::requirements::{alone, found_and, networks_and, report};
 use iswitch_replay::client::blocking::{ReplayClient, Writer};
 use iswitch_replay::client::{ClientConfig, ClientError, ItemKey};
 use iswitch_replay::table::NewItem;
@@ -171,7 +171,7 @@ fn what_a_reverb_server_refuses_is_named() {
 
 #[test]
 fn writes_to_replay_are_measured_in_shards_of_ours() {
-    if !root_and("writes_to_replay_are_measured_in_shards_of_ours", &["tc"]) {
+    if !networks_and("writes_to_replay_are_measured_in_shards_of_ours", &["tc"]) {
         return;
     }
     let _alone = alone();

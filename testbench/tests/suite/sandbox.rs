@@ -11,7 +11,7 @@ use iswitch_harness::binaries;
 use iswitch_harness::cluster::{Daemon, Group, SOON};
 use iswitch_harness::netns::{Star, StarOptions};
 use iswitch_harness::process::{Process, Signal, command};
-use iswitch_harness::requirements::{alone, root_and};
+use iswitch_harness::requirements::{alone, is_root, networks_and};
 use iswitch_harness::scratch;
 
 /// The value of a field of each thread of a process, from `/proc/<pid>/task/*/status`.
@@ -45,16 +45,18 @@ fn wait_until(what: &str, condition: impl Fn() -> bool) {
 
 #[test]
 fn no_thread_keeps_a_privilege() {
-    if !root_and("no_thread_keeps_a_privilege", &[]) {
+    if !networks_and("no_thread_keeps_a_privilege", &[]) {
         return;
     }
     let star = Star::new(StarOptions { workers: 1, ..StarOptions::default() });
-    let daemon = Daemon::on_ports(&star, &["--user", "nobody"]);
+    // An ordinary user's namespace has no other user whom the daemon could become.
+    let (user, ids): (&[&str], &[_]) =
+        if is_root() { (&["--user", "nobody"], &[("Uid", "65534"), ("Gid", "65534")]) } else { (&[], &[]) };
+    let own_ids = of_threads(std::process::id(), "Uid");
+    let daemon = Daemon::on_ports(&star, user);
     let id = daemon.process.id();
     assert_eq!(of_threads(id, "Name").len(), 5, "packets, log, control socket, signals, flight recorder");
-    for (field, expected) in [
-        ("Uid", "65534"),
-        ("Gid", "65534"),
+    let privileges = [
         ("CapInh", "0000000000000000"),
         ("CapPrm", "0000000000000000"),
         ("CapEff", "0000000000000000"),
@@ -62,7 +64,8 @@ fn no_thread_keeps_a_privilege() {
         ("CapAmb", "0000000000000000"),
         ("NoNewPrivs", "1"),
         ("Seccomp", "2"),
-    ] {
+    ];
+    for (field, expected) in ids.iter().chain(&privileges) {
         let values = of_threads(id, field);
         assert!(values.iter().all(|value| value == expected), "{field}: {values:?}");
     }
@@ -72,14 +75,14 @@ fn no_thread_keeps_a_privilege() {
 
     let daemon = Daemon::on_ports(&star, &["--no-sandbox"]);
     let id = daemon.process.id();
-    assert!(of_threads(id, "Uid").iter().all(|uid| uid == "0") && monitor_of(id).is_none());
+    assert!(of_threads(id, "Uid").iter().all(|uid| *uid == own_ids[0]) && monitor_of(id).is_none());
     daemon.stop();
     assert_eq!(star.tables(), 0);
 }
 
 #[test]
 fn the_monitor_cleans_up_after_a_daemon_that_was_killed() {
-    if !root_and("the_monitor_cleans_up_after_a_daemon_that_was_killed", &[]) {
+    if !networks_and("the_monitor_cleans_up_after_a_daemon_that_was_killed", &[]) {
         return;
     }
     let _alone = alone();
@@ -107,7 +110,7 @@ fn the_monitor_cleans_up_after_a_daemon_that_was_killed() {
 
 #[test]
 fn a_new_interface_is_served_without_privileges() {
-    if !root_and("a_new_interface_is_served_without_privileges", &[]) {
+    if !networks_and("a_new_interface_is_served_without_privileges", &[]) {
         return;
     }
     let _alone = alone();
@@ -127,7 +130,7 @@ fn a_new_interface_is_served_without_privileges() {
 
 #[test]
 fn two_capabilities_suffice_as_systemd_gives_them() {
-    if !root_and("two_capabilities_suffice_as_systemd_gives_them", &[]) {
+    if !networks_and("two_capabilities_suffice_as_systemd_gives_them", &[]) {
         return;
     }
     let star = Star::new(StarOptions { workers: 1, ..StarOptions::default() });
@@ -137,7 +140,10 @@ fn two_capabilities_suffice_as_systemd_gives_them() {
     let program = directory.path().join("iswitchd");
     fs::copy(binaries::iswitchd(), &program).expect("room for the program");
     let mut iswitchd = star.switch.command("setpriv");
-    iswitchd.args("--reuid 65534 --regid 65534 --clear-groups --no-new-privs".split(' '));
+    if is_root() {
+        iswitchd.args("--reuid 65534 --regid 65534 --clear-groups".split(' '));
+    }
+    iswitchd.arg("--no-new-privs");
     iswitchd.args("--inh-caps -all,+net_raw,+net_admin --ambient-caps -all,+net_raw,+net_admin".split(' '));
     iswitchd.args("--bounding-set -all,+net_raw,+net_admin --pdeathsig KILL".split(' ')).arg(program);
     iswitchd.args(["--port", &Star::port(0), "--control-socket"]).arg(directory.path().join("control"));

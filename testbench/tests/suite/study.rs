@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use iswitch_harness::requirements::{alone, report, root_and};
+use iswitch_harness::requirements::{alone, networks_and, report};
 use iswitch_testbench::peers::racks::racks_of;
 use iswitch_testbench::peers::{Links, Network};
 use iswitch_testbench::study::asynchronous;
@@ -23,7 +23,7 @@ fn scene() -> Scene {
 
 #[test]
 fn iterations_hold_computation_and_aggregation() {
-    if !root_and("iterations_hold_computation_and_aggregation", &["tc"]) {
+    if !networks_and("iterations_hold_computation_and_aggregation", &["tc"]) {
         return;
     }
     let _alone = alone();
@@ -45,7 +45,7 @@ fn iterations_hold_computation_and_aggregation() {
 
 #[test]
 fn gradients_go_into_the_model_without_waiting() {
-    if !root_and("gradients_go_into_the_model_without_waiting", &["tc"]) {
+    if !networks_and("gradients_go_into_the_model_without_waiting", &["tc"]) {
         return;
     }
     let _alone = alone();

@@ -6,7 +6,7 @@ use iswitch_harness::binaries;
 use iswitch_harness::cluster::{Daemon, PortKind, SOON};
 use iswitch_harness::netns::{Namespace, Star, StarOptions};
 use iswitch_harness::process::Process;
-use iswitch_harness::requirements::{alone, report, root_and};
+use iswitch_harness::requirements::{alone, networks_and, report};
 use iswitch_harness::scratch;
 use iswitch_harness::tree::Tree;
 use serde_json::Value;
@@ -53,7 +53,7 @@ impl Training {
 
 #[test]
 fn training_outlives_its_switch() {
-    if !root_and("training_outlives_its_switch", &[]) {
+    if !networks_and("training_outlives_its_switch", &[]) {
         return;
     }
     let _alone = alone();
@@ -73,7 +73,7 @@ fn training_outlives_its_switch() {
 
 #[test]
 fn training_outlives_switches_of_both_levels() {
-    if !root_and("training_outlives_switches_of_both_levels", &[]) {
+    if !networks_and("training_outlives_switches_of_both_levels", &[]) {
         return;
     }
     let _alone = alone();
@@ -96,7 +96,7 @@ fn training_outlives_switches_of_both_levels() {
 
 #[test]
 fn training_goes_on_without_a_worker() {
-    if !root_and("training_goes_on_without_a_worker", &[]) {
+    if !networks_and("training_goes_on_without_a_worker", &[]) {
         return;
     }
     let _alone = alone();

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use iswitch_harness::cluster::{PortKind, SOON, times, total};
-use iswitch_harness::requirements::{alone, report, root_and};
+use iswitch_harness::requirements::{alone, networks_and, report};
 use iswitch_harness::tree::{Tree, TreeJob};
 use iswitch_simulation::network::{LinkCounters, LinkModel, Loss};
 use iswitch_testbench::wire_relay::{Relayed, WireRelay};
@@ -76,7 +76,7 @@ fn report_run(what: &str, results: &[Value], relayed: &[Relayed]) {
 
 #[test]
 fn loss_of_1_and_of_10_percent_between_the_levels_changes_no_sum() {
-    if !root_and("loss_of_1_and_of_10_percent_between_the_levels_changes_no_sum", &["ethtool"]) {
+    if !networks_and("loss_of_1_and_of_10_percent_between_the_levels_changes_no_sum", &["ethtool"]) {
         return;
     }
     let _alone = alone();
@@ -90,7 +90,7 @@ fn loss_of_1_and_of_10_percent_between_the_levels_changes_no_sum() {
 
 #[test]
 fn duplicates_and_reordering_between_the_levels_change_no_sum() {
-    if !root_and("duplicates_and_reordering_between_the_levels_change_no_sum", &["ethtool"]) {
+    if !networks_and("duplicates_and_reordering_between_the_levels_change_no_sum", &["ethtool"]) {
         return;
     }
     let _alone = alone();
@@ -108,7 +108,7 @@ fn duplicates_and_reordering_between_the_levels_change_no_sum() {
 
 #[test]
 fn corruption_between_the_levels_changes_no_sum() {
-    if !root_and("corruption_between_the_levels_changes_no_sum", &["ethtool"]) {
+    if !networks_and("corruption_between_the_levels_changes_no_sum", &["ethtool"]) {
         return;
     }
     let _alone = alone();
@@ -120,7 +120,7 @@ fn corruption_between_the_levels_changes_no_sum() {
 #[test]
 fn everything_at_once_between_the_levels_and_a_killed_rack_switch_change_no_sum() {
     let test = "everything_at_once_between_the_levels_and_a_killed_rack_switch_change_no_sum";
-    if !root_and(test, &["ethtool"]) {
+    if !networks_and(test, &["ethtool"]) {
         return;
     }
     let _alone = alone();

@@ -47,6 +47,9 @@ enum Command {
     /// A cache of policies between a learner and the actors near it.
     #[command(disable_help_flag = true)]
     Cell(Forwarded),
+    /// Runs a command in each worker of a network inside this machine, with a switch between them; needs no root.
+    #[command(disable_help_flag = true)]
+    Lab(Forwarded),
     /// Trains and compares packet-routing policies for multi-stage networks.
     #[command(disable_help_flag = true)]
     Route(Forwarded),
@@ -68,6 +71,7 @@ impl Command {
             Self::Actors(arguments) => arguments.run("iswitch-actors", &["actors"]),
             Self::Replay(arguments) => arguments.run("iswitch-actors", &["replay"]),
             Self::Cell(arguments) => arguments.run("iswitch-actors", &["cell"]),
+            Self::Lab(arguments) => arguments.run("iswitch-lab", &[]),
             Self::Route(arguments) => arguments.run("iswitch-route", &[]),
             Self::Coflow(arguments) => arguments.run("iswitch-coflow", &[]),
             Self::Place(arguments) => arguments.run("iswitch-place", &[]),

@@ -353,7 +353,7 @@ impl Job {
     pub(super) fn give_up_replay(&mut self, round: Round) {
         let next = round.next();
         let behind = self.history.before(round);
-        // A member that was Fresh and has finished no round since knows the history, and may not have its sums.
+        // A member that was Fresh and has finished no round since knows the history, but may not have its sums.
         let has_sums = |member: &Member| member.resume.is_some_and(|resume| !resume.fresh);
         let is_up_to_date = |member: &Member| {
             let start = member.start;

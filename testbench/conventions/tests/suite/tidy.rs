@@ -145,6 +145,35 @@ fn promises_are_tested() {
     report(&problems);
 }
 
+#[test]
+fn tests_that_need_root_are_listed() {
+    let list = fs::read_to_string(root().join("testbench/ROOT.md")).expect("ROOT.md exists");
+    let rows: Vec<&str> = list.lines().filter(|line| line.starts_with("| ")).collect();
+    let mut problems = Vec::new();
+    let mut files = Vec::new();
+    for (path, text) in sources(".rs") {
+        let asks = text.contains(concat!("root_", "and(")) || text.contains(concat!("root_xdp", "_and("));
+        if asks && path != "testbench/harness/src/requirements.rs" {
+            let is_listed =
+                rows.iter().any(|row| row.split('|').nth(1).is_some_and(|test| test.contains(&path)));
+            problems.extend((!is_listed).then(|| format!("testbench/ROOT.md does not list {path}")));
+            files.push(path);
+        }
+    }
+    for row in rows {
+        // Every second piece stands between backticks: names of tests, then their file.
+        let quoted: Vec<&str> =
+            row.split('|').nth(1).unwrap_or_default().split('`').skip(1).step_by(2).collect();
+        let Some((path, names)) = quoted.split_last() else { continue };
+        let text = fs::read_to_string(root().join(path)).unwrap_or_default();
+        let missing =
+            names.iter().filter(|name| !has_test(&text, name) && !text.contains(&format!("\"{name}\"")));
+        problems.extend(missing.map(|name| format!("testbench/ROOT.md: {name} is not in {path}")));
+    }
+    assert!(!files.is_empty());
+    report(&problems);
+}
+
 /// Whether a function of that name is a test.
 fn has_test(text: &str, name: &str) -> bool {
     // A test of pytest is one by its name.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use iswitch_harness::binaries;
-use iswitch_harness::requirements::root_and;
+use iswitch_harness::requirements::networks_and;
 use iswitch_testbench::attack::{ALL, Attack, Effort, Outcome};
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         list(attacks, options.json);
         return ExitCode::SUCCESS;
     }
-    if !root_and("testbench attack", &["ethtool", "ping"]) {
+    if !networks_and("testbench attack", &["ethtool", "ping"]) {
         return ExitCode::FAILURE;
     }
     let effort = Effort {

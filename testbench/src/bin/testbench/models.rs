@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
 use clap::Args;
-use iswitch_harness::requirements::root_and;
+use iswitch_harness::requirements::networks_and;
 use iswitch_testbench::models::table::CSV_HEAD;
 use iswitch_testbench::models::{Contender, Load, Site, Table, measure};
 use iswitch_testbench::peers::Rate;
@@ -46,7 +46,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> ExitCode {
-    if !root_and("testbench models", &["tc"]) {
+    if !networks_and("testbench models", &["tc"]) {
         return ExitCode::FAILURE;
     }
     match try_run(options) {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use iswitch_harness::cluster::PortKind;
-use iswitch_harness::requirements::root_and;
+use iswitch_harness::requirements::networks_and;
 use iswitch_testbench::neighbour::{Attack, Load, Site, measure};
 
 #[derive(Debug, Args)]
@@ -51,7 +51,7 @@ fn attack(text: &str) -> Result<Attack, String> {
 }
 
 pub(crate) fn run(options: &Options) -> ExitCode {
-    if !root_and("testbench neighbour", &[]) {
+    if !networks_and("testbench neighbour", &[]) {
         return ExitCode::FAILURE;
     }
     let attacks = if options.only.is_empty() { &Attack::ALL[..] } else { &options.only };

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use iswitch_harness::requirements::root_and;
+use iswitch_harness::requirements::networks_and;
 use iswitch_testbench::peers::{
     Axis, Contender, Links, Load, Network, Rate, Series, Table, Tools, measure, plot,
 };
@@ -127,7 +127,7 @@ impl Common {
 }
 
 pub(crate) fn run(options: &Options) -> ExitCode {
-    if !root_and("testbench peers", &["tc", "ethtool"]) {
+    if !networks_and("testbench peers", &["tc", "ethtool"]) {
         return ExitCode::FAILURE;
     }
     let prepared = match options.common.prepare() {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use iswitch_harness::requirements::root_and;
+use iswitch_harness::requirements::networks_and;
 use iswitch_testbench::peers::Rate;
 use iswitch_testbench::replay::table::CSV_HEAD;
 use iswitch_testbench::replay::{Contender, Load, Reverb, Site, Table, measure, throughput};
@@ -65,7 +65,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         measure_throughput(options, usize::from(actors), reverb.as_ref());
         return ExitCode::SUCCESS;
     }
-    if !root_and("testbench replay", &["tc"]) {
+    if !networks_and("testbench replay", &["tc"]) {
         return ExitCode::FAILURE;
     }
     match measure_latency(options, reverb.as_ref()) {

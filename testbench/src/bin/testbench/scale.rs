@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use iswitch_harness::requirements::root_and;
+use iswitch_harness::requirements::networks_and;
 use iswitch_testbench::peers::racks::racks_of;
 use iswitch_testbench::peers::{Axis, Network, Table};
 
@@ -25,7 +25,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> ExitCode {
-    if !root_and("testbench scale", &["tc", "ethtool"]) {
+    if !networks_and("testbench scale", &["tc", "ethtool"]) {
         return ExitCode::FAILURE;
     }
     let common = &options.common;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use iswitch_harness::requirements::root_and;
+use iswitch_harness::requirements::networks_and;
 use iswitch_testbench::peers::plot::{bar_chart, lines_of};
 use iswitch_testbench::peers::racks::racks_of;
 use iswitch_testbench::peers::{Axis, Links, Network, Rate, Series};
@@ -248,7 +248,7 @@ impl Replayed {
     }
 
     fn begin(&self, what: &str) -> Result<(), String> {
-        if !root_and(what, &["tc", "ethtool"]) {
+        if !networks_and(what, &["tc", "ethtool"]) {
             return Err(format!("{what} cannot run here"));
         }
         self.output.shown.prepare()?;

@@ -1,0 +1,72 @@
+//! Tests and programs of an ordinary user that need networks: each is run again in namespaces of its own, where it may
+//! make them.
+//!
+//! A process with several threads, as a test program is one, cannot enter a user namespace. So the test that asks for
+//! networks starts its own program once more, inside, for this one test, and takes over the outcome.
+
+use std::env;
+use std::ffi::OsString;
+use std::process::{Command, Output, Stdio};
+
+use iswitch_lab::isolation;
+use tempfile::TempDir;
+
+use crate::{binaries, scratch};
+
+/// The first process of the namespaces: it collects orphans, and ends as the program does.
+const INIT: [&str; 3] = ["-c", r#""$@"; exit $?"#, "sh"];
+const SHOWS_OUTPUT: [&str; 2] = ["--nocapture", "--no-capture"];
+
+/// Runs the calling test inside, or the calling program if it is none of tests; that one ends here.
+///
+/// # Panics
+/// If the test fails.
+pub(crate) fn run_again() {
+    let thread = std::thread::current();
+    // The harness of the standard library gives each test a thread of its name.
+    match thread.name().filter(|name| *name != "main") {
+        Some(test) => run_test(test),
+        None => run_program(),
+    }
+}
+
+fn program() -> Command {
+    let mut command = isolation::command_inside("sh");
+    command.args(INIT).arg(env::current_exe().expect("a program knows where it is"));
+    command
+}
+
+fn run_program() -> ! {
+    let mut command = program();
+    let status = command.args(env::args_os().skip(1)).status().expect("unshare was found");
+    std::process::exit(status.code().unwrap_or(1));
+}
+
+fn run_test(test: &str) {
+    // Process ids mean something else inside: what belongs to a process there must lie apart from what others have.
+    let directory = scratch::directory();
+    let mut command = program();
+    command.args(["--exact", test, "--include-ignored", "--test-threads=1"]);
+    let (variable, programs) = binaries::variable(binaries::all());
+    command.env("TMPDIR", directory.path()).env(variable, programs);
+    command.stdin(Stdio::null()).stderr(Stdio::inherit());
+    let shows_output = env::args_os().find(|argument| SHOWS_OUTPUT.map(OsString::from).contains(argument));
+    if let Some(option) = shows_output {
+        command.arg(option);
+    }
+    let output = command.output().expect("unshare was found");
+    check(test, &output, directory);
+}
+
+fn check(test: &str, output: &Output, directory: TempDir) {
+    let text = String::from_utf8_lossy(&output.stdout);
+    if output.status.success() && text.contains("test result: ok. 1 passed; 0 failed") {
+        return;
+    }
+    // Under this name the next test process lets it be.
+    let directory = directory.keep();
+    let name = directory.file_name().unwrap_or_default().to_string_lossy();
+    let kept = env::temp_dir().join(format!("iswitch-failed-{name}"));
+    let kept = if std::fs::rename(&directory, &kept).is_ok() { kept } else { directory };
+    panic!("{test} in namespaces of its own: {}\n{text}\nfiles: {}", output.status, kept.display());
+}

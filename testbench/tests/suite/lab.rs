@@ -1,0 +1,238 @@
+//! `iswitch lab`, started by root and by an ordinary user: sums over its network, its exit status, its end.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use iswitch_harness::binaries;
+use iswitch_harness::cluster::SOON;
+use iswitch_harness::process::{Process, Signal, command};
+use iswitch_harness::requirements::{alone, is_root, isolation_and};
+use iswitch_harness::scratch;
+use serde_json::Value;
+use tempfile::TempDir;
+
+const PROGRAMS: [&str; 4] = ["iswitch", "iswitch-lab", "iswitchd", "all_reduce"];
+/// One worker that checks its sums, told its place by the lab.
+const SUM: &str =
+    "exec all_reduce --json --switch $ISWITCH_SWITCH --workers $WORLD_SIZE --rank $RANK --rounds 20";
+
+/// The programs where others may run them too.
+struct Programs(TempDir);
+
+impl Programs {
+    fn copy() -> Self {
+        let directory = scratch::directory();
+        // The user `nobody` keeps runs there.
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).expect("its own directory");
+        for name in PROGRAMS {
+            fs::copy(binaries::path(name), directory.path().join(name)).expect("room for the programs");
+        }
+        Self(directory)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// `iswitch lab` as each user who may start it: this one, and an ordinary one beside root.
+    fn labs(&self, arguments: &[&str]) -> Vec<Command> {
+        let program = self.path("iswitch");
+        let mut labs = vec![command(&program)];
+        if is_root() {
+            let mut ordinary = command("setpriv");
+            ordinary.args("--reuid 65534 --regid 65534 --clear-groups --pdeathsig KILL --".split(' '));
+            ordinary.arg(&program);
+            labs.push(ordinary);
+        }
+        for lab in &mut labs {
+            // Not by a launcher: these would be ranks of the lab itself.
+            lab.env_remove("RANK").env_remove("WORLD_SIZE").current_dir(self.0.path());
+            lab.arg("lab").args(arguments);
+        }
+        labs
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn succeeds(lab: &mut Command) -> String {
+    let Output { status, stdout, stderr } = lab.output().expect("the program was built");
+    assert!(status.success(), "{lab:?}: {status}\n{}{}", text(&stdout), text(&stderr));
+    text(&stdout)
+}
+
+/// The JSON that each rank has printed.
+fn results(output: &str, workers: usize) -> Vec<Value> {
+    let of = |rank: usize| {
+        let prefix = format!("[{rank}] ");
+        let line = output.lines().find_map(|line| line.strip_prefix(&prefix));
+        let line = line.unwrap_or_else(|| panic!("nothing from rank {rank} in {output}"));
+        serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    };
+    (0..workers).map(of).collect()
+}
+
+#[test]
+fn workers_sum_over_raw_ports_and_udp() {
+    if !isolation_and("workers_sum_over_raw_ports_and_udp", &["nft", "ping", "tc"]) {
+        return;
+    }
+    let _alone = alone();
+    let programs = Programs::copy();
+    for options in [&[][..], &["--udp"], &["--rate", "1gbit", "--iswitchd-arg=--ordered"]] {
+        let arguments = [&["--workers", "2", "--json"], options, &["--", "sh", "-c", SUM]].concat();
+        for mut lab in programs.labs(&arguments) {
+            let output = succeeds(&mut lab);
+            let layout: Value =
+                serde_json::from_str(output.lines().next().expect("a line")).expect("JSON first");
+            let kind = if options.contains(&"--udp") { "udp" } else { "raw" };
+            assert_eq!(layout["switch"]["kind"], kind);
+            assert_eq!(layout["workers"][1]["address"], "10.9.0.2");
+            for result in results(&output, 2) {
+                assert_eq!(
+                    (&result["rounds"], &result["partial_rounds"]),
+                    (&20.into(), &0.into()),
+                    "{result}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_training_finds_its_place_and_the_switch() {
+    if !isolation_and("a_training_finds_its_place_and_the_switch", &["nft", "ping"]) {
+        return;
+    }
+    let _alone = alone();
+    let programs = Programs::copy();
+    let training = "exec iswitch train ppo --steps 8192 --seed 1 --quiet --json --out run-$(id -u)-$RANK";
+    for mut lab in programs.labs(&["--workers", "2", "sh", "-c", training]) {
+        // The other rank compares its weights with the first and prints nothing.
+        let result = &results(&succeeds(&mut lab), 1)[0];
+        assert_eq!(
+            (&result["workers"], &result["replicas_identical"]),
+            (&2.into(), &true.into()),
+            "{result}"
+        );
+    }
+}
+
+#[test]
+fn the_first_failure_ends_the_others_and_is_the_exit_status() {
+    if !isolation_and("the_first_failure_ends_the_others_and_is_the_exit_status", &["nft", "ping"]) {
+        return;
+    }
+    let programs = Programs::copy();
+    let script = "[ $RANK = 1 ] && exit 7; trap 'exit 3' TERM; sleep 600 & wait";
+    for mut lab in programs.labs(&["--workers", "3", "--", "sh", "-c", script]) {
+        let begin = Instant::now();
+        let Output { status, stderr, .. } = lab.output().expect("the program was built");
+        assert_eq!(status.code(), Some(7), "{}", text(&stderr));
+        assert!(text(&stderr).contains("worker 1 ended with status 7"), "{}", text(&stderr));
+        assert!(begin.elapsed() < 2 * SOON, "the others were not ended");
+    }
+}
+
+/// Processes of this machine with a word in their command line.
+fn processes_with(word: &str) -> Vec<String> {
+    let entries = fs::read_dir("/proc").expect("/proc").flatten();
+    let command_lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+    command_lines.map(|line| text(&line)).filter(|line| line.contains(word)).collect()
+}
+
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !condition() {
+        assert!(begin.elapsed() < SOON, "{what}");
+        sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn nothing_is_left_of_a_lab_that_was_interrupted_or_killed() {
+    if !isolation_and("nothing_is_left_of_a_lab_that_was_interrupted_or_killed", &["nft", "ping"]) {
+        return;
+    }
+    let programs = Programs::copy();
+    // What no other process of this machine sleeps.
+    let word = format!("61{}.5", std::process::id());
+    let script = format!("setsid sleep {word} & exec sleep {word}");
+    for (signal, code) in [(Signal::INT, Some(130)), (Signal::TERM, Some(143)), (Signal::KILL, None)] {
+        for mut lab in programs.labs(&["--workers", "2", "--json", "--", "sh", "-c", &script]) {
+            let mut process = Process::spawn("iswitch lab", &mut lab);
+            process.wait_for("\"workers\"", 2 * SOON);
+            let begin = Instant::now();
+            while processes_with(&word).iter().filter(|line| line.starts_with("sleep")).count() < 4 {
+                assert!(begin.elapsed() < SOON, "{:?} run, expected 4", processes_with(&word));
+            }
+            let layout: Value =
+                serde_json::from_str(process.stdout().lines().next().expect("a line")).expect("JSON");
+            let ids = [&layout["switch"]["pid"], &layout["workers"][0]["pid"], &layout["workers"][1]["pid"]];
+            let is_alive = |id: &Value| Path::new("/proc").join(id.to_string()).exists();
+            assert!(ids.into_iter().all(is_alive), "{layout}");
+            let finished = process.stop(signal, SOON);
+            assert_eq!(finished.status.code(), code, "{}", finished.stderr);
+            wait_until("sleeps are left", || processes_with(&word).is_empty());
+            wait_until("switch or workers are left", || !ids.into_iter().any(is_alive));
+        }
+    }
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    if !isolation_and("what_is_missing_is_named", &["nft", "ping", "tc"]) {
+        return;
+    }
+    let programs = Programs::copy();
+    let refused = |lab: &mut Command| {
+        let Output { status, stderr, .. } = lab.output().expect("the program was built");
+        assert_eq!(status.code(), Some(1), "{}", text(&stderr));
+        text(&stderr)
+    };
+    for mut lab in programs.labs(&["--", "no-such-program"]) {
+        assert_eq!(refused(&mut lab), "iswitch-lab: the command no-such-program does not exist\n");
+    }
+    for mut lab in programs.labs(&["--workers", "2", "--iswitchd-arg", "--no-such-option", "--", "true"]) {
+        let error = refused(&mut lab);
+        assert!(error.contains("[switch] error: unexpected argument '--no-such-option'"), "{error}");
+        assert!(error.contains("iswitch-lab: iswitchd has ended; the lines above say why"), "{error}");
+    }
+    // A kernel that forbids namespaces.
+    let unshare = programs.path("unshare");
+    fs::write(&unshare, "#!/bin/sh\necho 'unshare: unshare failed: Operation not permitted' >&2; exit 1\n")
+        .unwrap();
+    fs::set_permissions(&unshare, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", programs.0.path().display(), std::env::var("PATH").unwrap_or_default());
+    for mut lab in programs.labs(&["--", "true"]) {
+        let error = refused(lab.env("PATH", &path));
+        assert!(error.contains("this user may not make namespaces (unshare: unshare failed: Op"), "{error}");
+    }
+}
+
+#[test]
+fn a_kernel_without_delays_is_named() {
+    if !isolation_and("a_kernel_without_delays_is_named", &["nft", "ping", "tc"]) {
+        return;
+    }
+    let programs = Programs::copy();
+    let script = "ping -c 3 10.9.0.254 | grep rtt";
+    for mut lab in programs.labs(&["--workers", "1", "--delay", "5ms", "--", "sh", "-c", script]) {
+        let Output { status, stdout, stderr } = lab.output().expect("the program was built");
+        let (stdout, stderr) = (text(&stdout), text(&stderr));
+        if status.success() {
+            // Both directions, of each of three packets: rtt min/avg/max/mdev = 10.1/10.2/10.3/0.1 ms.
+            let least =
+                stdout.split(" = ").nth(1).and_then(|times| times.split('/').next()?.parse::<f64>().ok());
+            assert!(least.is_some_and(|ms| ms >= 10.0), "{stdout}");
+        } else {
+            assert!(stderr.contains("lacks netem (CONFIG_NET_SCH_NETEM, module sch_netem)"), "{stderr}");
+        }
+    }
+}

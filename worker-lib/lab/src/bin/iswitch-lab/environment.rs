@@ -1,0 +1,98 @@
+//! Programs and environment variables of what runs in the network.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use iswitch_lab::network::{SWITCH_ADDRESS, worker_address};
+use iswitch_lab::process::{find_program, search_path};
+use iswitch_protocol::limits::DEFAULT_PORT;
+
+/// Variables of other launchers, which would contradict the rank that a command gets here.
+pub(crate) const OTHER_LAUNCHERS: [&str; 5] =
+    ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS", "JOB_COMPLETION_INDEX"];
+/// Directory of the daemon's control socket for ordinary users, where iswitchctl looks for it.
+pub(crate) const RUNTIME_DIRECTORY: &str = "/run/iswitch-lab";
+/// Port of torch's store on worker 0: torchrun's default.
+const MASTER_PORT: u16 = 29500;
+
+/// Directory of this program, which has the other programs of the project beside it.
+fn own_directory() -> anyhow::Result<PathBuf> {
+    let own = env::current_exe().context("finding this program")?;
+    Ok(own.parent().unwrap_or(Path::new("/")).to_owned())
+}
+
+/// The switch daemon: beside this program, or in `PATH`.
+pub(crate) fn iswitchd() -> anyhow::Result<PathBuf> {
+    let directory = own_directory()?;
+    let beside = directory.join("iswitchd");
+    if beside.is_file() {
+        return Ok(beside);
+    }
+    find_program("iswitchd").with_context(|| {
+        format!(
+            "the program iswitchd is neither in {} nor in PATH; `cargo build --release` in the sources of iswitch \
+             builds it",
+            directory.display()
+        )
+    })
+}
+
+/// `PATH` of the commands: the user's, then directories of system programs, then that of this program.
+fn path() -> anyhow::Result<OsString> {
+    let path = search_path();
+    let directories = env::split_paths(&path).chain([own_directory()?]);
+    env::join_paths(directories).context("PATH of the commands")
+}
+
+/// Checks that a command exists.
+pub(crate) fn check_command(command: &OsStr) -> anyhow::Result<()> {
+    let name = Path::new(command);
+    let exists = if name.components().count() > 1 {
+        name.exists()
+    } else {
+        env::split_paths(&path()?).any(|directory| directory.join(name).is_file())
+    };
+    if !exists {
+        bail!("the command {} does not exist", name.display());
+    }
+    Ok(())
+}
+
+/// Variables of the command of a worker.
+pub(crate) fn variables(rank: u16, workers: u16) -> anyhow::Result<Vec<(&'static str, OsString)>> {
+    let number = |value: u16| OsString::from(value.to_string());
+    Ok(vec![
+        ("PATH", path()?),
+        ("ISWITCH_SWITCH", format!("{SWITCH_ADDRESS}:{DEFAULT_PORT}").into()),
+        ("RANK", number(rank)),
+        ("WORLD_SIZE", number(workers)),
+        ("LOCAL_RANK", number(0)),
+        ("LOCAL_WORLD_SIZE", number(1)),
+        ("MASTER_ADDR", worker_address(0).to_string().into()),
+        ("MASTER_PORT", number(MASTER_PORT)),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_looked_for_like_by_a_shell() {
+        check_command(OsStr::new("sh")).unwrap();
+        check_command(OsStr::new("/bin/sh")).unwrap();
+        let error = check_command(OsStr::new("no-such-program")).unwrap_err().to_string();
+        assert_eq!(error, "the command no-such-program does not exist");
+        check_command(OsStr::new("./no-such-program")).unwrap_err();
+    }
+
+    #[test]
+    fn a_worker_is_told_its_rank_and_the_switch() {
+        let variables = variables(2, 4).unwrap();
+        let value = |name| variables.iter().find(|(key, _)| *key == name).unwrap().1.to_str().unwrap();
+        assert_eq!((value("RANK"), value("WORLD_SIZE"), value("LOCAL_RANK")), ("2", "4", "0"));
+        assert_eq!((value("ISWITCH_SWITCH"), value("MASTER_ADDR")), ("10.9.0.254:7711", "10.9.0.1"));
+    }
+}

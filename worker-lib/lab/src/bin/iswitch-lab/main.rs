@@ -1,0 +1,37 @@
+//! `iswitch lab`: a network inside this machine, with a switch and workers, and a command in each worker.
+//!
+//! ```text
+//! iswitch-lab                  forwards signals, and the exit status of the next
+//! `- unshare                   namespaces of its own
+//!    `- iswitch-lab --inside   process 1: makes the network, starts and supervises the following
+//!       |- iswitchd            in the namespace of the switch
+//!       `- COMMAND             in the namespace of each worker
+//! ```
+
+mod cli;
+mod environment;
+mod inside;
+mod output;
+mod outside;
+mod supervisor;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use cli::Cli;
+
+fn main() -> ExitCode {
+    if let Some(status) = iswitch_manual::write_if_asked(Cli::command) {
+        return status;
+    }
+    let cli = Cli::parse();
+    let code = if cli.is_inside { inside::run(&cli) } else { outside::run(&cli) };
+    match code {
+        Ok(code) => code.into(),
+        Err(error) => {
+            eprintln!("iswitch-lab: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Output of the commands, each line with the name of the process that has printed it.
+
+use std::io::{self, BufRead as _, BufReader, Read, Write};
+use std::sync::mpsc::Sender;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Longest part of a line that is kept before it is shown.
+const MAX_LINE_LEN_BYTES: u64 = 64 << 10;
+/// How long the last output is waited for after the commands have ended: a background process may keep a pipe open.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+
+/// Where lines go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Target {
+    Stdout,
+    Stderr,
+}
+
+/// Threads that copy lines.
+#[derive(Debug, Default)]
+pub(crate) struct Copiers(Vec<JoinHandle<()>>);
+
+impl Copiers {
+    /// Copies lines from `source`, each after `[name] `, until its end. `lines` gets each of them too.
+    pub(crate) fn add(
+        &mut self,
+        name: &str,
+        source: impl Read + Send + 'static,
+        target: Target,
+        lines: Option<Sender<String>>,
+    ) {
+        let prefix = format!("[{name}] ");
+        let copy = move || {
+            let mut source = BufReader::new(source);
+            while let Some(line) = next_line(&mut source) {
+                let text = [prefix.as_bytes(), &line, b"\n"].concat();
+                // Without a reader the output is lost, but the command must not wait for it.
+                let _ = match target {
+                    Target::Stdout => io::stdout().lock().write_all(&text),
+                    Target::Stderr => io::stderr().lock().write_all(&text),
+                };
+                if let Some(lines) = &lines {
+                    // Nobody may be waiting for a line any more.
+                    let _ = lines.send(String::from_utf8_lossy(&line).into_owned());
+                }
+            }
+        };
+        self.0.push(std::thread::spawn(copy));
+    }
+
+    /// Waits until everything is copied, or nothing more is to be expected.
+    pub(crate) fn drain(self) {
+        let begin = Instant::now();
+        while !self.0.iter().all(JoinHandle::is_finished) && begin.elapsed() < DRAIN_TIMEOUT {
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+}
+
+/// The next line without its end, or a part of one that is too long.
+fn next_line(source: &mut BufReader<impl Read>) -> Option<Vec<u8>> {
+    let mut line = Vec::new();
+    let len_bytes = source.by_ref().take(MAX_LINE_LEN_BYTES).read_until(b'\n', &mut line).ok()?;
+    line.pop_if(|last| *last == b'\n');
+    (len_bytes > 0).then_some(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_split_and_bounded() {
+        let long = vec![b'x'; MAX_LINE_LEN_BYTES as usize + 1];
+        let text = [b"one\n\n".as_slice(), &long, b"\nlast"].concat();
+        let mut source = BufReader::new(text.as_slice());
+        let lines: Vec<_> = std::iter::from_fn(|| next_line(&mut source)).collect();
+        let lens: Vec<_> = lines.iter().map(Vec::len).collect();
+        assert_eq!(lens, [3, 0, MAX_LINE_LEN_BYTES as usize, 1, 4]);
+        assert_eq!((&lines[0][..], &lines[4][..]), (&b"one"[..], &b"last"[..]));
+    }
+}

@@ -1,0 +1,70 @@
+//! The process that the user has started.
+
+use std::fs;
+use std::process::ExitStatus;
+
+use anyhow::{Context as _, ensure};
+use iswitch_lab::LabError;
+use iswitch_lab::isolation;
+use iswitch_lab::process::find_program;
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::os::unix::process::ExitStatusExt as _;
+
+use crate::cli::Cli;
+use crate::environment;
+
+/// Starts the namespaces and waits for their end; the exit status of what was run there.
+pub(crate) fn run(cli: &Cli) -> anyhow::Result<u8> {
+    check(cli)?;
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).context("handling signals")?;
+    let own = std::env::current_exe().context("finding this program")?;
+    let mut command = isolation::command_inside(own);
+    let mut child =
+        command.arg("--inside").args(std::env::args_os().skip(1)).spawn().context("starting unshare")?;
+    let unshare = child.id();
+    std::thread::spawn(move || signals.forever().for_each(|signal| forward(unshare, signal)));
+    let status = child.wait().context("waiting for unshare")?;
+    Ok(code(status))
+}
+
+/// Checks what the network needs before anything is started.
+fn check(cli: &Cli) -> anyhow::Result<()> {
+    ensure!(
+        cli.shell < cli.workers,
+        "--shell is {}, expected a rank below the number of workers, {}",
+        cli.shell,
+        cli.workers
+    );
+    isolation::check()?;
+    let is_shaped = cli.rate.is_some() || cli.delay.is_some();
+    let programs =
+        [("ping", "iputils-ping", true), ("nft", "nftables", !cli.udp), ("tc", "iproute2", is_shaped)];
+    let missing =
+        programs.into_iter().find(|(name, _, is_needed)| *is_needed && find_program(name).is_none());
+    if let Some((program, package, _)) = missing {
+        return Err(LabError::Program { program, package }.into());
+    }
+    environment::iswitchd()?;
+    cli.command.first().map_or(Ok(()), |command| environment::check_command(command))
+}
+
+/// Passes a signal on to the first process of the namespaces.
+fn forward(unshare: u32, signal: i32) {
+    let children = fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).unwrap_or_default();
+    let first = children.split_whitespace().next().and_then(|id| id.parse().ok());
+    // Without a child it has not made the namespaces yet.
+    let process = first.or_else(|| i32::try_from(unshare).ok()).and_then(Pid::from_raw);
+    if let (Some(process), Some(signal)) = (process, Signal::from_named_raw(signal)) {
+        // It may have ended meanwhile.
+        let _ = kill_process(process, signal);
+    }
+}
+
+/// The exit status that a shell would report.
+fn code(status: ExitStatus) -> u8 {
+    const SIGNALLED: i32 = 128;
+    let code = status.code().or_else(|| status.signal().map(|signal| SIGNALLED + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}

@@ -1,0 +1,213 @@
+//! Namespaces of a process tree, which an ordinary user may have too.
+//!
+//! ```text
+//! caller
+//! `- unshare    new user (unless root), mount, network, IPC and PID namespaces
+//!    `- program    process 1 in them: calls prepare(), then makes networks by `ip netns`
+//! ```
+//!
+//! The user keeps his own id inside, with all capabilities over what the namespaces own and none over anything else.
+//! If the caller ends, even by SIGKILL, the kernel kills `unshare` and process 1, with that all other processes inside,
+//! and with the last of them the namespaces disappear.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::mount::{MountFlags, mount, mount_bind_recursive};
+
+use crate::LabError;
+use crate::process::{command, find_program, run};
+
+/// Set for everything inside.
+const VARIABLE: &str = "ISWITCH_ISOLATED";
+/// Contains the mount namespace that has been prepared.
+const MARK: &str = "/run/iswitch-isolated";
+/// Programs that networks are made with, and their Debian packages.
+const PROGRAMS: [(&str, &str); 3] =
+    [("ip", "iproute2"), ("setpriv", "util-linux"), ("unshare", "util-linux")];
+/// Settings that forbid user namespaces to ordinary users, the values that do, and what to do.
+const SETTINGS: [(&str, &str, &str); 3] = [
+    (
+        "kernel/unprivileged_userns_clone",
+        "0",
+        "`sysctl -w kernel.unprivileged_userns_clone=1` as root allows user namespaces",
+    ),
+    (
+        "kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "`sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` as root, or an AppArmor profile for \
+         /usr/bin/unshare with the rule `userns,`, allows user namespaces",
+    ),
+    (
+        "user/max_user_namespaces",
+        "0",
+        "`sysctl -w user.max_user_namespaces=10000` as root allows user namespaces",
+    ),
+];
+const OTHER_REMEDY: &str = "run it as root, or outside the container whose profile forbids `unshare`";
+
+/// A command that runs a program in namespaces of its own. The program has to call [`prepare`].
+pub fn command_inside(program: impl AsRef<OsStr>) -> Command {
+    let mut command = unshare();
+    command.arg("--").arg(program).env(VARIABLE, "1");
+    command
+}
+
+fn unshare() -> Command {
+    let mut command = command("unshare");
+    if !rustix::process::geteuid().is_root() {
+        command.args(["--user", "--map-current-user", "--keep-caps"]);
+    }
+    command.args([
+        "--mount",
+        "--propagation",
+        "private",
+        "--net",
+        "--ipc",
+        "--pid",
+        "--fork",
+        "--kill-child=KILL",
+    ]);
+    command
+}
+
+/// Whether [`command_inside`] has started this process, or one that has started it.
+pub fn is_inside() -> bool {
+    std::env::var_os(VARIABLE).is_some()
+}
+
+/// Checks that [`command_inside`] works here.
+///
+/// # Errors
+/// What is missing, and what to do.
+pub fn check() -> Result<(), LabError> {
+    let missing = PROGRAMS.into_iter().find(|(name, _)| find_program(name).is_none());
+    if let Some((program, package)) = missing {
+        return Err(LabError::Program { program, package });
+    }
+    let error = match run(unshare().args(["--mount-proc", "--", "true"])) {
+        Ok(_) => return Ok(()),
+        Err(LabError::Command { reason, .. }) => reason,
+        Err(error) => return Err(error),
+    };
+    let reason = error.lines().last().unwrap_or_default().to_owned();
+    let setting = |name: &str| fs::read_to_string(Path::new("/proc/sys").join(name)).ok();
+    Err(LabError::Namespaces { reason, remedy: remedy(setting).to_owned() })
+}
+
+/// What to do if namespaces are forbidden, by the system's settings.
+fn remedy(setting: impl Fn(&str) -> Option<String>) -> &'static str {
+    let forbids =
+        |(name, value, _): &&(&str, &str, &str)| setting(name).is_some_and(|text| text.trim() == *value);
+    SETTINGS.iter().find(forbids).map_or(OTHER_REMEDY, |(_, _, remedy)| remedy)
+}
+
+/// Makes the namespaces of this process usable: `/proc` shows its processes, `/run/netns` is empty and its own,
+/// and the loop-back interface is up. Does nothing if that has been done.
+///
+/// # Errors
+/// Those of the system.
+pub fn prepare() -> Result<Outside, LabError> {
+    // Remembers the processes outside before they are hidden.
+    let outside = Outside::open().map_err(LabError::system("opening /proc"))?;
+    let namespace =
+        fs::read_link("/proc/self/ns/mnt").map_err(LabError::system("reading /proc/self/ns/mnt"))?;
+    let namespace = namespace.to_string_lossy();
+    if fs::read_to_string(MARK).is_ok_and(|mark| mark == namespace) {
+        return Ok(outside);
+    }
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("proc", "/proc", "proc", flags, None).map_err(LabError::system("mounting /proc"))?;
+    replace_run().map_err(LabError::system("mounting /run"))?;
+    run(command("ip").args(["link", "set", "lo", "up"]))?;
+    fs::write(MARK, namespace.as_bytes()).map_err(LabError::system(MARK))?;
+    Ok(outside)
+}
+
+/// Puts a directory in the place of `/run` that has the same entries, except `netns`, and can be written.
+fn replace_run() -> io::Result<()> {
+    let run = Path::new("/run");
+    let old = File::open(run)?;
+    let old = PathBuf::from(format!("/proc/self/fd/{}", old.as_raw_fd()));
+    let entries = fs::read_dir(&old)?.collect::<io::Result<Vec<_>>>()?;
+    mount("tmpfs", run, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(c"mode=755"))?;
+    for entry in entries {
+        let (name, kind) = (entry.file_name(), entry.file_type()?);
+        let (from, to) = (old.join(&name), run.join(&name));
+        if name == "netns" || Some(name.as_os_str()) == Path::new(MARK).file_name() {
+            continue;
+        }
+        if kind.is_symlink() {
+            symlink(fs::read_link(&from)?, &to)?;
+            continue;
+        }
+        if kind.is_dir() {
+            fs::create_dir(&to)?;
+        } else {
+            File::create(&to)?;
+        }
+        // An entry that vanishes meanwhile, or that the kernel refuses, stays empty: no network needs it.
+        let _ = mount_bind_recursive(&from, &to);
+    }
+    fs::create_dir(run.join("netns"))
+}
+
+/// The process ids that are seen outside the namespaces.
+#[derive(Debug)]
+pub struct Outside {
+    /// `/proc` of the caller's namespace.
+    proc: File,
+    own: u32,
+}
+
+impl Outside {
+    fn open() -> io::Result<Self> {
+        let own = fs::read_link("/proc/self")?.to_string_lossy().parse().map_err(io::Error::other)?;
+        Ok(Self { proc: File::open("/proc")?, own })
+    }
+
+    /// The id outside of a child of this process.
+    pub fn id_of(&self, child: u32) -> Option<u32> {
+        let proc = PathBuf::from(format!("/proc/self/fd/{}", self.proc.as_raw_fd()));
+        let entries = fs::read_dir(&proc).ok()?.flatten();
+        let mut ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        ids.find(|id| {
+            let status = fs::read_to_string(proc.join(id.to_string()).join("status")).unwrap_or_default();
+            let last_of = |field: &str| {
+                let line = status.lines().find_map(|line| line.strip_prefix(field));
+                line.and_then(|line| line.split_whitespace().last()?.parse().ok())
+            };
+            last_of("PPid:") == Some(self.own) && last_of("NSpid:") == Some(child)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_setting_that_forbids_is_named() {
+        let with = |name: &'static str, value: &'static str| {
+            remedy(move |asked| (asked == name).then(|| format!("{value}\n")))
+        };
+        for (name, value, expected) in SETTINGS {
+            assert_eq!(with(name, value), expected);
+        }
+        assert_eq!(with("user/max_user_namespaces", "96365"), OTHER_REMEDY);
+        assert_eq!(remedy(|_| None), OTHER_REMEDY);
+    }
+
+    #[test]
+    fn a_process_without_a_pid_namespace_has_one_id() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        assert_eq!(Outside::open().unwrap().id_of(child.id()), Some(child.id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

@@ -1,0 +1,130 @@
+//! Rate and delay of links, by the queueing disciplines of the kernel.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::LabError;
+use crate::namespace::Namespace;
+
+/// Least bytes that a shaper lets through at once: a super-frame of 64 KiB with the headers of its 45 segments, all of
+/// which tbf counts: 68,130 bytes over TCP. A longer one is cut up by the kernel before it waits; with 68,000 here each
+/// program over TCP sent single segments, at five times the processor time, which hid the rate. Vectors that are not
+/// much longer than this hide it too.
+const MIN_BURST_BYTES: f64 = 72_000.0;
+/// What a shaper lets through at once: less would be lost to the resolution of the kernel's timers.
+const BURST_SECONDS: f64 = 50e-6;
+/// Bytes that wait for a shaper: more than any program has in flight, so that it drops nothing. With the few hundred
+/// kilobytes of a real switch port a parameter server over TCP waits for retransmission timers.
+const QUEUE_BYTES: u64 = 64 << 20;
+/// Packets that wait for their delay to pass: a super-frame counts once.
+const QUEUE_PACKETS: u64 = 100_000;
+
+/// Words after `tc qdisc add dev INTERFACE root` that limit what leaves through the interface.
+pub fn shaper(bits_per_s: f64) -> Vec<String> {
+    let burst_bytes = (bits_per_s / 8.0 * BURST_SECONDS).max(MIN_BURST_BYTES);
+    let words = format!("tbf rate {bits_per_s:.0}bit burst {burst_bytes:.0} limit {QUEUE_BYTES}");
+    words.split(' ').map(str::to_owned).collect()
+}
+
+/// Bits per second of a link, in each direction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// Bits per second.
+    pub bits_per_s: f64,
+}
+
+impl FromStr for Rate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bits_per_s = number(text, &[("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3)]);
+        let rate = bits_per_s.map(|bits_per_s| Self { bits_per_s });
+        rate.ok_or_else(|| "expected a rate such as 1gbit or 100mbit".to_owned())
+    }
+}
+
+/// Time that a frame spends on a link, in each direction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Delay(pub Duration);
+
+impl FromStr for Delay {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let seconds = number(text, &[("us", 1e-6), ("ms", 1e-3)]).filter(|seconds| *seconds <= 10.0);
+        let delay = seconds.map(|seconds| Self(Duration::from_secs_f64(seconds)));
+        delay.ok_or_else(|| "expected a delay such as 100us or 5ms, at most 10000ms".to_owned())
+    }
+}
+
+/// A positive number with a unit.
+fn number(text: &str, units: &[(&str, f64)]) -> Option<f64> {
+    let (digits, scale) = units.iter().find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)))?;
+    let number: f64 = digits.parse().ok()?;
+    (number > 0.0 && number.is_finite()).then_some(number * scale)
+}
+
+/// What all links are like, in each direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Links {
+    /// Rate, unless they are as fast as the machine.
+    pub rate: Option<Rate>,
+    /// Delay, in addition to the machine's own.
+    pub delay: Option<Delay>,
+}
+
+impl Links {
+    /// Limits and delays what leaves through an interface.
+    ///
+    /// # Errors
+    /// If the kernel has no such queueing discipline.
+    pub fn shape(self, namespace: &Namespace, interface: &str) -> Result<(), LabError> {
+        let mut parent = ["root", "handle", "1:"].as_slice();
+        if let Some(rate) = self.rate {
+            add(namespace, interface, parent, &shaper(rate.bits_per_s))?;
+            parent = &["parent", "1:1", "handle", "10:"];
+        }
+        let Some(Delay(delay)) = self.delay else { return Ok(()) };
+        let words = format!("netem delay {}us limit {QUEUE_PACKETS}", delay.as_micros());
+        let words: Vec<_> = words.split(' ').map(str::to_owned).collect();
+        add(namespace, interface, parent, &words).map_err(|error| match error {
+            LabError::Command { command, reason } if reason.contains("Specified qdisc kind is unknown") => {
+                let reason =
+                    "this kernel delays no packets: it lacks netem (CONFIG_NET_SCH_NETEM, module sch_netem)";
+                LabError::Command { command, reason: reason.to_owned() }
+            }
+            error => error,
+        })
+    }
+}
+
+fn add(namespace: &Namespace, interface: &str, parent: &[&str], words: &[String]) -> Result<(), LabError> {
+    let mut command = namespace.command("tc");
+    command.args(["qdisc", "add", "dev", interface]).args(parent).args(words);
+    crate::process::run(&mut command).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_and_delays_have_units() {
+        assert_eq!("2.5gbit".parse(), Ok(Rate { bits_per_s: 2.5e9 }));
+        assert_eq!("100mbit".parse(), Ok(Rate { bits_per_s: 1e8 }));
+        assert_eq!("100us".parse(), Ok(Delay(Duration::from_micros(100))));
+        assert_eq!("5ms".parse(), Ok(Delay(Duration::from_millis(5))));
+        for bad in ["", "1", "gbit", "-1gbit", "0mbit", "nangbit", "infgbit", "1ms"] {
+            assert!(bad.parse::<Rate>().is_err(), "{bad:?}");
+        }
+        for bad in ["", "1", "us", "1s", "0ms", "10001ms", "1gbit"] {
+            assert!(bad.parse::<Delay>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_burst_holds_a_super_frame() {
+        assert_eq!(shaper(1e9).join(" "), "tbf rate 1000000000bit burst 72000 limit 67108864");
+        assert_eq!(shaper(1e11)[4], "625000");
+    }
+}

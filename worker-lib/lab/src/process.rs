@@ -1,0 +1,104 @@
+//! Programs that a network is made with, or that run in it.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use crate::LabError;
+
+/// Directories of system programs, which Debian leaves out of the `PATH` of ordinary users.
+const SYSTEM_DIRECTORIES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+
+/// A command that the kernel kills when the calling thread ends, even if that is killed itself. It finds system
+/// programs such as `tc` also if the caller is an ordinary user.
+pub fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("setpriv");
+    command.env("PATH", search_path()).args(["--pdeathsig", "KILL", "--"]).arg(program);
+    command
+}
+
+/// The directories of `PATH`, and those of system programs.
+pub fn search_path() -> OsString {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let mut directories: Vec<PathBuf> = env::split_paths(&path).collect();
+    for directory in SYSTEM_DIRECTORIES.map(PathBuf::from) {
+        if !directories.contains(&directory) {
+            directories.push(directory);
+        }
+    }
+    // Fails only for a directory whose name contains the separator, which cannot come from `PATH`.
+    env::join_paths(directories).unwrap_or(path)
+}
+
+/// The file of a program in [`search_path`].
+pub fn find_program(name: &str) -> Option<PathBuf> {
+    env::split_paths(&search_path()).map(|directory| directory.join(name)).find(|file| is_executable(file))
+}
+
+fn is_executable(file: &Path) -> bool {
+    rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok() && file.is_file()
+}
+
+/// Runs a command to its end and returns its standard output.
+///
+/// # Errors
+/// If it cannot be started or fails.
+pub fn run(command: &mut Command) -> Result<String, LabError> {
+    let output = command.output().map_err(LabError::system(text(command)))?;
+    checked(command, &output)
+}
+
+/// Gives a command its standard input and waits for its success.
+///
+/// # Errors
+/// If it cannot be started or fails.
+pub fn feed(command: &mut Command, input: &str) -> Result<(), LabError> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(LabError::system(text(command)))?;
+    // A program that does not read to the end has failed, and its status is checked below.
+    let _ = child.stdin.take().map(|mut stdin| stdin.write_all(input.as_bytes()));
+    let output = child.wait_with_output().map_err(LabError::system(text(command)))?;
+    checked(command, &output).map(drop)
+}
+
+fn checked(command: &Command, output: &Output) -> Result<String, LabError> {
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let written = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    let reason = format!("{}\n{}", output.status, written.concat().trim());
+    Err(LabError::Command { command: text(command), reason: reason.trim().to_owned() })
+}
+
+/// The command line, for people.
+fn text(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn system_programs_are_found() {
+        let directories: Vec<_> = env::split_paths(&search_path()).collect();
+        for directory in SYSTEM_DIRECTORIES.map(PathBuf::from) {
+            assert_eq!(directories.iter().filter(|it| **it == directory).count(), 1, "{directories:?}");
+        }
+        assert!(find_program("sh").is_some() && find_program("no such program").is_none());
+    }
+
+    #[test]
+    fn failures_are_explained() {
+        let error =
+            run(command("sh").args(["-c", "echo early; echo late >&2; exit 3"])).unwrap_err().to_string();
+        assert!(error.starts_with("setpriv --pdeathsig KILL -- sh -c "), "{error}");
+        assert!(error.ends_with("exit status: 3\nearly\nlate"), "{error}");
+        assert_eq!(run(command("echo").arg("text")).unwrap(), "text\n");
+        feed(command("grep").arg("-q").arg("needle"), "hay\nneedle\n").unwrap();
+        feed(command("grep").arg("-q").arg("needle"), "hay\n").unwrap_err();
+    }
+}
