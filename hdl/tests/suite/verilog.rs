@@ -24,8 +24,10 @@ fn the_verilog_in_the_tree_is_up_to_date() {
 fn builds_differ_in_the_buffer_only() {
     let [small, large] = Build::ALL.map(generate::accelerator);
     assert_eq!(small.lines().count(), large.lines().count());
-    let differing: Vec<_> = small.lines().zip(large.lines()).filter(|(small, large)| small != large).collect();
-    let is_of_the_buffer = |(small, _): &(&str, &str)| small.contains("is_packed") || small.contains("words[");
+    let differing: Vec<_> =
+        small.lines().zip(large.lines()).filter(|(small, large)| small != large).collect();
+    let is_of_the_buffer =
+        |(small, _): &(&str, &str)| small.contains("is_packed") || small.contains("words[");
     assert!(differing.len() == 3 && differing.iter().all(is_of_the_buffer), "{differing:?}");
 }
 

@@ -1,8 +1,7 @@
 //! The world: machines, the wires between them, and what happens to both.
 
 mod faults;
-mod switches;
-mod workers;
+mod nodes;
 
 use std::collections::HashMap;
 use std::net::SocketAddrV4;

@@ -59,7 +59,8 @@ fn main() -> ExitCode {
 fn run(command: &mut Command) -> Result<()> {
     let begin = Instant::now();
     let words = command.get_args().map(|word| word.to_string_lossy().into_owned());
-    let line: Vec<_> = std::iter::once(command.get_program().to_string_lossy().into_owned()).chain(words).collect();
+    let line: Vec<_> =
+        std::iter::once(command.get_program().to_string_lossy().into_owned()).chain(words).collect();
     eprintln!("--- {}", line.join(" "));
     let status = command.status().with_context(|| format!("running {}", line.join(" ")))?;
     ensure!(status.success(), "{} failed: {status}", line.join(" "));
@@ -121,7 +122,16 @@ fn changed(revision: &str) -> Result<BTreeSet<String>> {
 
 fn bench() -> Result<()> {
     run(cargo().args(["bench", "--locked", "--package", "iswitch-testbench"]))?;
-    run(cargo().args(["run", "--locked", "--release", "--package", "iswitch-testbench", "--bin", "testbench", "core"]))
+    run(cargo().args([
+        "run",
+        "--locked",
+        "--release",
+        "--package",
+        "iswitch-testbench",
+        "--bin",
+        "testbench",
+        "core",
+    ]))
 }
 
 fn interfaces() -> Result<()> {

@@ -26,8 +26,9 @@ fn lines_fit() {
     let mut problems = Vec::new();
     for (path, text) in sources(".rs") {
         for (number, line) in text.lines().enumerate() {
-            // A URL cannot be broken.
-            if line.chars().count() > LINE_COLUMNS && !line.contains("https://") {
+            // Neither a URL nor a row of a table can be broken.
+            let is_whole = line.contains("https://") || line.starts_with("//! |");
+            if line.chars().count() > LINE_COLUMNS && !is_whole {
                 problems.push(format!("{path}:{}: {} columns", number + 1, line.chars().count()));
             }
         }

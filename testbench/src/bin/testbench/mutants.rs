@@ -137,9 +137,7 @@ impl<'a> Row<'a> {
 }
 
 fn print_table(trials: &[(Mutant, Trial)]) {
-    println!(
-        "| mutant | breaks | seed | what the checker says, or the test that fails | built in |"
-    );
+    println!("| mutant | breaks | seed | what the checker says, or the test that fails | built in |");
     println!("|---|---|---|---|---|");
     for (Mutant { name, bug }, trial) in trials {
         let (seeds, finding) = match &trial.outcome {

@@ -1,10 +1,219 @@
-//! Priorities, deletions, resets.
+//! Changes of tables: inserts, in turns, with a deadline, at most once, and durable before they are answered; priorities,
+//! deletions and resets.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
 
 use super::error::ShardError;
-use super::shard::Shard;
-use crate::limits::BATCH_ITEMS_MAX;
+use super::shard::{Handle, Shard, Waited, milliseconds};
+use crate::limits::{BACKLOG_BYTES, BATCH_ITEMS_MAX};
 use crate::lock;
-use crate::store::{Lsn, Record};
+use crate::store::{Lsn, Payload, Record};
+use crate::table::{Item, NewItem, Origin, OriginError, Table};
+
+/// Payloads below this length are copied out of the message that brought them, of which they would keep all in memory.
+const COPY_BYTES: usize = 64 << 10;
+
+/// Items of one actor.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// Name of the table.
+    pub table: String,
+    /// Of the first item; the others count on.
+    pub first: Origin,
+    /// The items.
+    pub items: Vec<NewItem>,
+    /// How long they may be held back, all together.
+    pub wait: Duration,
+}
+
+/// What became of a batch.
+#[derive(Debug)]
+pub struct Inserted {
+    /// Of the items that are stored, from the first one on; 0 where an earlier request had stored it.
+    pub keys: Vec<u64>,
+    /// Why the others are not.
+    pub refused: Option<ShardError>,
+    /// Items in the table.
+    pub size: u64,
+    /// See [`Table::mass`].
+    pub mass: f64,
+}
+
+/// What one insert leads to.
+enum Step {
+    Done { key: u64, lsn: Option<Lsn> },
+    Held(crate::table::Held),
+}
+
+impl Shard {
+    /// Inserts items. Returns when they are as durable as the shard promises.
+    ///
+    /// # Errors
+    /// Why none of them was inserted.
+    pub async fn insert(&self, batch: Batch) -> Result<Inserted, ShardError> {
+        let handle = self.handle(&batch.table)?;
+        let began = Instant::now();
+        let inserted = self.insert_batch(handle, batch).await;
+        handle.insert.latency.record(began.elapsed());
+        if !matches!(inserted, Ok(Inserted { refused: None, .. })) {
+            handle.refused.fetch_add(1, Relaxed);
+        }
+        inserted
+    }
+
+    async fn insert_batch(&self, handle: &Handle, batch: Batch) -> Result<Inserted, ShardError> {
+        self.check(handle, &batch)?;
+        let deadline = Instant::now() + batch.wait;
+        let is_alone = batch.items.len() == 1;
+        let mut inserted =
+            Inserted { keys: Vec::with_capacity(batch.items.len()), refused: None, size: 0, mass: 0.0 };
+        let mut durable: Option<Lsn> = None;
+        {
+            let _waiting = handle.insert.enter();
+            let _turn = match self.wait(batch.wait, handle.insert.turn.lock()).await {
+                Waited::Done(turn) => turn,
+                Waited::TimedOut => return Err(handle.queued(&handle.insert, batch.wait)),
+                Waited::Stopping => return Err(ShardError::Stopping),
+            };
+            for (at, item) in batch.items.into_iter().enumerate() {
+                let origin = Origin { seq: batch.first.seq.wrapping_add(at as u64), ..batch.first };
+                match self.insert_one(handle, origin, own(item, is_alone), deadline, batch.wait).await {
+                    Ok((key, lsn)) => {
+                        inserted.keys.push(key);
+                        durable = durable.max(lsn);
+                    }
+                    Err(error) if inserted.keys.is_empty() => return Err(error),
+                    Err(error) => {
+                        inserted.refused = Some(error);
+                        break;
+                    }
+                }
+            }
+        }
+        if let (Some(journal), Some(lsn)) = (&self.journal, durable) {
+            journal.durable(lsn).await?;
+        }
+        let table = lock(&handle.table);
+        (inserted.size, inserted.mass) = (table.len() as u64, table.mass());
+        Ok(inserted)
+    }
+
+    fn check(&self, handle: &Handle, batch: &Batch) -> Result<(), ShardError> {
+        if !(1..=BATCH_ITEMS_MAX).contains(&batch.items.len()) {
+            return Err(ShardError::Batch { field: "items", len: batch.items.len(), most: BATCH_ITEMS_MAX });
+        }
+        let table = lock(&handle.table);
+        for (index, item) in batch.items.iter().enumerate() {
+            let (len, most) = (item.payload.len() as u64, self.config.item_max_bytes);
+            if len > most {
+                return Err(ShardError::ItemTooLong { index, len, most });
+            }
+            let checked = table.check(item);
+            checked.map_err(|source| ShardError::Item { table: handle.name.clone(), index, source })?;
+        }
+        Ok(())
+    }
+
+    async fn insert_one(
+        &self,
+        handle: &Handle,
+        origin: Origin,
+        item: NewItem,
+        deadline: Instant,
+        wait: Duration,
+    ) -> Result<(u64, Option<Lsn>), ShardError> {
+        let left = || deadline.saturating_duration_since(Instant::now());
+        // Its checksum is computed before anything is locked.
+        let payload = self.journal.is_some().then(|| Payload::new(item.payload.clone()));
+        loop {
+            if let Some(journal) = &self.journal {
+                match self.wait(left(), journal.room()).await {
+                    Waited::Done(room) => room?,
+                    Waited::TimedOut => {
+                        let (backlog, most) = (journal.backlog_bytes(), BACKLOG_BYTES);
+                        let wait_ms = wait.as_millis() as u64;
+                        return Err(ShardError::JournalBehind { backlog, most, wait_ms });
+                    }
+                    Waited::Stopping => return Err(ShardError::Stopping),
+                }
+            }
+            let held = match self.try_insert(handle, origin, &item, payload.as_ref())? {
+                Step::Done { key, lsn } => return Ok((key, lsn)),
+                Step::Held(held) => held,
+            };
+            match self.wait(left(), handle.insert.changed.notified()).await {
+                Waited::Done(()) => {}
+                Waited::TimedOut => return Err(handle.held(held, wait)),
+                Waited::Stopping => return Err(ShardError::Stopping),
+            }
+        }
+    }
+
+    fn try_insert(
+        &self,
+        handle: &Handle,
+        origin: Origin,
+        item: &NewItem,
+        payload: Option<&Payload>,
+    ) -> Result<Step, ShardError> {
+        let mut table = lock(&handle.table);
+        if is_known(&table, origin)? {
+            handle.duplicates.fetch_add(1, Relaxed);
+            // Its record may still be on its way to the disk.
+            return Ok(Step::Done {
+                key: 0,
+                lsn: self.journal.as_ref().map(crate::store::Journal::appended),
+            });
+        }
+        if let Err(held) = table.can_insert(item.payload.len()) {
+            return Ok(Step::Held(held));
+        }
+        let key = self.next_key.fetch_add(1, Relaxed);
+        let item = Item {
+            key,
+            priority: item.priority,
+            times_sampled: 0,
+            version: item.version,
+            origin,
+            inserted_ms: milliseconds(),
+            payload: item.payload.clone(),
+        };
+        // Behind the table's lock, so that records are in the order of the changes.
+        let record = payload.map(|_| Box::new(item.clone()));
+        let removed = table.insert(item);
+        let (counts, name) = (table.counts(), handle.table_name());
+        let mut lsn = None;
+        if let (Some(journal), Some(item)) = (&self.journal, record) {
+            lsn = Some(journal.append(&Record::Item { table: Arc::clone(&name), counts, item }, payload));
+            if !removed.is_empty() {
+                lsn = Some(journal.append(&Record::Removed { table: name, counts, keys: removed }, None));
+            }
+        }
+        drop(table);
+        handle.sample.changed.notify_one();
+        Ok(Step::Done { key, lsn })
+    }
+}
+
+fn is_known(table: &Table, origin: Origin) -> Result<bool, ShardError> {
+    let Origin { actor, session, seq } = origin;
+    table.writers.has(origin).map_err(|error| match error {
+        OriginError::Fenced { latest } => ShardError::Fenced { actor, session, latest },
+        OriginError::Forgotten { oldest } => ShardError::Forgotten { actor, seq, oldest },
+    })
+}
+
+/// A payload that keeps no more in memory than itself.
+fn own(item: NewItem, is_alone: bool) -> NewItem {
+    if is_alone && item.payload.len() >= COPY_BYTES {
+        return item;
+    }
+    NewItem { payload: Bytes::copy_from_slice(&item.payload), ..item }
+}
 
 impl Shard {
     /// Changes priorities of items that are still there; how many were.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status};
 
-use super::insert::Batch;
+use super::change::Batch;
 use super::sample::Part;
 use super::shard::{Shard, wait_time};
 use crate::proto::replay_server::Replay;
