@@ -1,8 +1,8 @@
 //! The frame of the scheduling studies: what packet routing, coflow scheduling and job placement have in common.
 //!
-//! A study implements [`Study`]: its hyper-parameters, its iteration, and the tensors of its checkpoint. The frame trains
-//! it with one or more workers, saves and resumes it, keeps the best policy, and provides the commands `train` and
-//! `compare`.
+//! A study implements [`Study`]: its hyper-parameters, its iteration, and the tensors of its checkpoint. The frame
+//! trains it with one or more workers, saves and resumes it, keeps the best policy, and provides the commands `train`
+//! and `compare`.
 //!
 //! | module | content |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What a study tells the frame.
+//! The interface between a study and the frame.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,8 +23,8 @@ pub struct Common {
     pub shares: usize,
 }
 
-/// All hyper-parameters of a study. The fields `seed` and `iterations`, and the field of the shares, are accessible
-/// through [`common_hyperparameters`](crate::common_hyperparameters).
+/// All hyper-parameters of a study. [`common_hyperparameters`](crate::common_hyperparameters) implements everything but
+/// [`Self::check`].
 pub trait Hyperparameters: Clone + Debug + Serialize + DeserializeOwned {
     /// Name of the hyper-parameter that the workers divide, such as `environments`.
     const SHARES: &'static str;

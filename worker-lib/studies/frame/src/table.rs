@@ -1,7 +1,7 @@
 //! CSV files: traces and tables that a study reads, results that it writes.
 //!
-//! Fields may be in quotation marks, and may then hold separators and quotation marks, which are doubled. Lines end with
-//! LF or CRLF. A byte-order mark at the start of a file, empty lines, and spaces around fields are ignored.
+//! Fields may be in quotation marks, and may then hold separators and quotation marks, which are doubled. Lines end
+//! with LF or CRLF. A byte-order mark at the start of a file, empty lines, and spaces around fields are ignored.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -61,8 +61,8 @@ impl<'a> Records<'a> {
         Self { text, reader: builder.from_reader(text.as_bytes()), record: StringRecord::new() }
     }
 
-    /// The next record that is not empty, with the number of its first line; `None` at the end. Spaces around its fields
-    /// are removed. A problem comes with the number of its line.
+    /// The next record that is not empty, with the number of its first line; `None` at the end. Spaces around its
+    /// fields are removed. A problem comes with the number of its line.
     ///
     /// # Errors
     /// If a quotation mark is not closed.

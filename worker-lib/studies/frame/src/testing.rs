@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use iswitch::{JoinOptions, Loopback, Worker};
 use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
@@ -114,4 +115,27 @@ where
     assert_eq!(resumed.best_parameters(), whole.best_parameters());
     resumed.save(directory).expect("the checkpoint is written");
     resumed
+}
+
+/// Checks that an iteration that is stopped leaves no trace: a training that goes on after it ends as one that was not
+/// stopped.
+///
+/// # Panics
+/// If it does not.
+pub fn check_stop<S>(config: &S::Config, task: &S::Task)
+where
+    S: Study<Task: Clone>,
+{
+    let mut whole = alone::<S>(config.clone(), task.clone());
+    run_to_the_end(&mut whole);
+    let mut stopped = alone::<S>(config.clone(), task.clone());
+    assert!(stopped.advance().expect("the iteration succeeds").is_some());
+    let before = stopped.digest();
+    stopped.stop_handle().store(true, Ordering::Relaxed);
+    assert!(stopped.advance().expect("the iteration is left").is_none());
+    assert_eq!(stopped.digest(), before);
+    stopped.stop_handle().store(false, Ordering::Relaxed);
+    run_to_the_end(&mut stopped);
+    assert_eq!(curve(&stopped), curve(&whole));
+    assert_eq!(stopped.digest(), whole.digest());
 }

@@ -24,7 +24,7 @@
 //! | [`measure`] | runs a policy: queues, delays, heat maps |
 //! | [`value`] | what states are worth: a table of lengths, the paper's convolutional network |
 //! | [`trajectory`] | slots that were simulated or used, discounted costs |
-//! | [`config`], [`training`] | MLPI, and learning by Monte Carlo and temporal differences, with one or more workers, and its files |
+//! | [`config`], [`training`] | MLPI, Monte Carlo and temporal differences, with one or more workers, and their files |
 //! | [`agent`] | one slot's routing as a service, in JSON lines |
 
 pub mod agent;

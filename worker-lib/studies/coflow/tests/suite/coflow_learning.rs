@@ -10,7 +10,7 @@ use iswitch_coflow::policy::{Policy, PolicySpec};
 use iswitch_coflow::simulation::{Fabric, simulate};
 use iswitch_coflow::workload::Job;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
-use iswitch_study::testing::{alone, check_resumption, check_workers, run_to_the_end, try_alone};
+use iswitch_study::testing::{alone, check_resumption, check_stop, check_workers, run_to_the_end, try_alone};
 
 const FABRIC: Fabric = Fabric { ports: 10, capacity: 125e6 };
 
@@ -107,6 +107,13 @@ fn a_training_goes_on_from_its_file_as_if_nothing_had_happened() {
         let mut policy = DeepWeave::of_saved(&saved, &jobs).unwrap();
         let mut best = DeepWeave::of_training(&resumed).unwrap();
         assert_eq!(job_times(&jobs, &mut policy), job_times(&jobs, &mut best));
+    }
+}
+
+#[test]
+fn an_iteration_that_is_stopped_leaves_no_trace() {
+    for config in configs() {
+        check_stop::<DeepWeaveStudy>(&config, &task());
     }
 }
 

@@ -20,7 +20,7 @@ use iswitch_placement::simulation::{Outcome, Scenario, simulate};
 use iswitch_placement::state::State;
 use iswitch_placement::workload::{FailureSource, JobSource, Workload};
 use iswitch_placement::{Cluster, Failures, Job, Options};
-use iswitch_study::testing::{alone, check_resumption, check_workers, run_to_the_end, try_alone};
+use iswitch_study::testing::{alone, check_resumption, check_stop, check_workers, run_to_the_end, try_alone};
 
 /// So many nodes of four GPUs, and half as many jobs again as there are GPUs.
 fn workload(nodes: usize) -> Workload {
@@ -202,6 +202,13 @@ fn a_training_goes_on_from_its_file_as_if_nothing_had_happened() {
         let mut placers = [read, best].map(|policy| policy.placer(scenario.cluster()).unwrap());
         let [read, best] = placers.each_mut().map(|placer| outcome(&scenario, placer.as_mut()));
         assert_eq!(read, best);
+    }
+}
+
+#[test]
+fn an_iteration_that_is_stopped_leaves_no_trace() {
+    for config in configs() {
+        check_stop::<PlacementStudy>(&config, &workload(2));
     }
 }
 

@@ -8,7 +8,7 @@ use iswitch_routing::rates::{Arrivals, Rates};
 use iswitch_routing::training::{Iteration, RoutingStudy, Saved, Task, Training};
 use iswitch_routing::value::ConvolutionalOptions;
 use iswitch_study::testing::{
-    self, check_resumption, check_workers, over_a_switch, run_to_the_end, try_alone,
+    self, check_resumption, check_stop, check_workers, over_a_switch, run_to_the_end, try_alone,
 };
 
 const DRAWS: u64 = 20;
@@ -118,13 +118,17 @@ fn four_workers_learn_what_one_process_learns_to_the_last_bit() {
 #[test]
 fn a_training_goes_on_from_its_file_as_if_nothing_had_happened() {
     let directory = tempfile::tempdir().unwrap();
-    let small = RoutingConfig { slots: 200, test_slots: 50, iterations: 3, ..linear() };
-    let cnn = RoutingConfig { learner: Learner::Mc, window: 20, slots: 40, ..small_cnn(4) };
-    for config in [small, RoutingConfig { learner: Learner::Mlpi, epochs: 2, ..cnn.clone() }, cnn] {
-        let rates = Rates::uniform(config.shape().unwrap(), 0.6, 1).unwrap();
+    for (config, rates) in small_trainings() {
         check_resumption::<RoutingStudy>(&config, &task(&rates), 2, directory.path());
         let saved = Saved::read(directory.path()).unwrap();
         assert_eq!(RoutingStudy::saved_rates(&saved).unwrap(), rates);
+    }
+}
+
+#[test]
+fn an_iteration_that_is_stopped_leaves_no_trace() {
+    for (config, rates) in small_trainings() {
+        check_stop::<RoutingStudy>(&config, &task(&rates));
     }
 }
 
@@ -216,6 +220,17 @@ fn small_cnn(switches: usize) -> RoutingConfig {
 
 fn task(rates: &Rates) -> Task {
     Task { rates: rates.clone(), threads: 1 }
+}
+
+/// A short training of a linear value, and of a network under two learners.
+fn small_trainings() -> [(RoutingConfig, Rates); 3] {
+    let linear = RoutingConfig { slots: 200, test_slots: 50, iterations: 3, ..linear() };
+    let mc = RoutingConfig { learner: Learner::Mc, window: 20, slots: 40, ..small_cnn(4) };
+    let mlpi = RoutingConfig { learner: Learner::Mlpi, epochs: 2, ..mc.clone() };
+    [linear, mlpi, mc].map(|config| {
+        let rates = Rates::uniform(config.shape().unwrap(), 0.6, 1).unwrap();
+        (config, rates)
+    })
 }
 
 fn alone(config: RoutingConfig, rates: &Rates) -> Training {

@@ -230,7 +230,8 @@ impl train::Outcome for Outcome {
     fn text(&self, seconds: f64) -> Option<String> {
         let (queued, bound) = self.queued.zip(self.bound_queued)?;
         Some(format!(
-            "{} stages of {} switches, load {:.2}, {} iterations: {} slots of the network, {} simulated, {seconds:.1} s\n\
+            "{} stages of {} switches, load {:.2}, {} iterations: {} slots of the network, {} simulated, \
+             {seconds:.1} s\n\
              the best policy, of iteration {}, queues {queued:.1} packets, {:.1} % above the bound; delay {:.3} slots",
             self.stages,
             self.switches,
