@@ -10,7 +10,7 @@ use crate::backlog::Work;
 use crate::endpoint::Endpoint;
 use crate::flight::Incident;
 use crate::ids::{JobIndex, MemberAt, MemberId};
-use crate::job::{Addition, Aggregation, Job, Rounds, Verdict};
+use crate::job::{Addition, Aggregates, Aggregation, Job, Rounds, Verdict};
 use crate::limiter::Asks;
 use crate::output::Outbox;
 use crate::reason::{Counters, DropReason};
@@ -151,7 +151,7 @@ fn stage_contribution(state: &mut State, at: MemberAt, packet: &DataPacket<'_>) 
 /// Records in the flight recorder that an aggregate begins or ends with a vector.
 fn record_aggregate(state: &mut State, at: JobIndex, addition: &Addition) {
     let Some(job) = state.jobs.get(at) else { return };
-    let Some(threshold) = job.rounds().asynchronous().map(|aggregates| aggregates.threshold()) else {
+    let Some(threshold) = job.rounds().asynchronous().map(Aggregates::threshold) else {
         return;
     };
     let (log, round) = (state.journal.log_mut(at), addition.aggregate);

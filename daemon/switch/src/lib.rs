@@ -12,18 +12,18 @@
 //! If work is left, [`Switch::poll_timeout`] is due at once, so that the driver receives packets in between.
 //!
 //! # Layers
-//! A module uses only modules of the layers below it, which a test enforces. From top to bottom:
+//! A module uses only modules that this table lists after it, which a test enforces.
 //!
 //! | Layer | Modules |
 //! |---|---|
-//! | what the driver calls | `switch` |
-//! | what happens: packets of members, packets of the parent, time, queued work | `control`, `data`, `upstream`, `timers`, `steps` |
-//! | the life of a job | `lifecycle`, `quota` |
+//! | interface to the driver | `switch` |
+//! | causes of change: time, packets of the parent and of members, queued work | `timers`, `upstream`, `control`, `data`, `steps` |
+//! | life of a job | `lifecycle`, `quota` |
 //! | packets that the switch sends | `authentication`, `parent`, `reply` |
-//! | the parts of a switch, together | `state` |
-//! | the parts, each of which keeps its own invariants | `jobs`, `config`, `status`, `waiting`, `uplink`, `output`, `backlog`, `directory` |
+//! | all parts of a switch | `state` |
+//! | parts, each of which keeps its own invariants | `jobs`, `config`, `status`, `waiting`, `backlog`, `output`, `uplink`, `directory` |
 //! | one job: members, rounds, slots and sums | `job` |
-//! | values and tables that know of no job | `journal`, `flight`, `event`, `reason`, `keys`, `limiter`, `origin`, `budget`, `questions`, `batch`, `accumulate`, `arena`, `ring`, `endpoint`, `ids` |
+//! | values and tables that do not depend on jobs | `journal`, `flight`, `event`, `limiter`, `keys`, `origin`, `budget`, `questions`, `batch`, `accumulate`, `arena`, `ring`, `reason`, `endpoint`, `ids` |
 //!
 //! # The path of a contribution
 //! 1. `switch`: [`Switch::handle_datagrams`] takes in a super-frame.

@@ -18,6 +18,7 @@ use crate::output::{Lent, Transmit};
 use crate::reason::{Counters, DropReason};
 use crate::state::State;
 use crate::status::JobStatus;
+use crate::uplink::Uplink;
 use crate::upstream::handle_from_parent;
 use crate::{steps, timers};
 
@@ -118,7 +119,7 @@ impl Switch {
         let state = &self.state;
         // Work that is left is done as soon as it is its turn.
         let work = (!state.backlog.is_empty()).then_some(state.now);
-        let uplinks = state.uplinks.iter().filter_map(|uplink| uplink.deadline());
+        let uplinks = state.uplinks.iter().filter_map(Uplink::deadline);
         state.deadline.into_iter().chain(uplinks).chain(work).min()
     }
 

@@ -11,7 +11,6 @@ use crate::lifecycle::{close_finished, forget_members, form_job, remove_member};
 use crate::parent;
 use crate::state::State;
 use crate::uplink::Due;
-use crate::upstream::needs_care;
 use crate::waiting::Waiting;
 
 /// Does what is due.
@@ -142,7 +141,7 @@ fn send_heartbeat(state: &mut State, at: JobIndex) {
 
 /// Ends a round that has no participants any more: no member would ask for what is missing of it.
 fn tend_deserted_round(state: &mut State, at: JobIndex) {
-    if !state.jobs.get(at).is_some_and(needs_care) {
+    if !state.jobs.get(at).is_some_and(Job::waits_for_no_member) {
         return;
     }
     close_finished(state, at);

@@ -17,7 +17,6 @@ use crate::backlog::Work;
 use crate::endpoint::Endpoint;
 use crate::event::Event;
 use crate::ids::JobIndex;
-use crate::job::Job;
 use crate::reason::DropReason;
 use crate::state::State;
 use crate::uplink::{JoinAnswer, ParentState, Uplink};
@@ -189,9 +188,4 @@ fn resend(state: &mut State, at: JobIndex, missing: SegmentSetRepr<'_>) {
     if missing.indices().next().is_some() {
         state.queue_work(Work::resend(at, missing));
     }
-}
-
-/// Whether a round of a job below a parent ends only if this switch acts: no member will ask for what is missing.
-pub(crate) fn needs_care(job: &Job) -> bool {
-    job.deserted_round().or(job.vacant_round()).is_some()
 }

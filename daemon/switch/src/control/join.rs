@@ -109,7 +109,7 @@ fn try_join(
         None => create_job(state, id, *from.peer.ip(), join)?,
     };
     if let (Some(dismissed), Some(job)) = (dismissed, state.jobs.get_mut(at)) {
-        job.dismiss(dismissed);
+        job.dismiss(&dismissed);
     }
     admit(state, at, from, request.id, join).map(Some)
 }

@@ -153,8 +153,8 @@ impl Job {
     }
 
     /// The members of the incarnation that gave way to this one: their sums do not count.
-    pub(crate) fn dismiss(&mut self, dismissed: Dismissed) {
-        self.dismissed = dismissed;
+    pub(crate) fn dismiss(&mut self, dismissed: &Dismissed) {
+        self.dismissed = *dismissed;
     }
 
     /// The sums that the sender of a Join has, as far as they count.

@@ -25,7 +25,7 @@ use iswitch_protocol::limits::{MAX_MEMBERS, async_generations};
 use iswitch_protocol::wire::{JoinRepr, Kind, Mode, Status};
 use iswitch_protocol::{Instant, Round, Seg, VectorLayout};
 
-pub(crate) use aggregates::{Addition, Receipt};
+pub(crate) use aggregates::{Addition, Aggregates, Receipt};
 pub(crate) use aggregation::{Aggregation, Verdict};
 pub(crate) use digests::{Digests, Divergence};
 pub(crate) use formation::Granted;
@@ -38,7 +38,6 @@ use crate::flight::Incident;
 use crate::ids::{MemberId, MemberSet};
 use crate::keys::Seal;
 use crate::origin::Position;
-use aggregates::Aggregates;
 use history::History;
 use rounds::Synchronous;
 

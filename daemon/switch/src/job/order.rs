@@ -24,27 +24,35 @@ pub(crate) struct MemberOrder {
     /// All ids in order, as it was when the round of each parity opened: a member that joins later, with the id of a
     /// departed member, does not change that order.
     ids: [[MemberId; MAX_MEMBERS]; 2],
+    /// The ids that members have or had.
+    known: MemberSet,
+    /// Number of other ids before the first of these, for each parity.
+    unknown: [usize; 2],
 }
 
 impl MemberOrder {
     pub(super) fn new() -> Self {
         let by_id = core::array::from_fn(MemberId::new);
         let key = (0, Ipv4Addr::UNSPECIFIED, MemberId::new(0));
-        Self { keys: [key; MAX_MEMBERS], ids: [by_id; 2] }
+        Self { keys: [key; MAX_MEMBERS], ids: [by_id; 2], known: MemberSet::EMPTY, unknown: [0; 2] }
     }
 
     /// Assigns a new member its rank, from the next round on that opens.
     pub(super) fn insert(&mut self, id: MemberId, member: &Member) {
         self.keys[id.get()] = (member.rank, *member.endpoint.peer.ip(), id);
+        self.known = self.known.with(id);
     }
 
     /// Fixes the order for the round of a parity.
     pub(super) fn fix(&mut self, parity: usize) {
-        self.ids[parity].sort_unstable_by_key(|id| self.keys[id.get()]);
+        let ids = &mut self.ids[parity];
+        ids.sort_unstable_by_key(|id| self.keys[id.get()]);
+        self.unknown[parity] = ids.iter().take_while(|id| !self.known.contains(**id)).count();
     }
 
     /// The members of a set, in the order of a round.
     pub(super) fn of(&self, round: Round, members: MemberSet) -> impl Iterator<Item = MemberId> {
-        self.ids[round.parity()].iter().filter(move |id| members.contains(**id)).copied()
+        let parity = round.parity();
+        self.ids[parity][self.unknown[parity]..].iter().copied().filter(move |id| members.contains(*id))
     }
 }

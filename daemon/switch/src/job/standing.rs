@@ -123,6 +123,11 @@ impl Job {
         self.rounds.open_rounds().map(|open| open.round).find(|round| self.is_deserted(*round))
     }
 
+    /// Whether the parent waits for a round for which no member will ask: this switch has to end it.
+    pub(crate) fn waits_for_no_member(&self) -> bool {
+        self.deserted_round().or(self.vacant_round()).is_some()
+    }
+
     /// Ends rounds that have no participants any more, or members that came later would wait for them for ever. With a
     /// parent, such a round ends when the parent ends it.
     pub(super) fn give_up_deserted_rounds(&mut self) {

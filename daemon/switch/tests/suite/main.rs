@@ -8,6 +8,7 @@ mod asynchronous;
 mod authentication;
 mod fairness;
 mod hierarchy;
+mod layers;
 mod ordered;
 mod progress;
 mod resume;
