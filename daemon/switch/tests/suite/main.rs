@@ -11,6 +11,7 @@ mod hierarchy;
 mod ordered;
 mod progress;
 mod resume;
+mod specification;
 mod strangers;
 mod synchronous;
 mod waiting;
