@@ -12,6 +12,7 @@ mod layers;
 mod ordered;
 mod progress;
 mod resume;
+mod specification;
 mod strangers;
 mod synchronous;
 mod waiting;

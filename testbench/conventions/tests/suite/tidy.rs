@@ -4,6 +4,8 @@ use std::fs;
 
 use iswitch_conventions::{report, root, sources};
 
+use crate::citations::{self, cells, has_test};
+
 /// rustfmt keeps code to 110; prose may be a word longer.
 const LINE_COLUMNS: usize = 120;
 const FUNCTION_LINES: usize = 70;
@@ -98,7 +100,7 @@ fn requirements(line: &str) -> Vec<&str> {
         .filter(|word| {
             let bytes = word.as_bytes();
             bytes.len() >= 3
-                && matches!(bytes[0], b'A' | b'W' | b'D' | b'C' | b'M' | b'R' | b'F' | b'V' | b'G')
+                && matches!(bytes[0], b'W' | b'D' | b'C' | b'M' | b'R' | b'F' | b'H' | b'A' | b'V' | b'G')
                 && bytes[1] == b'-'
                 && bytes[2..].iter().all(u8::is_ascii_digit)
         })
@@ -126,20 +128,9 @@ fn promises_are_tested() {
     let rows = promises.lines().enumerate().filter(|(_, line)| line.starts_with("| ") && line.contains('`'));
     for (number, row) in rows {
         let place = format!("testbench/PROMISES.md:{}", number + 1);
-        let last = row.trim_end_matches(['|', ' ']).rsplit('|').next().unwrap_or_default();
-        // Every second piece stands between backticks.
-        let mut source = None;
-        for quoted in last.split('`').skip(1).step_by(2) {
-            if quoted.contains('/') {
-                source = fs::read_to_string(root().join(quoted)).ok();
-                if source.is_none() {
-                    problems.push(format!("{place}: {quoted} does not exist"));
-                }
-            } else if !source.as_deref().is_some_and(|text| has_test(text, quoted)) {
-                problems.push(format!("{place}: there is no test {quoted} in the file named before it"));
-            }
-        }
-        if !last.contains('/') {
+        let last = cells(row).pop().unwrap_or_default();
+        problems.extend(citations::problems(last).into_iter().map(|problem| format!("{place}: {problem}")));
+        if !citations::names_a_file(last) {
             problems.push(format!("{place}: names no file"));
         }
     }
@@ -173,18 +164,4 @@ fn tests_that_need_root_are_listed() {
     }
     assert!(!files.is_empty());
     report(&problems);
-}
-
-/// Whether a function of that name is a test.
-fn has_test(text: &str, name: &str) -> bool {
-    // A test of pytest is one by its name.
-    if name.starts_with("test_") && text.lines().any(|line| line.starts_with(&format!("def {name}("))) {
-        return true;
-    }
-    let signature = format!("fn {name}(");
-    let lines: Vec<&str> = text.lines().map(str::trim).collect();
-    let bare = |line: &str| line.strip_prefix("async ").unwrap_or(line).starts_with(&signature);
-    let found = lines.iter().position(|line| bare(line));
-    let is_mark = |line: &str| line == "#[test]" || line.starts_with("#[tokio::test");
-    found.is_some_and(|at| at > 0 && is_mark(lines[at - 1]))
 }

@@ -1,0 +1,416 @@
+//! Requirements of `SPEC.md` that no other module of this suite shows by itself, in the order of its sections.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use crate::common::*;
+use iswitch_protocol::Key;
+use iswitch_protocol::auth::{Direction, NO_SESSION};
+use iswitch_protocol::limits::{TRAILER_LEN_BYTES, datagram_truesize, recv_room};
+use iswitch_protocol::wire::control::SegmentSetRepr;
+use iswitch_protocol::wire::{
+    AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Kind, Mode, Status,
+};
+use iswitch_switch::{Config, DropReason, Endpoint, Instant, Keys, PortId, Switch, Uplinks};
+
+fn refusal(to: u8, request: u32, status: Status, round: u32, expected: u32) -> Sent {
+    Sent::Ack { to, request, status, round, expected, missing: Vec::new() }
+}
+
+fn help(round: u32, bitmap: &[u8]) -> ControlBody<'_> {
+    ControlBody::Help(SegmentSetRepr { range: range(round, 0, 3), bitmap })
+}
+
+/// The Acks in what the switch sends next, each as `read` sees it.
+fn acks<T>(switch: &mut Switch, read: impl Fn(&AckRepr<'_>) -> T) -> Vec<T> {
+    let mut acks = Vec::new();
+    while let Some(transmit) = switch.poll_transmit() {
+        let packet = ControlPacket::new_checked(transmit.payload).unwrap();
+        if let Ok(ControlRepr { body: ControlBody::Ack(ack), .. }) = ControlRepr::parse(&packet) {
+            acks.push(read(&ack));
+        }
+    }
+    acks
+}
+
+/// What `read` sees in the only Ack to a control packet.
+fn ack_to<T>(harness: &mut Harness, host: u8, packet: &[u8], read: impl Fn(&AckRepr<'_>) -> T) -> T {
+    let now = harness.now();
+    harness.switch.handle_datagrams(now, &endpoint(host), Class::Control, packet, packet.len());
+    let mut acks = acks(&mut harness.switch, read);
+    assert_eq!(acks.len(), 1);
+    acks.remove(0)
+}
+
+/// Section 3, C-9.
+#[test]
+fn a_super_frame_is_refused_once() {
+    let mut switch = Harness::formed(2);
+    let bad = [data(0, 0, &[f32::NAN, 1.0]), data(1, 0, &[f32::NAN, 1.0]), data(2, 0, &[f32::NAN])].concat();
+    let sent = switch.send_frame(1, Class::Data, &bad, 16);
+    assert_eq!(sent, [refusal(1, 0, Status::NonFinite, 0, 0)]);
+    assert_eq!(switch.counters().drops(DropReason::NonFinite), 3);
+}
+
+/// Section 3, C-9.
+#[test]
+fn a_member_may_be_four_rounds_early_if_there_are_switches() {
+    let mut switch = Harness::new();
+    switch.join(1, JoinRepr { kind: Kind::Switch, ..join(2) });
+    switch.join(2, join(2));
+    switch.data(2, 0, 0, &[1.0, 1.0]);
+    for round in 1..4 {
+        assert_eq!(switch.data(1, 0, round, &[1.0, 1.0]), [], "round {round}");
+    }
+    assert_eq!(switch.data(1, 0, 4, &[1.0, 1.0]), [refusal(1, 0, Status::StaleRound, 0, 0)]);
+    assert_eq!(switch.data(2, 0, 4, &[1.0, 1.0]), [refusal(2, 0, Status::StaleRound, 0, 0)]);
+}
+
+/// Section 4, M-4, and section 6, F-1.
+#[test]
+fn the_ack_of_a_join_tells_what_a_member_needs() {
+    const BUFFER_BYTES: usize = 1 << 20;
+    let config = Config { memory_bytes: 1 << 20, recv_buffer_bytes: BUFFER_BYTES, ..Config::default() };
+    for workers in [2, 5] {
+        let mut switch = Harness::with(config);
+        let wide = JoinRepr { gradient_len: 3660, segment_floats: 366, ..join(workers) };
+        for host in 1..=workers as u8 {
+            switch.join(host, wide);
+        }
+        let epoch = switch.switch.epoch_of(JOB).unwrap();
+        let repeated = control(JOB, 1, ControlBody::Join(wide));
+        let mut in_flight = 0;
+        for host in 1..=workers as u8 {
+            in_flight += ack_to(&mut switch, host, &repeated, |ack| {
+                assert_eq!((ack.status, ack.formed, ack.round.get()), (Status::Success, true, 0));
+                assert_eq!((ack.member, ack.members, ack.threshold), (u16::from(host) - 1, workers, workers));
+                assert_eq!((ack.boot, ack.lease_ms, ack.weight), (epoch, LEASE_MS, workers));
+                usize::from(ack.window)
+            });
+        }
+        let datagram_bytes = datagram_truesize(8 + 4 * 366);
+        let room = recv_room(BUFFER_BYTES) / datagram_bytes;
+        assert!((room - usize::from(workers)..=room).contains(&in_flight), "{in_flight} of {room}");
+    }
+}
+
+/// Lets host 1 send a packet every quarter of a lease, for two leases. Whether it is a member in the end.
+fn stays(mut switch: Harness, class: Class, packet: &[u8]) -> bool {
+    for _ in 0..8 {
+        switch.sleep(u64::from(LEASE_MS) / 4);
+        switch.send(1, class, packet);
+    }
+    switch.switch.jobs().next().is_some_and(|job| !job.members.is_empty())
+}
+
+/// Section 4, M-6.
+#[test]
+fn any_valid_packet_renews_a_lease() {
+    let joined = || {
+        let mut switch = Harness::new();
+        switch.join(1, join(2));
+        switch
+    };
+    for body in [
+        ControlBody::HEARTBEAT,
+        ControlBody::Join(join(2)),
+        ControlBody::SetH { threshold: 0 },
+        ControlBody::FBcast(range(0, 0, 1)),
+        ControlBody::RESET,
+        help(0, &[0b111]),
+    ] {
+        assert!(stays(joined(), Class::Control, &control(JOB, 1, body)), "{body:?}");
+    }
+    assert!(stays(joined(), Class::Data, &data(0, 0, &[1.0, 1.0])), "a contribution");
+    let mut other_version = control(JOB, 1, ControlBody::HEARTBEAT);
+    other_version[1] = 9;
+    assert!(!stays(joined(), Class::Control, &other_version), "not a valid packet");
+}
+
+/// Section 4, M-6.
+#[test]
+fn a_switch_that_slept_extends_leases_by_that_time() {
+    let mut switch = Harness::new();
+    switch.join(1, join(2));
+    switch.now_ms += u64::from(LEASE_MS) * 6 / 10;
+    switch.switch.handle_timeout(switch.now());
+    switch.sleep(u64::from(LEASE_MS) * 9 / 10);
+    assert_eq!(switch.counters().expelled, 0);
+    switch.sleep(u64::from(LEASE_MS) / 2);
+    assert_eq!(switch.counters().expelled, 1);
+}
+
+/// Section 4, M-7.
+#[test]
+fn acks_name_the_epoch_to_members_and_the_boot_id_to_others() {
+    const BOOT: u64 = 42;
+    let mut switch = Harness::formed(1);
+    let epoch = switch.switch.epoch_of(JOB).unwrap();
+    assert_ne!(epoch, BOOT);
+    let leave = |job| control(job, 1, ControlBody::Leave);
+    let boot = |ack: &AckRepr<'_>| ack.boot;
+    assert_eq!(ack_to(&mut switch, 1, &control(JOB, 1, help(0, &[0b111])), boot), epoch);
+    assert_eq!(ack_to(&mut switch, 9, &leave(JOB + 1), boot), BOOT);
+    ack_to(&mut switch, 1, &leave(JOB), boot);
+    switch.join(1, join(1));
+    assert_ne!(switch.switch.epoch_of(JOB), Some(epoch), "another incarnation");
+}
+
+/// Section 4, M-11, and section 8, A-6.
+#[test]
+fn a_query_names_the_oldest_member_and_needs_no_nonce() {
+    let mut switch = Harness::formed(2);
+    let query = control(JOB, 1, ControlBody::Join(JoinRepr { query: true, ..join(2) }));
+    let peer = |ack: &AckRepr<'_>| (ack.status, ack.peer);
+    assert_eq!(ack_to(&mut switch, 9, &query, peer), (Status::Success, Some(endpoint(1).peer)));
+    let repeated = control(JOB, 1, ControlBody::Join(join(2)));
+    assert_eq!(ack_to(&mut switch, 2, &repeated, peer), (Status::Success, Some(endpoint(1).peer)));
+    switch.control(1, 2, ControlBody::Leave);
+    // The newcomer gets the id of the member that has left.
+    switch.now_ms += 1;
+    switch.join(3, join(2));
+    assert_eq!(ack_to(&mut switch, 9, &query, peer), (Status::Success, Some(endpoint(2).peer)));
+}
+
+/// Section 5, R-4.
+#[test]
+fn a_member_in_two_places_joins_again() {
+    let mut switch = Harness::formed(2);
+    switch.round(&[2], 0);
+    switch.data(1, 0, 0, &[1.0, 1.0]);
+    // Segment 0 of round 0 is finished; the switch awaits the others from member 1.
+    assert!(matches!(
+        switch.control(1, 9, help(1, &[0b001]))[..],
+        [Sent::Ack { status: Status::Success, .. }]
+    ));
+    for bitmap in [0b010, 0b100, 0b111] {
+        let sent = switch.control(1, 9, help(1, &[bitmap]));
+        assert_eq!(sent, [refusal(1, 9, Status::UnknownMember, 0, 0)], "{bitmap:03b}");
+    }
+    assert!(matches!(
+        switch.control(2, 9, help(1, &[0b111]))[..],
+        [Sent::Ack { status: Status::Success, .. }]
+    ));
+}
+
+/// Address of the parent, and the port of the switch that leads to it.
+const PARENT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 99), 7711);
+const UPLINK: PortId = PortId(1);
+
+fn parent() -> Endpoint {
+    Endpoint { port: UPLINK, peer: PARENT, ..endpoint(1) }
+}
+
+/// A switch below a parent whose packets the test makes.
+struct Rack {
+    switch: Switch,
+    now_ms: u64,
+}
+
+impl Rack {
+    fn new() -> Self {
+        let uplinks = Uplinks::new(&[PARENT], UPLINK, 1);
+        let config = Config { lease_ms: 10_000, memory_bytes: 1 << 20, uplinks, ..Config::default() };
+        let mut rack = Self { switch: Switch::new(config), now_ms: 1 };
+        rack.join(1);
+        rack
+    }
+
+    fn now(&self) -> Instant {
+        Instant::from_nanos(self.now_ms * 1_000_000)
+    }
+
+    fn join(&mut self, host: u8) {
+        let (now, packet) = (self.now(), control(JOB, 1, ControlBody::Join(join(9))));
+        join_from(&mut self.switch, now, &endpoint(host), &packet);
+    }
+
+    /// What the parent gets when a packet has arrived: rounds and contributions of partial sums, number of requests.
+    fn sends_up(&mut self, from: &Endpoint, class: Class, packet: &[u8]) -> (Vec<(u32, u16)>, usize) {
+        self.switch.handle_datagrams(self.now(), from, class, packet, packet.len());
+        let (mut partials, mut requests) = (Vec::new(), 0);
+        while let Some(transmit) = self.switch.poll_transmit() {
+            match transmit.class {
+                _ if transmit.recipients().any(|to| to.peer != PARENT) => {}
+                Class::Control => requests += 1,
+                Class::Data => {
+                    let seg = DataPacket::new_checked(transmit.payload).unwrap().seg();
+                    partials.push((seg.round.get(), seg.contributions));
+                }
+            }
+        }
+        (partials, requests)
+    }
+
+    /// The requests that the parent gets at this moment: action and id.
+    fn requests(&mut self) -> Vec<(Action, u32)> {
+        self.switch.handle_timeout(self.now());
+        let mut requests = Vec::new();
+        while let Some(transmit) = self.switch.poll_transmit() {
+            if transmit.recipients().all(|to| to.peer == PARENT) {
+                let packet = ControlPacket::new_checked(transmit.payload).unwrap();
+                let repr = ControlRepr::parse(&packet).unwrap();
+                requests.push((repr.action(), repr.request));
+            }
+        }
+        requests
+    }
+
+    /// Lets time pass, in which a worker is heard. The milliseconds at which the parent gets a Join.
+    fn joins_in(&mut self, ms: u64) -> Vec<u64> {
+        let mut joins = Vec::new();
+        for _ in 0..ms {
+            self.now_ms += 1;
+            if self.requests().iter().any(|(action, _)| *action == Action::Join) {
+                joins.push(self.now_ms);
+            }
+            let (now, heartbeat) = (self.now(), control(JOB, 0, ControlBody::HEARTBEAT));
+            self.switch.handle_datagrams(now, &endpoint(1), Class::Control, &heartbeat, heartbeat.len());
+        }
+        joins
+    }
+
+    fn answer(&mut self, request: u32, ack: AckRepr<'_>) {
+        let packet = control(JOB, request, ControlBody::Ack(ack));
+        self.switch.handle_datagrams(self.now(), &parent(), Class::Control, &packet, packet.len());
+    }
+}
+
+/// The parent's Ack of a Join.
+fn parent_ack(formed: bool) -> AckRepr<'static> {
+    AckRepr {
+        members: 2,
+        threshold: 2,
+        window: 10,
+        formed,
+        boot: 77,
+        lease_ms: 400,
+        history: 5,
+        weight: 9,
+        ..AckRepr::bare(Action::Join, Status::Success)
+    }
+}
+
+/// The shortest and the longest time between two moments that follow each other.
+fn intervals(moments: &[u64]) -> (u64, u64) {
+    let intervals = || moments.windows(2).map(|pair| pair[1] - pair[0]);
+    (intervals().min().expect("two moments"), intervals().max().expect("two moments"))
+}
+
+/// Section 4, M-12, of a switch; a worker's side is in its library.
+#[test]
+fn a_switch_repeats_its_join_and_is_heard_at_once_when_the_job_is_complete() {
+    let mut rack = Rack::new();
+    let unanswered = rack.joins_in(5000);
+    assert!(unanswered.len() >= 10, "{unanswered:?}");
+    let (shortest, longest) = intervals(&unanswered);
+    assert!(shortest >= 20 && longest <= 500, "{unanswered:?}");
+    let request = rack.join_request();
+    rack.answer(request, parent_ack(false));
+    rack.joins_in(500);
+    let waiting = rack.joins_in(4000);
+    let (shortest, longest) = intervals(&waiting);
+    assert!(shortest >= 20 && longest <= 400 / 4, "{waiting:?}");
+    rack.answer(request, parent_ack(true));
+    let is_heartbeat = |(action, _): &(Action, u32)| *action == Action::Help;
+    assert!(rack.requests().iter().any(is_heartbeat), "at once");
+}
+
+impl Rack {
+    /// The id of the Join that the switch repeats.
+    fn join_request(&mut self) -> u32 {
+        loop {
+            self.now_ms += 1;
+            let join = self.requests().into_iter().find(|(action, _)| *action == Action::Join);
+            if let Some((_, request)) = join {
+                return request;
+            }
+        }
+    }
+}
+
+/// Section 7, H-4.
+#[test]
+fn acks_of_a_rack_name_the_epoch_and_the_weight_of_the_whole_job() {
+    let mut rack = Rack::new();
+    let request = rack.join_request();
+    rack.answer(request, parent_ack(true));
+    let told = acks(&mut rack.switch, |ack| (ack.status, ack.formed, ack.boot, ack.weight, ack.members));
+    assert_eq!(told, [(Status::Success, true, 77, 9, 1)]);
+}
+
+/// Section 7, H-7.
+#[test]
+fn set_h_and_fbcast_concern_the_members_of_one_switch() {
+    let mut rack = Rack::new();
+    rack.join(2);
+    let request = rack.join_request();
+    rack.answer(request, parent_ack(true));
+    while rack.switch.poll_transmit().is_some() {}
+    let contribution = |round| data(0, round, &[1.0, 1.0]);
+    let member = endpoint(1);
+    assert_eq!(rack.sends_up(&member, Class::Data, &contribution(0)), (vec![], 0), "another one is missing");
+    let fbcast = control(JOB, 5, ControlBody::FBcast(range(0, 0, 1)));
+    assert_eq!(rack.sends_up(&member, Class::Control, &fbcast), (vec![(0, 1)], 0));
+    assert_eq!(rack.sends_up(&parent(), Class::Data, &weighted(0, 0, 9, &[9.0, 9.0])), (vec![], 0));
+    let set_h = control(JOB, 6, ControlBody::SetH { threshold: 1 });
+    assert_eq!(rack.sends_up(&member, Class::Control, &set_h), (vec![], 0));
+    assert_eq!(rack.sends_up(&member, Class::Data, &contribution(1)), (vec![(1, 1)], 0));
+}
+
+/// Section 8, A-1.
+#[test]
+fn a_join_with_a_trailer_gets_an_ack_of_the_same_length() {
+    let key = Key::new(b"the key of this job").unwrap();
+    let mut keys = Keys::new([1; 16]);
+    assert!(keys.insert(Some(JOB), key.clone()));
+    let config = Config { memory_bytes: 1 << 20, ..Config::default() };
+    let mut switch = Switch::with_keys(config, keys);
+    let mut nonce = 0;
+    for (counter, status) in [(1, Status::Challenge), (2, Status::Success)] {
+        let padding_len = JoinRepr::padding_to(1472, false, true);
+        let mut packet = control(JOB, 1, ControlBody::Join(JoinRepr { nonce, padding_len, ..join(1) }));
+        packet.resize(packet.len() + TRAILER_LEN_BYTES, 0);
+        key.sign(Direction::ToSwitch, NO_SESSION, counter, &mut packet);
+        assert_eq!(packet.len(), 1472);
+        switch.handle_datagrams(Instant::from_nanos(1), &endpoint(1), Class::Control, &packet, packet.len());
+        let answer = switch.poll_transmit().expect("an answer").payload.to_vec();
+        assert_eq!(answer.len(), packet.len());
+        let packet = ControlPacket::new_checked(&answer).unwrap();
+        let ControlBody::Ack(ack) = ControlRepr::parse(&packet).unwrap().body else { panic!("no Ack") };
+        assert_eq!(ack.status, status);
+        nonce = ack.history;
+    }
+}
+
+/// Section 10, V-2 and V-5.
+#[test]
+fn vectors_of_up_to_64_numbers_ahead_are_known() {
+    let mut switch = Harness::new();
+    switch.join(1, JoinRepr { mode: Mode::Asynchronous, ..join(1) });
+    let mut confirm = |number| {
+        let mut sent = switch.control(
+            1,
+            9,
+            ControlBody::Confirm(SegmentSetRepr { range: range(number, 0, 3), bitmap: &[0b111] }),
+        );
+        assert_eq!(sent.len(), 1);
+        sent.remove(0)
+    };
+    // The instance of the member is 1, and so is the number of its first vector.
+    let nothing = Sent::Ack {
+        to: 1,
+        request: 9,
+        status: Status::Success,
+        round: 0,
+        expected: 0,
+        missing: vec![0, 1, 2],
+    };
+    assert_eq!(confirm(1 + 64), nothing);
+    assert_eq!(confirm(1 + 65), refusal(1, 9, Status::StaleRound, 1, 0));
+    switch.data(1, 0, 1 + 65, &[1.0, 1.0]);
+    assert_eq!(switch.counters().contributions, 0, "too far ahead");
+    for (index, floats) in [(0, &[1.0, 1.0][..]), (1, &[1.0, 1.0])] {
+        assert_eq!(switch.data(1, index, 1 + 64, floats), []);
+    }
+    assert_eq!(switch.data(1, 2, 1 + 64, &[1.0]).len(), 3, "the results of the vector");
+}
