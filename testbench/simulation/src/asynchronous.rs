@@ -10,22 +10,22 @@ mod learner;
 mod member;
 mod report;
 mod scenario;
-mod sums;
 mod upsets;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::net::SocketAddrV4;
 use std::time::Duration;
 
-use iswitch_protocol::Seg;
 use iswitch_protocol::wire::{Action, Class, ControlBody};
-use iswitch_switch::{Instant, Switch};
+use iswitch_protocol::{Round, Seg};
+use iswitch_switch::{Departure, Event, Instant, JobStatus, Switch};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use census::Census;
+use census::{Census, Finished};
 use learner::Undecided;
-use member::{SimulatedWorker, endpoint, worker_at};
+use member::{SimulatedWorker, address, endpoint, worker_at};
 pub use report::{Departures, Report, Totals, WorkerReport};
 pub use scenario::{Faults, Pace, Scenario};
 pub use upsets::{PlannedUpset, Upset};
@@ -356,5 +356,100 @@ impl<'a> Simulation<'a> {
             workers: self.workers.iter().map(SimulatedWorker::report).collect(),
             ended: self.ended,
         })
+    }
+}
+
+impl Simulation<'_> {
+    /// Looks at what the switch reports, and at the aggregates that it sends for the first time.
+    pub(super) fn follow_switch(&mut self, finished: Option<Finished>) -> Result<(), Violation> {
+        let mut events = Vec::new();
+        while let Some(event) = self.switch.poll_event() {
+            events.push(event);
+        }
+        let open_before = self.census.open;
+        let mut begun_with = None;
+        if !events.is_empty() {
+            let job = self.switch.jobs().find(|job| job.job == JOB);
+            let is_filled =
+                |job: &JobStatus| job.round.is_some() && job.round != self.census.latest.map(Round::get);
+            let is_open = finished.is_some() || job.as_ref().is_some_and(is_filled);
+            if is_open {
+                begun_with = open_before.or(Some(self.census.threshold()));
+            }
+            for event in events {
+                self.hear_event(event, is_open)?;
+            }
+            // Members that resume a job may not know whether H was set.
+            self.census.pinned = job.filter(|job| job.threshold_pinned).map(|job| job.threshold);
+        }
+        finished.map_or(Ok(()), |finished| self.census.finish(finished, begun_with))
+    }
+
+    fn hear_event(&mut self, event: Event, is_open: bool) -> Result<(), Violation> {
+        self.note(|| format!("switch: {event}"));
+        match event {
+            Event::Diverged { .. } => return violated(Rule::Agreement, event.to_string()),
+            Event::EventsLost { .. } => return violated(Rule::Counters, event.to_string()),
+            Event::Joined { address, .. } => self.census.join(address, is_open, self.now),
+            Event::ThresholdSet { .. } => self.census.change(is_open, |_| ()),
+            Event::Left { address, why, .. } => {
+                self.check_departure(address, why, &event)?;
+                self.census.leave(address, is_open);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn check_departure(
+        &mut self,
+        gone: SocketAddrV4,
+        why: Departure,
+        event: &Event,
+    ) -> Result<(), Violation> {
+        let is_excused = match why {
+            Departure::Silent => {
+                self.departures.expelled += 1;
+                let lease = Duration::from_millis(u64::from(self.scenario.lease_ms));
+                self.census.heard.get(&gone).is_none_or(|heard| self.now.since(*heard) > lease)
+            }
+            // A late answer made the member join again, or another process has its address.
+            Departure::Forgotten | Departure::Restarted => self.is_disturbed(),
+            Departure::Leave => false,
+        };
+        if is_excused { Ok(()) } else { violated(Rule::Membership, event.to_string()) }
+    }
+
+    /// The switch sends a result. Gives the aggregate if this is its first.
+    pub(super) fn note_result(&mut self, seg: Seg) -> Result<Option<Finished>, Violation> {
+        let Seg { round: number, contributions, .. } = seg;
+        if self.census.last.replace((number, contributions)) == Some((number, contributions)) {
+            return Ok(None);
+        }
+        let known = self.aggregates.entry((self.census.epoch(), number.get())).or_default();
+        match known.sent.replace(contributions) {
+            None => Ok(Some(Finished { number, contributions })),
+            Some(before) if before == contributions => Ok(None),
+            Some(before) => {
+                let detail =
+                    format!("aggregate {number} is sent with {contributions} vectors, and had {before}");
+                violated(Rule::Agreement, detail)
+            }
+        }
+    }
+
+    /// The incarnation of the job that the switch has now; the last one if it has none.
+    pub(super) fn follow_epoch(&mut self) {
+        if let Some(epoch) = self.switch.epoch_of(JOB) {
+            self.census.enter(epoch);
+        }
+    }
+
+    /// Whether the members are exactly the workers that are alive.
+    pub(super) fn is_census_right(&self) -> bool {
+        let running = self.workers.iter().enumerate().filter(|(_, worker)| worker.is_running);
+        let mut alive: Vec<_> = running.map(|(at, worker)| address(at, worker.udp_port)).collect();
+        alive.sort();
+        alive.iter().eq(self.census.addresses())
     }
 }

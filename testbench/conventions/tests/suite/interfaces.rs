@@ -55,6 +55,7 @@ fn line(tokens: &impl ToTokens) -> String {
         ("[ ", "["),
         (" ]", "]"),
         (" ,", ","),
+        ("->(", "-> ("),
         ("' ", "'"),
     ] {
         text = text.replace(spaced, tight);
@@ -62,7 +63,7 @@ fn line(tokens: &impl ToTokens) -> String {
     text
 }
 
-/// A signature without the names of its parameters' patterns changing anything: as it stands.
+/// A signature, with the type that it belongs to.
 fn function(owner: &str, signature: &Signature) -> String {
     let separator = if owner.is_empty() { "" } else { "::" };
     let text = line(signature);

@@ -1,5 +1,5 @@
-//! Changes of tables: inserts, in turns, with a deadline, at most once, and durable before they are answered; priorities,
-//! deletions and resets.
+//! Changes of tables: inserts, in turns, with a deadline, at most once, and durable before they are answered;
+//! priorities, deletions and resets.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
