@@ -18,7 +18,8 @@ fn routing_file() {
     bolero::check!().with_iterations(300).for_each(|bytes: &[u8]| {
         fs::write(&path, bytes).expect("the disk has room");
         let shape = Shape::new(3, 2).expect("it is small");
-        let policy = Saved::read(directory.path()).and_then(|saved| RoutingStudy::saved_policy(&saved, shape, 1, 1));
+        let policy =
+            Saved::read(directory.path()).and_then(|saved| RoutingStudy::saved_policy(&saved, shape, 1, 1));
         if let Err(error) = policy {
             assert!(!error.to_string().is_empty());
         }
