@@ -3,16 +3,18 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use crate::common::*;
-use iswitch_protocol::Key;
 use iswitch_protocol::auth::{Direction, NO_SESSION};
 use iswitch_protocol::limits::{TRAILER_LEN_BYTES, datagram_truesize, recv_room};
 use iswitch_protocol::wire::control::SegmentSetRepr;
 use iswitch_protocol::wire::{
-    AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Kind, Mode, Status,
+    AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Kind, Mode,
+    ResumeRepr, Status,
 };
+use iswitch_protocol::{Key, Round, history};
 use iswitch_switch::{Config, DropReason, Endpoint, Instant, Keys, PortId, Switch, Uplinks};
 
-fn refusal(to: u8, request: u32, status: Status, round: u32, expected: u32) -> Sent {
+/// An Ack that names no segments.
+fn answer(to: u8, request: u32, status: Status, round: u32, expected: u32) -> Sent {
     Sent::Ack { to, request, status, round, expected, missing: Vec::new() }
 }
 
@@ -47,7 +49,7 @@ fn a_super_frame_is_refused_once() {
     let mut switch = Harness::formed(2);
     let bad = [data(0, 0, &[f32::NAN, 1.0]), data(1, 0, &[f32::NAN, 1.0]), data(2, 0, &[f32::NAN])].concat();
     let sent = switch.send_frame(1, Class::Data, &bad, 16);
-    assert_eq!(sent, [refusal(1, 0, Status::NonFinite, 0, 0)]);
+    assert_eq!(sent, [answer(1, 0, Status::NonFinite, 0, 0)]);
     assert_eq!(switch.counters().drops(DropReason::NonFinite), 3);
 }
 
@@ -61,8 +63,8 @@ fn a_member_may_be_four_rounds_early_if_there_are_switches() {
     for round in 1..4 {
         assert_eq!(switch.data(1, 0, round, &[1.0, 1.0]), [], "round {round}");
     }
-    assert_eq!(switch.data(1, 0, 4, &[1.0, 1.0]), [refusal(1, 0, Status::StaleRound, 0, 0)]);
-    assert_eq!(switch.data(2, 0, 4, &[1.0, 1.0]), [refusal(2, 0, Status::StaleRound, 0, 0)]);
+    assert_eq!(switch.data(1, 0, 4, &[1.0, 1.0]), [answer(1, 0, Status::StaleRound, 0, 0)]);
+    assert_eq!(switch.data(2, 0, 4, &[1.0, 1.0]), [answer(2, 0, Status::StaleRound, 0, 0)]);
 }
 
 /// Section 4, M-4, and section 6, F-1.
@@ -178,18 +180,31 @@ fn a_member_in_two_places_joins_again() {
     switch.round(&[2], 0);
     switch.data(1, 0, 0, &[1.0, 1.0]);
     // Segment 0 of round 0 is finished; the switch awaits the others from member 1.
-    assert!(matches!(
-        switch.control(1, 9, help(1, &[0b001]))[..],
-        [Sent::Ack { status: Status::Success, .. }]
-    ));
+    let is_granted = |sent: &[Sent]| matches!(sent, [Sent::Ack { status: Status::Success, .. }]);
+    assert!(is_granted(&switch.control(1, 9, help(1, &[0b001]))));
     for bitmap in [0b010, 0b100, 0b111] {
         let sent = switch.control(1, 9, help(1, &[bitmap]));
-        assert_eq!(sent, [refusal(1, 9, Status::UnknownMember, 0, 0)], "{bitmap:03b}");
+        assert_eq!(sent, [answer(1, 9, Status::UnknownMember, 0, 0)], "{bitmap:03b}");
     }
-    assert!(matches!(
-        switch.control(2, 9, help(1, &[0b111]))[..],
-        [Sent::Ack { status: Status::Success, .. }]
-    ));
+    assert!(is_granted(&switch.control(2, 9, help(1, &[0b111]))));
+    // It has the history before round 1, so round 0 no longer waits for it.
+    switch.data(2, 0, 1, &[2.0, 2.0]);
+    let epoch = switch.switch.epoch_of(JOB).unwrap();
+    let begin = history::begin(epoch, JOB, Round::new(0));
+    let resume = ResumeRepr {
+        round: Round::new(1),
+        members: 2,
+        weight: 2,
+        threshold: 0,
+        history: history::after(begin, epoch, Round::new(0)),
+        previous: 0,
+        behind: 0,
+        fresh: false,
+    };
+    let sent = switch.control(1, 1, ControlBody::Join(JoinRepr { resume: Some(resume), ..join(2) }));
+    assert!(sent.contains(&answer(1, 1, Status::Success, 1, 0)), "{sent:?}");
+    assert!(sent.contains(&result(2, 1, 0, 1, &[2.0, 2.0])), "{sent:?}");
+    assert!(sent.contains(&result(2, 2, 0, 1, &[2.0])), "{sent:?}");
 }
 
 /// Address of the parent, and the port of the switch that leads to it.
@@ -406,7 +421,7 @@ fn vectors_of_up_to_64_numbers_ahead_are_known() {
         missing: vec![0, 1, 2],
     };
     assert_eq!(confirm(1 + 64), nothing);
-    assert_eq!(confirm(1 + 65), refusal(1, 9, Status::StaleRound, 1, 0));
+    assert_eq!(confirm(1 + 65), answer(1, 9, Status::StaleRound, 1, 0));
     switch.data(1, 0, 1 + 65, &[1.0, 1.0]);
     assert_eq!(switch.counters().contributions, 0, "too far ahead");
     for (index, floats) in [(0, &[1.0, 1.0][..]), (1, &[1.0, 1.0])] {
