@@ -108,8 +108,8 @@ fn tend_uplinks(state: &mut State) {
     }
 }
 
-/// Changes the parent, if it does not answer, or no other member of a resumed job has come to it for a lease: the others
-/// may have another one.
+/// Changes the parent, if it does not answer, or no other member of a resumed job has come to it for a lease: the
+/// others may have another one.
 fn reconsider_parent(state: &mut State, at: JobIndex) {
     let (now, lease) = (state.now, state.config.lease());
     let is_resumed = state.jobs.get(at).is_some_and(Job::is_resumed);
