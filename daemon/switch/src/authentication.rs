@@ -1,8 +1,8 @@
 //! Which control packets may change a job: trailers, sessions, counters and nonces (SPEC, section 8).
 //!
-//! A job with a key accepts only packets whose trailer was made with it. A recorded packet is useless later: the
-//! tags of a membership are bound to its session, the nonce with which the member was admitted, and counters rise
-//! within the session. A challenge gives a nonce to one address, and the nonce admits once.
+//! A job with a key accepts only packets whose trailer was made with it. A recorded packet is useless later: the tags
+//! of a membership are bound to its session, the nonce with which the member was admitted, and counters rise within
+//! the session. A challenge gives a nonce to one address, and the nonce admits once.
 
 use iswitch_protocol::auth::{Direction, NO_SESSION};
 use iswitch_protocol::limits::PROTOCOL_VERSION;

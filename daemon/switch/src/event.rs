@@ -33,13 +33,13 @@ pub enum Event {
         /// Its members.
         members: u16,
     },
-    /// Members of an earlier run of the switch have come back, and the job goes on.
+    /// Members of an earlier run of the switch have come back, and the job continues.
     JobResumed {
         /// The job.
         job: u32,
         /// Its members.
         members: u16,
-        /// The round that it goes on from.
+        /// The round from which it continues.
         round: Round,
     },
     /// A parent does not answer any more: there are no sums until it does.
@@ -170,7 +170,7 @@ pub enum Event {
         round: Round,
         /// The member whose digest differs.
         member: u16,
-        /// The member who told its digest of that round first.
+        /// The member that reported its digest of that round first.
         other: u16,
     },
     /// More happened at once than there was room to remember.
@@ -269,7 +269,7 @@ impl Event {
         }
     }
 
-    /// Whether a job does not go on as it should: what the flight recorder is dumped for.
+    /// Whether a job is stalled, so that the flight recorder is dumped.
     pub const fn is_stall(&self) -> bool {
         matches!(
             self,

@@ -1,6 +1,6 @@
-//! The flight recorder: what happened last in each job, for whoever looks at a stall afterwards.
+//! The flight recorder: the latest incidents of each job, for the analysis of a stall.
 //!
-//! A log has two rings of fixed size, so that the pace of rounds does not wash out who joined and who left. Nothing is
+//! A log has two rings of fixed size, so that the pace of rounds does not displace joins and departures. Nothing is
 //! recorded for a packet that is summed: a round writes two records, and what repeats itself raises a count.
 
 use alloc::collections::VecDeque;

@@ -12,18 +12,18 @@
 //! If work is left, [`Switch::poll_timeout`] is due at once, so that the driver receives packets in between.
 //!
 //! # Layers
-//! A module uses only modules that this table lists after it, which a test enforces.
-//!
-//! | Layer | Modules |
-//! |---|---|
-//! | interface to the driver | `switch` |
-//! | causes of change: time, packets of the parent and of members, queued work | `timers`, `upstream`, `control`, `data`, `steps` |
-//! | life of a job | `lifecycle`, `quota` |
-//! | packets that the switch sends | `authentication`, `parent`, `reply` |
-//! | all parts of a switch | `state` |
-//! | parts, each of which keeps its own invariants | `jobs`, `config`, `status`, `waiting`, `backlog`, `output`, `uplink`, `directory` |
-//! | one job: members, rounds, slots and sums | `job` |
-//! | values and tables that do not depend on jobs | `journal`, `flight`, `event`, `limiter`, `keys`, `origin`, `budget`, `questions`, `batch`, `accumulate`, `arena`, `ring`, `reason`, `endpoint`, `ids` |
+//! A module uses only modules that this list names after it, which a test enforces.
+//! - Interface to the driver: `switch`.
+//! - Causes of change, which are time, packets of the parent and of members, and queued work: `timers`, `upstream`,
+//!   `control`, `data`, `steps`.
+//! - Life of a job: `lifecycle`, `quota`.
+//! - Packets that the switch sends: `authentication`, `parent`, `reply`.
+//! - All parts of a switch: `state`.
+//! - Parts, each of which keeps its own invariants: `jobs`, `config`, `status`, `waiting`, `backlog`, `output`,
+//!   `uplink`, `directory`.
+//! - One job with its members, rounds, slots and sums: `job`.
+//! - Values and tables that do not depend on jobs: `journal`, `flight`, `event`, `limiter`, `keys`, `origin`, `budget`,
+//!   `questions`, `batch`, `accumulate`, `arena`, `ring`, `reason`, `endpoint`, `ids`.
 //!
 //! # The path of a contribution
 //! 1. `switch`: [`Switch::handle_datagrams`] takes in a super-frame.

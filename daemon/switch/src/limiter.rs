@@ -1,14 +1,14 @@
-//! How much work those may cause who are no members: token buckets in a table of fixed size.
+//! Limits on senders that are no members: token buckets in a table of fixed size.
 //!
 //! Anybody can send a Join, and write any source address on it. What a stranger sends costs time, an answer
-//! that goes to whoever owns the address, and perhaps a place among the jobs. So each source IPv4 address has
+//! that goes to the owner of the address, and perhaps an entry in the table of jobs. So each source IPv4 address has
 //! a bucket, and all strangers together have one. Packets beyond are dropped without answer and without event.
 //! A worker that is dropped repeats its Join; a member never comes here.
 //!
 //! The buckets are a count-min sketch with conservative update (Estan and Varghese, "New Directions in Traffic
 //! Measurement and Accounting", SIGCOMM 2002): an address has one cell in each row, its bucket is as full as
 //! the fullest of them, and no address ever gets more than its rate. It gets less only if others have emptied
-//! its cells in all rows, which nobody can aim at who does not know the key. A cell is one number, the
+//! its cells in all rows, which a sender without the key cannot aim at. A cell is one number, the
 //! theoretical arrival time of the generic cell rate algorithm (ITU-T I.371).
 
 use core::net::Ipv4Addr;
@@ -33,7 +33,7 @@ pub struct StrangerLimits {
     pub source_rate: u32,
     /// Packets a second from all of them together, likewise.
     pub total_rate: u32,
-    /// Secret, drawn at random for each run: who knows it can choose addresses that share cells with others.
+    /// Secret, drawn at random for each run: a sender that knows it can choose addresses that share cells with others.
     /// It is not derived from the boot id, which every Ack tells.
     pub key: [u8; SECRET_LEN_BYTES],
 }
@@ -176,7 +176,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever shares its cells, no source gets more than its burst and its rate.
+        /// Whichever sources share its cells, no source gets more than its burst and its rate.
         #[test]
         fn no_source_exceeds_its_rate(steps in proptest::collection::vec((0u32..20_000, 0u64..20), 1..3000)) {
             let mut limiter = Limiter::new(&StrangerLimits { total_rate: 1_000_000, ..LIMITS });

@@ -118,7 +118,7 @@ impl DropReason {
         }
     }
 
-    /// What the sender of a data packet is told; `None` where silence or a result is the answer.
+    /// Status of the answer to a data packet; `None` if the answer is silence or a result.
     pub(crate) const fn status(self) -> Option<Status> {
         match self {
             Self::Wire(_) => Some(Status::Malformed),

@@ -72,8 +72,7 @@ impl State {
     }
 
     /// Takes over the driver's clock. A step back is ignored. If the driver slept through much of a lease, members
-    /// could not be heard: their leases are extended by as much, and so is the time that rounds and uplinks may
-    /// wait.
+    /// could not be heard: their leases are extended by as much, and so is the time that rounds and uplinks may wait.
     pub(crate) fn advance(&mut self, now: Instant) {
         let slept = now.since(self.now);
         if slept > self.config.lease() / 2 {

@@ -31,7 +31,7 @@ pub struct JobStatus {
     pub workers: u16,
     /// Whether they have all joined.
     pub formed: bool,
-    /// Whether it has a key, without which nobody changes it.
+    /// Whether it has a key, without which no packet changes it.
     pub authenticated: bool,
     /// Whether its data packets are tagged as well.
     pub tagged: bool,
@@ -55,7 +55,7 @@ pub struct JobStatus {
     pub diverged: u64,
     /// Its members.
     pub members: Vec<MemberStatus>,
-    /// What the oldest unfinished round waits for; none if it waits for nobody.
+    /// The members that the oldest unfinished round waits for, if it waits for any.
     pub waiting: Option<WaitingStatus>,
 }
 

@@ -492,8 +492,8 @@ impl Uplink {
         Some(request)
     }
 
-    /// Ends the membership, because the job has ended. Returns true if the parent is to be told so: not if the same
-    /// members are about to come back.
+    /// Ends the membership, because the job has ended. Returns true if the parent is to be informed: not if the
+    /// same members are about to come back.
     pub(crate) fn release(&mut self, comes_back: bool) -> bool {
         let phase = core::mem::replace(&mut self.phase, Phase::Idle);
         (self.is_lost, self.refusal) = (false, None);

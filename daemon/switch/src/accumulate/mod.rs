@@ -9,7 +9,7 @@
 //! best that there is gets chosen at run time (AVX-512, AVX2, or else what every CPU of the architecture has). Which
 //! one it is changes no bit.
 //!
-//! A payload that is to be refused is looked through before it is added: a sum that it had changed could not be
+//! With [`NonFinite::Refuse`], a payload is checked before it is added: a sum that it had changed could not be
 //! brought back. The second pass finds it in the first-level cache.
 
 mod lanes;
@@ -21,7 +21,7 @@ use pulp::Arch;
 /// What to do with contributions that hold NaN or an infinity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NonFinite {
-    /// Drop them and tell the sender: one of them would poison the weights of every worker.
+    /// Drop them and inform the sender: one of them would poison the weights of every worker.
     #[default]
     Refuse,
     /// Sum them as IEEE 754 says, as the RTL does.

@@ -107,8 +107,8 @@ fn handle_leave(state: &mut State, from: &Endpoint, request: Request, at: Member
     lifecycle::remove_member(state, at, Departure::Leave);
 }
 
-/// Clears a job: its members join again and state by their histories which sums they have. If the job continued
-/// with the same members instead, a sum that some have received and others have not would go unnoticed.
+/// Clears a job: its members join again and state by their histories which sums they have. If the job continued with
+/// the same members instead, a sum that some have received and others have not would go unnoticed.
 fn handle_reset(state: &mut State, from: &Endpoint, request: Request, at: MemberAt, boot: u64) {
     let Some(job) = state.jobs.get_mut(at.job) else { return };
     let is_over = boot != 0 && boot != job.epoch();

@@ -481,7 +481,7 @@ impl Job {
         }
     }
 
-    /// The round that a member who joins now starts from: the next one, or while the job still waits for its first
+    /// The round that a member that joins now starts from: the next one, or while the job still waits for its first
     /// members, the one that is open.
     pub(crate) fn start_round(&self) -> Round {
         let numbers = self.rounds.numbers();

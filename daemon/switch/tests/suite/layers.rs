@@ -8,11 +8,11 @@ fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
-/// The modules in the table of layers, from top to bottom.
+/// The modules in the list of layers, from top to bottom.
 fn listed() -> Vec<String> {
     let text = fs::read_to_string(source().join("lib.rs")).unwrap();
-    let table = text.split_once("//! # Layers").unwrap().1.split_once("//! # ").unwrap().0;
-    table.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    let list = text.split_once("//! # Layers").unwrap().1.split_once("//! # ").unwrap().0;
+    list.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
 /// The text of a module and of those below it, without unit tests.
