@@ -24,6 +24,14 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
+/// The same for a command that root runs as an ordinary user, `nobody`.
+pub fn command_of_nobody(program: impl AsRef<OsStr>) -> Command {
+    let mut command = command("setpriv");
+    // A change of the user takes the first one's signal away.
+    command.args("--reuid 65534 --regid 65534 --clear-groups --pdeathsig KILL --".split(' ')).arg(program);
+    command
+}
+
 /// Runs a command to its end and returns what it printed.
 ///
 /// # Panics

@@ -11,6 +11,7 @@ use iswitch_lab::process::find_program;
 
 use crate::isolated;
 use crate::netns::Namespace;
+use crate::process::command_of_nobody;
 
 /// Where this is set, a test that would skip fails instead.
 pub const REQUIRE_VARIABLE: &str = "ISWITCH_REQUIRE_ALL_TESTS";
@@ -56,6 +57,25 @@ pub fn root_and(test: &str, reason: &str, programs: &[&str]) -> bool {
 /// If something is missing, and [`REQUIRE_VARIABLE`] is set.
 pub fn isolation_and(test: &str, programs: &[&str]) -> bool {
     with_programs(test, isolation::check().err().map(|error| error.to_string()), programs)
+}
+
+/// Whether the test may run: it needs root, to become an ordinary user who may have user namespaces, and for a reason
+/// that [`root_and`] shows.
+///
+/// # Panics
+/// If something is missing, and [`REQUIRE_VARIABLE`] is set.
+pub fn nobody_and(test: &str, reason: &str, programs: &[&str]) -> bool {
+    if is_root() && !has_nobody_namespaces() {
+        return with_programs(test, Some("user namespaces for ordinary users".to_owned()), programs);
+    }
+    root_and(test, reason, programs)
+}
+
+/// Whether this process is root, and ordinary users may have user namespaces.
+pub fn has_nobody_namespaces() -> bool {
+    let mut unshare = command_of_nobody("unshare");
+    unshare.args(["--user", "--map-current-user", "--net", "--", "true"]);
+    is_root() && unshare.output().is_ok_and(|output| output.status.success())
 }
 
 /// Whether this process is root on this machine, not only in a user namespace.

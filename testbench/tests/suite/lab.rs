@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use iswitch_harness::binaries;
 use iswitch_harness::cluster::SOON;
-use iswitch_harness::process::{Process, Signal, command};
-use iswitch_harness::requirements::{alone, is_root, isolation_and};
+use iswitch_harness::process::{Process, Signal, command, command_of_nobody};
+use iswitch_harness::requirements::{alone, has_nobody_namespaces, isolation_and};
 use iswitch_harness::scratch;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -42,11 +42,8 @@ impl Programs {
     fn labs(&self, arguments: &[&str]) -> Vec<Command> {
         let program = self.path("iswitch");
         let mut labs = vec![command(&program)];
-        if is_root() {
-            let mut ordinary = command("setpriv");
-            ordinary.args("--reuid 65534 --regid 65534 --clear-groups --pdeathsig KILL --".split(' '));
-            ordinary.arg(&program);
-            labs.push(ordinary);
+        if has_nobody_namespaces() {
+            labs.push(command_of_nobody(&program));
         }
         for lab in &mut labs {
             // Not by a launcher: these would be ranks of the lab itself.

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use iswitch_harness::binaries;
 use iswitch_harness::cluster::SOON;
-use iswitch_harness::process::{Process, Signal, command};
-use iswitch_harness::requirements::{alone, root_and};
+use iswitch_harness::process::{Process, Signal, command_of_nobody};
+use iswitch_harness::requirements::{alone, nobody_and};
 use iswitch_harness::scratch;
 use tempfile::TempDir;
 
@@ -37,9 +37,8 @@ impl Copies {
         let path = |name: &str| self.0.path().join(name);
         let programs: HashMap<_, _> = PROGRAMS.iter().map(|name| ((*name).to_owned(), path(name))).collect();
         let (variable, value) = binaries::variable(&programs);
-        let mut tests = command("setpriv");
-        tests.args("--reuid 65534 --regid 65534 --clear-groups --pdeathsig KILL --".split(' '));
-        tests.arg(path("suite")).args(["--exact", test]).env(variable, value).env_remove("TMPDIR");
+        let mut tests = command_of_nobody(path("suite"));
+        tests.args(["--exact", test]).env(variable, value).env_remove("TMPDIR");
         tests
     }
 
@@ -54,7 +53,7 @@ impl Copies {
 
 #[test]
 fn an_ordinary_user_runs_a_test_with_real_frames() {
-    if !root_and("an_ordinary_user_runs_a_test_with_real_frames", REASON, &[]) {
+    if !nobody_and("an_ordinary_user_runs_a_test_with_real_frames", REASON, &[]) {
         return;
     }
     let copies = Copies::new();
@@ -67,7 +66,7 @@ fn an_ordinary_user_runs_a_test_with_real_frames() {
 
 #[test]
 fn nothing_is_left_of_tests_that_were_killed() {
-    if !root_and("nothing_is_left_of_tests_that_were_killed", REASON, &[]) {
+    if !nobody_and("nothing_is_left_of_tests_that_were_killed", REASON, &[]) {
         return;
     }
     let _alone = alone();
