@@ -333,13 +333,14 @@ fn a_switch_repeats_its_join_and_is_heard_at_once_when_the_job_is_complete() {
 impl Rack {
     /// The id of the Join that the switch repeats.
     fn join_request(&mut self) -> u32 {
-        loop {
+        for _ in 0..1000 {
             self.now_ms += 1;
             let join = self.requests().into_iter().find(|(action, _)| *action == Action::Join);
             if let Some((_, request)) = join {
                 return request;
             }
         }
+        panic!("the switch does not repeat its Join");
     }
 }
 
