@@ -68,8 +68,8 @@ pub fn matmul(out: MatrixMut<'_>, accumulate: bool, lhs: MatrixRef<'_>, rhs: Mat
     let MatrixMut { data, rows, cols } = out;
     assert_eq!(lhs.cols, rhs.rows, "inner dimensions");
     assert_eq!((rows, cols), (lhs.rows, rhs.cols), "outer dimensions");
-    // The kernel prefers a destination whose columns are contiguous: for a row-major one that is the transposed product,
-    // (rhs^T lhs^T)^T. Both orders of a column vector are contiguous.
+    // The kernel prefers a destination whose columns are contiguous: for a row-major one that is the transposed
+    // product, (rhs^T lhs^T)^T. Both orders of a column vector are contiguous.
     let (m, n, strides) = if cols > 1 { (cols, rows, (cols, 1)) } else { (rows, cols, (1, cols)) };
     let (a, b) = if cols > 1 { (rhs.transposed(), lhs.transposed()) } else { (lhs, rhs) };
     // SAFETY: each of the three matrices was made by a constructor that checked that its slice holds exactly
