@@ -1,10 +1,10 @@
 //! Small neural networks on flat vectors.
 //!
 //! All parameters of a model are one `[f32]`, all gradients another of the same layout: the gradient *is* the
-//! payload of the packets, so nothing is gathered or scattered around an aggregation. The networks of the paper are
-//! so small that a framework's cost per operation would be most of a step; here a layer is one matrix product from
-//! the `gemm-f32` crate and a loop. Dense layers, convolutions, layer normalisation; the paper's four models are
-//! built of these ([`Network`]).
+//! payload of the packets, so nothing is gathered or scattered around an aggregation. The networks of the
+//! paper are so small that a framework's cost per operation would be most of a step; here a layer is one
+//! matrix product from the `gemm-f32` crate and a loop. Dense layers, convolutions, layer normalisation; the paper's
+//! four models are built of these ([`Network`]).
 //!
 //! Nothing here allocates after construction: a [`Workspace`] holds the intermediate results of the largest
 //! batch. Backward passes are written out by hand and checked by finite differences and against numbers
