@@ -662,7 +662,8 @@ impl WorkerProtocol {
             self.fail(Failure::Forgotten);
             return true;
         }
-        if ack.status == Status::Success {
+        // An Ack from before the job was complete comes late, and counts fewer workers than the job has.
+        if ack.status == Status::Success && ack.formed {
             self.membership.members = ack.members;
             self.membership.weight = ack.weight;
             self.is_orphaned = ack.orphaned;

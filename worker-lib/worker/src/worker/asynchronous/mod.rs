@@ -535,7 +535,8 @@ impl AsyncProtocol {
             }
             return;
         }
-        if ack.status == Status::Success {
+        // An Ack from before the job was complete comes late, and counts fewer workers than the job has.
+        if ack.status == Status::Success && ack.formed {
             (membership.members, membership.weight) = (ack.members, ack.weight);
             self.pinned_threshold = if ack.pinned { ack.threshold } else { 0 };
         }
