@@ -117,7 +117,8 @@ impl MembershipState {
         if ack.boot != self.membership.boot {
             return if self.past_boots.contains(&ack.boot) { Run::Past } else { Run::New };
         }
-        if ack.status == Status::Success {
+        // An Ack from before the job was complete comes late, and counts fewer workers than the job has.
+        if ack.status == Status::Success && ack.formed {
             self.membership.members = ack.members;
             self.membership.weight = ack.weight;
             self.is_orphaned = ack.orphaned;
