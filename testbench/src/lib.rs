@@ -3,6 +3,7 @@
 
 pub mod actors;
 pub mod attack;
+pub mod contest;
 pub mod instructions;
 pub mod lockstep;
 pub mod models;
@@ -12,7 +13,6 @@ pub mod peers;
 pub mod replay;
 pub mod rtl_mutants;
 pub mod scaling;
-pub mod spread;
 pub mod storm;
 pub mod study;
 pub mod wire_relay;

@@ -1,7 +1,7 @@
 //! How soon each process of a run does again what it is for, after a SIGKILL.
 
 use std::collections::BTreeSet;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use iswitch_models::{BlockingModelClient, ClientOptions, Endpoint};
@@ -10,7 +10,7 @@ use iswitch_replay::client::blocking::ReplayClient;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::spread::Spread;
+use crate::contest::{Contest, Markdown, Progress, Row, Standings};
 use iswitch_harness::binaries;
 use iswitch_harness::process::{self, Process};
 use iswitch_harness::scratch;
@@ -60,10 +60,10 @@ const POLL: Duration = Duration::from_millis(2);
 /// Between two kills.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Times of each kind, milliseconds.
+/// Times in which each kind was back, in milliseconds.
 #[derive(Clone, Debug)]
 pub struct Table {
-    rows: Vec<(Kind, Vec<f64>)>,
+    standings: Standings<Kind, f64>,
     malformed: u64,
 }
 
@@ -72,7 +72,7 @@ pub struct Table {
 ///
 /// # Panics
 /// If one does not come back, or an item was not what an actor had inserted.
-pub fn measure(kills: usize, progress: &dyn Fn(&str)) -> Table {
+pub fn measure(kills: usize, progress: &Progress) -> Table {
     let directory = scratch::directory();
     let mut command = process::command(binaries::iswitch());
     command.args(["actor-learner", "dqn", "--steps", "1000000000", "--quiet", "--json"]);
@@ -80,20 +80,17 @@ pub fn measure(kills: usize, progress: &dyn Fn(&str)) -> Table {
     command.arg(directory.path().join("run"));
     let parent = Process::spawn("iswitch actor-learner", &mut command);
     let mut run = Run::find(&parent);
-    let mut rows: Vec<_> = Kind::ALL.into_iter().map(|kind| (kind, Vec::new())).collect();
-    for _ in 0..kills {
-        for (kind, times) in &mut rows {
-            std::thread::sleep(PAUSE);
-            let time = run.kill(*kind);
-            progress(&format!("{kind}: back after {:.0} ms", time.as_secs_f64() * 1e3));
-            times.push(time.as_secs_f64() * 1e3);
-        }
-    }
+    let standings = Contest::new(Kind::ALL, kills).hold(progress, |kind, turn| {
+        std::thread::sleep(PAUSE);
+        let time_ms = run.kill(*kind).as_secs_f64() * 1e3;
+        turn.report(format!("back after {time_ms:.0} ms"));
+        time_ms
+    });
     let finished = parent.stop(Signal::TERM, HANGS);
     let result: Value = serde_json::from_str(&finished.stdout).expect(&finished.stdout);
     let malformed = result["replay"]["malformed"].as_u64().expect("a number");
     assert_eq!(malformed, 0, "{result}");
-    Table { rows, malformed }
+    Table { standings, malformed }
 }
 
 /// The processes of a run, and what asks them.
@@ -206,21 +203,20 @@ fn children(parent: u32, kind: Kind) -> Vec<(u32, Vec<String>)> {
 impl Table {
     /// For people, as Markdown.
     pub fn text(&self) -> String {
-        let mut text = "| killed | times | back after, ms |\n|---|---|---|\n".to_owned();
-        for (kind, times) in &self.rows {
-            let spread = Spread::of(times.iter().copied());
-            let _ = writeln!(text, "| {kind} | {} | {} |", times.len(), spread.text(0));
+        let mut rows = Markdown::new(["killed", "times", "back after, ms"]);
+        for row in &self.standings.rows {
+            let back_ms = row.spread(|time_ms| *time_ms).text(0);
+            rows.row([row.contender.to_string(), row.runs.len().to_string(), back_ms]);
         }
-        let _ = writeln!(text, "\nItems that were not what an actor had inserted: {}", self.malformed);
-        text
+        format!("{}\nItems that were not what an actor had inserted: {}\n", rows.text(), self.malformed)
     }
 
     /// For programs.
     pub fn json(&self) -> Value {
-        let row = |(kind, times): &(Kind, Vec<f64>)| {
-            let times_ms = Spread::of(times.iter().copied()).json();
-            json!({ "killed": kind.subcommand(), "kills": times.len(), "back_after_ms": times_ms })
+        let row = |row: &Row<Kind, f64>| {
+            let times_ms = row.spread(|time_ms| *time_ms).json();
+            json!({ "killed": row.contender.subcommand(), "kills": row.runs.len(), "back_after_ms": times_ms })
         };
-        json!({ "rows": self.rows.iter().map(row).collect::<Vec<_>>(), "malformed": self.malformed })
+        json!({ "rows": self.standings.json(row), "malformed": self.malformed })
     }
 }

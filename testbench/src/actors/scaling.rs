@@ -1,92 +1,94 @@
 //! Training time with growing numbers of actors, each of which acts in real time: until the learner's core is busy all
 //! the time, twice the actors take half the time.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use iswitch_figure::{Axis, Line, LineChart, Paint};
 use serde_json::{Value, json};
 
 use super::site::{Outcome, Run};
-use crate::spread::Spread;
+use crate::contest::{Contest, Markdown, Progress, Row, Standings};
 use iswitch_harness::scratch;
 
 /// Head of the lines that [`Table::csv`] gives.
 pub const CSV_HEAD: &str = "actors,turn,seconds,gradients_per_s,busy,last_return\n";
 
-/// Outcomes for each number of actors, turn by turn.
+/// Outcomes for each number of actors.
 #[derive(Clone, Debug)]
 pub struct Table {
     run: Run,
-    rows: Vec<(usize, Vec<Outcome>)>,
+    standings: Standings<Actors, Outcome>,
+}
+
+/// A number of actors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Actors(usize);
+
+impl fmt::Display for Actors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} actors", self.0)
+    }
 }
 
 /// Runs it with each number of actors in turns, each turn with a seed of its own.
 ///
 /// # Panics
 /// If a process fails.
-pub fn measure(run: &Run, actors: &[usize], turns: usize, progress: &dyn Fn(&str)) -> Table {
-    let mut rows: Vec<_> = actors.iter().map(|count| (*count, Vec::new())).collect();
-    for turn in 0..turns {
-        for (actors, outcomes) in &mut rows {
-            let directory = scratch::directory();
-            let run = Run { actors: *actors, seed: run.seed + turn as u64, ..run.clone() };
-            let outcome = run.measure(&directory.path().join("run"));
-            progress(&format!(
-                "turn {} of {turns}: {actors} actors, {:.1} s, learner busy {:.0} %",
-                turn + 1,
-                outcome.seconds,
-                100.0 * outcome.busy()
-            ));
-            outcomes.push(outcome);
-        }
-    }
-    Table { run: run.clone(), rows }
-}
-
-fn spread(outcomes: &[Outcome], value: impl Fn(&Outcome) -> f64) -> Spread {
-    Spread::of(outcomes.iter().map(value))
+pub fn measure(run: &Run, actors: &[usize], turns: usize, progress: &Progress) -> Table {
+    let contest = Contest::new(actors.iter().copied().map(Actors), turns).seeded(run.seed);
+    let standings = contest.hold(progress, |Actors(actors), turn| {
+        let directory = scratch::directory();
+        let run = Run { actors: *actors, seed: run.seed + turn.index as u64, ..run.clone() };
+        let outcome = run.measure(&directory.path().join("run"));
+        turn.report(format!("{:.1} s, learner busy {:.0} %", outcome.seconds, 100.0 * outcome.busy()));
+        outcome
+    });
+    Table { run: run.clone(), standings }
 }
 
 impl Table {
     /// For people, as Markdown.
     pub fn text(&self) -> String {
         let Run { env, steps, rate, .. } = &self.run;
-        let mut text = format!("### DQN on {env}, {steps} steps, each actor {rate} a second\n\n");
-        text += "| actors | training, s | gradients a second | learner busy | return of the last 100 episodes |\n";
-        text += "|---|---|---|---|---|\n";
-        for (actors, outcomes) in &self.rows {
-            let _ = writeln!(
-                text,
-                "| {actors} | {} | {} | {} % | {} |",
-                spread(outcomes, |it| it.seconds).text(1),
-                spread(outcomes, Outcome::gradients_per_s).text(0),
-                spread(outcomes, |it| 100.0 * it.busy()).text(0),
-                spread(outcomes, |it| it.last_return).text(0),
-            );
+        let mut rows = Markdown::new([
+            "actors",
+            "training, s",
+            "gradients a second",
+            "learner busy",
+            "return of the last 100 episodes",
+        ]);
+        for row in &self.standings.rows {
+            rows.row([
+                row.contender.0.to_string(),
+                row.spread(|it| it.seconds).text(1),
+                row.spread(Outcome::gradients_per_s).text(0),
+                format!("{} %", row.spread(|it| 100.0 * it.busy()).text(0)),
+                row.spread(|it| it.last_return).text(0),
+            ]);
         }
-        text
+        format!("### DQN on {env}, {steps} steps, each actor {rate} a second\n\n{}", rows.text())
     }
 
     /// For programs.
     pub fn json(&self) -> Value {
-        let row = |(actors, outcomes): &(usize, Vec<Outcome>)| {
+        let row = |row: &Row<Actors, Outcome>| {
             json!({
-                "actors": actors, "seconds": spread(outcomes, |it| it.seconds).json(),
-                "gradients_per_s": spread(outcomes, Outcome::gradients_per_s).json(),
-                "busy": spread(outcomes, Outcome::busy).json(),
-                "last_return": spread(outcomes, |it| it.last_return).json(),
+                "actors": row.contender.0, "seconds": row.spread(|it| it.seconds).json(),
+                "gradients_per_s": row.spread(Outcome::gradients_per_s).json(),
+                "busy": row.spread(Outcome::busy).json(),
+                "last_return": row.spread(|it| it.last_return).json(),
             })
         };
         let Run { env, steps, rate, .. } = &self.run;
-        let rows: Vec<_> = self.rows.iter().map(row).collect();
+        let rows = self.standings.json(row);
         json!({ "env": env, "steps": steps, "steps_per_second": rate, "rows": rows })
     }
 
     /// One line for each run, below [`CSV_HEAD`].
     pub fn csv(&self) -> String {
         let mut text = String::new();
-        for (actors, outcomes) in &self.rows {
-            for (turn, it) in outcomes.iter().enumerate() {
+        for Row { contender: Actors(actors), runs } in &self.standings.rows {
+            for (turn, it) in runs.iter().enumerate() {
                 let (gradients, busy) = (it.gradients_per_s(), it.busy());
                 let _ = writeln!(
                     text,
@@ -100,19 +102,18 @@ impl Table {
 
     /// Gradients a second over the number of actors, as SVG.
     pub fn figure(&self) -> String {
-        let point = |(actors, outcomes): &(usize, Vec<Outcome>)| {
-            (*actors as f64, spread(outcomes, Outcome::gradients_per_s).median)
-        };
-        let spreads = self.rows.iter().map(|(_, outcomes)| spread(outcomes, Outcome::gradients_per_s).ends());
+        let rate = |row: &Row<Actors, Outcome>| row.spread(Outcome::gradients_per_s);
+        let point = |row: &Row<Actors, Outcome>| (row.contender.0 as f64, rate(row).median);
+        let rows = || self.standings.rows.iter();
         let measured = Line {
             width_px: 3,
-            spreads: spreads.collect(),
-            ..Line::new("measured", Paint::BLUE, self.rows.iter().map(point).collect())
+            spreads: rows().map(|row| rate(row).ends()).collect(),
+            ..Line::new("measured", Paint::BLUE, rows().map(point).collect())
         };
         // What the fewest actors come to, times as many.
-        let proportional = self.rows.first().map(|first| {
+        let proportional = rows().next().map(|first| {
             let (actors, rate) = point(first);
-            let points = self.rows.iter().map(|(count, _)| (*count as f64, rate * *count as f64 / actors));
+            let points = rows().map(|row| (row.contender.0 as f64, rate * row.contender.0 as f64 / actors));
             Line::new("in proportion to the actors", Paint::GREEN, points.collect())
         });
         let number = |value: f64| format!("{value:.0}");

@@ -6,6 +6,7 @@
 //! the workers, whatever the switch does, so its rate matters. With `--decoy` the turns without forged Joins
 //! have as many frames that the switch's packet filter drops. Needs root.
 
+use std::fmt;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use iswitch_harness::cluster::{Daemon, Group, SOON, total};
 use iswitch_harness::netns::{Namespace, Star, StarOptions};
 use iswitch_harness::requirements::networks_and;
 use iswitch_protocol::limits::DEFAULT_SEGMENT_FLOATS;
-use iswitch_testbench::spread::Spread;
+use iswitch_testbench::contest::{Contest, Progress};
 use iswitch_testbench::storm::{Kind, Storm};
 use serde_json::json;
 
@@ -50,10 +51,30 @@ struct Cli {
     json: bool,
 }
 
-/// Goodput of a pair of turns, in Mbit/s of gradients, and forged Joins a second.
-struct Pair {
-    without: f64,
-    during: f64,
+/// What arrives at the switch beside the job in a turn.
+#[derive(Clone, Copy, Debug)]
+enum Beside {
+    /// Nothing, or frames that are not for the switch.
+    Calm(Option<Kind>),
+    Storm,
+}
+
+impl fmt::Display for Beside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Calm(None) => "no frames",
+            Self::Calm(Some(_)) => "frames for others",
+            Self::Storm => "forged Joins",
+        })
+    }
+}
+
+/// What one turn has come to.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// Goodput, in Mbit/s of gradients.
+    goodput: f64,
+    /// Forged Joins a second.
     rate: f64,
 }
 
@@ -83,22 +104,22 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
     // Both rounds' memory is touched by then.
     daemon.wait_until_results(4 * u64::from(cli.floats.div_ceil(u32::from(DEFAULT_SEGMENT_FLOATS))));
     let rss_before_kib = daemon.process.rss_kib();
-    let pairs = (0..cli.turns)
-        .map(|turn| measure_pair(cli, &daemon, attacker, turn))
-        .collect::<Result<Vec<_>, _>>()?;
+    let calm = Beside::Calm(cli.decoy.then_some(Kind::Decoy));
+    let standings = Contest::new([calm, Beside::Storm], cli.turns as usize)
+        .try_hold(&Progress::new(), |beside, turn| measure(cli, &daemon, attacker, *beside, turn.index))?;
     let rss_after_kib = daemon.process.rss_kib();
     let drops = daemon.counters()["drops"].clone();
     let results = group.results(Duration::from_secs_f64(seconds) + SOON);
-    let of_pairs = |of: fn(&Pair) -> f64| Spread::of(pairs.iter().map(of));
-    let ratio = of_pairs(|pair| pair.during / pair.without);
+    let (calm, storm) = (standings.reference(), &standings.rows[1]);
+    let ratio = storm.ratio_to(calm, |run| run.goodput);
     let growth_kib = rss_after_kib as i64 - rss_before_kib as i64;
     let holds = growth_kib <= MAX_RSS_GROWTH_KIB && ratio.median >= MIN_GOODPUT_RATIO;
     let report = json!({
-        "joins": cli.joins, "rate": cli.rate, "rate_reached": of_pairs(|pair| pair.rate).median,
+        "joins": cli.joins, "rate": cli.rate, "rate_reached": storm.spread(|run| run.rate).median,
         "turns": cli.turns, "floats": cli.floats, "decoy": cli.decoy,
         "rss_before_kib": rss_before_kib, "rss_after_kib": rss_after_kib,
-        "goodput_without_mbit_s": of_pairs(|pair| pair.without).median,
-        "goodput_during_mbit_s": of_pairs(|pair| pair.during).median,
+        "goodput_without_mbit_s": calm.spread(|run| run.goodput).median,
+        "goodput_during_mbit_s": storm.spread(|run| run.goodput).median,
         "ratio_median": ratio.median, "ratio_min": ratio.least, "ratio_max": ratio.greatest,
         "rate_limited": drops["rate_limited"], "join_refused": drops["join_refused"],
         "rounds_exact": total(&results, "rounds") / WORKERS as u64, "holds": holds,
@@ -108,27 +129,30 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
     Ok(holds)
 }
 
-fn measure_pair(cli: &Cli, daemon: &Daemon, attacker: &Namespace, turn: u64) -> anyhow::Result<Pair> {
+fn measure(
+    cli: &Cli,
+    daemon: &Daemon,
+    attacker: &Namespace,
+    beside: Beside,
+    turn: usize,
+) -> anyhow::Result<Run> {
     let joins = (cli.joins / cli.turns).max(1);
-    let calm = Duration::from_secs_f64(joins as f64 / cli.rate as f64);
-    let measure = |kind: Option<Kind>| {
-        let (begin, before) = (Instant::now(), daemon.results());
-        match kind {
-            Some(kind) => attacker
-                .enter(|| Storm::open(turn)?.send(kind, joins, cli.rate))
-                .context("cannot send frames")?,
-            None => std::thread::sleep(calm),
+    let (begin, before) = (Instant::now(), daemon.results());
+    match beside {
+        Beside::Calm(None) => {
+            std::thread::sleep(Duration::from_secs_f64(joins as f64 / cli.rate as f64));
         }
-        let seconds = begin.elapsed().as_secs_f64();
-        let bits = (daemon.results() - before) as f64 * f64::from(DEFAULT_SEGMENT_FLOATS) * 32.0;
-        anyhow::Ok((bits / seconds / 1e6, joins as f64 / seconds))
-    };
-    let without = || measure(cli.decoy.then_some(Kind::Decoy));
-    // Each comes first as often as the other.
-    let early = if turn.is_multiple_of(2) { Some(without()?) } else { None };
-    let (during, rate) = measure(Some(Kind::Join))?;
-    let (without, _) = early.map_or_else(without, Ok)?;
-    Ok(Pair { without, during, rate })
+        Beside::Calm(Some(kind)) => send(cli, attacker, kind, joins, turn)?,
+        Beside::Storm => send(cli, attacker, Kind::Join, joins, turn)?,
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    let bits = (daemon.results() - before) as f64 * f64::from(DEFAULT_SEGMENT_FLOATS) * 32.0;
+    Ok(Run { goodput: bits / seconds / 1e6, rate: joins as f64 / seconds })
+}
+
+fn send(cli: &Cli, attacker: &Namespace, kind: Kind, joins: u64, turn: usize) -> anyhow::Result<()> {
+    let sent = attacker.enter(|| Storm::open(turn as u64)?.send(kind, joins, cli.rate));
+    sent.context("cannot send frames")
 }
 
 fn print(cli: &Cli, report: &serde_json::Value) {

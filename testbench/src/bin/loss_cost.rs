@@ -3,6 +3,7 @@
 //! The promise is that the median round takes at most [`PROMISED_RATIO`] times as long, and one timeout, and
 //! that all of them together take at most [`PROMISED_PACKETS`] packets for each one that is needed.
 
+use std::fmt;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use iswitch_harness::faults::{self, Faults};
 use iswitch_harness::netns::{Star, StarOptions};
 use iswitch_harness::requirements::networks_and;
 use iswitch_protocol::limits::DEFAULT_SEGMENT_FLOATS;
-use iswitch_testbench::spread::Spread;
+use iswitch_testbench::contest::{Contest, Progress, Spread};
 use serde_json::{Value, json};
 
 const LOSS_PERMILLE: u32 = 10;
@@ -63,15 +64,31 @@ struct Run {
     packets: f64,
 }
 
+/// What the network does in a turn.
+#[derive(Clone, Copy, Debug)]
+enum Network {
+    Lossless,
+    Lossy,
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Lossless => "no loss",
+            Self::Lossy => "1 % loss",
+        })
+    }
+}
+
 /// What was measured of one kind of round.
 #[derive(Clone, Copy, Debug)]
 struct Cost {
     load: Load,
     lossless_us: Spread,
     lossy_us: Spread,
-    /// Lossy to lossless, by pair.
+    /// Lossy to lossless, by turn.
     ratio: Spread,
-    /// What a lossy round takes beyond [`PROMISED_RATIO`] lossless ones, by pair, in microseconds.
+    /// What a lossy round takes beyond [`PROMISED_RATIO`] lossless ones, by turn, in microseconds.
     excess_us: Spread,
     packets: Spread,
 }
@@ -101,35 +118,29 @@ fn measure(cli: &Cli, load: Load) -> Cost {
     let star = Star::new(StarOptions { workers: cli.workers, ..StarOptions::default() });
     let option: &[&str] = if load.offload { &[] } else { &["--no-offload"] };
     let daemon = Daemon::on_ports(&star, option);
+    let contest = Contest::new([Network::Lossless, Network::Lossy], cli.pairs.max(1));
+    let unit = if load.offload { "super-frames" } else { "packets" };
+    let contest = contest.titled(format!("{} floats in {unit}", load.floats));
     // A run has a job of its own: the last one is still there if a Leave was lost.
-    let lossless = |turn: usize| run(&star, &daemon, load, 2 * turn);
-    let lossy = |turn: usize| {
-        let faults = Faults { loss_permille: LOSS_PERMILLE, ..Faults::default() };
-        star.workers.iter().for_each(|worker| faults.inject(worker));
-        let outcome = run(&star, &daemon, load, 2 * turn + 1);
-        star.workers.iter().for_each(faults::remove);
-        outcome
-    };
-    let pairs: Vec<(Run, Run)> = (0..cli.pairs.max(1))
-        .map(|turn| {
-            // Each has the first turn as often as the other, because machines warm up and slow down.
-            if turn % 2 == 0 {
-                (lossless(turn), lossy(turn))
-            } else {
-                let lossy = lossy(turn);
-                (lossless(turn), lossy)
-            }
-        })
-        .collect();
+    let standings = contest.hold(&Progress::new(), |network, turn| match network {
+        Network::Lossless => run(&star, &daemon, load, 2 * turn.index),
+        Network::Lossy => {
+            let faults = Faults { loss_permille: LOSS_PERMILLE, ..Faults::default() };
+            star.workers.iter().for_each(|worker| faults.inject(worker));
+            let outcome = run(&star, &daemon, load, 2 * turn.index + 1);
+            star.workers.iter().for_each(faults::remove);
+            outcome
+        }
+    });
     daemon.stop();
-    let of = |value: fn(&(Run, Run)) -> f64| Spread::of(pairs.iter().map(value));
+    let (lossless, lossy) = (standings.reference(), &standings.rows[1]);
     Cost {
         load,
-        lossless_us: of(|(lossless, _)| lossless.us_p50),
-        lossy_us: of(|(_, lossy)| lossy.us_p50),
-        ratio: of(|(lossless, lossy)| lossy.us_p50 / lossless.us_p50),
-        excess_us: of(|(lossless, lossy)| lossy.us_p50 - PROMISED_RATIO * lossless.us_p50),
-        packets: of(|(_, lossy)| lossy.packets),
+        lossless_us: lossless.spread(|run| run.us_p50),
+        lossy_us: lossy.spread(|run| run.us_p50),
+        ratio: lossy.ratio_to(lossless, |run| run.us_p50),
+        excess_us: lossy.beside(lossless, |lossy, lossless| lossy.us_p50 - PROMISED_RATIO * lossless.us_p50),
+        packets: lossy.spread(|run| run.packets),
     }
 }
 

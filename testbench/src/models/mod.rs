@@ -7,6 +7,8 @@ pub mod nginx;
 pub mod site;
 pub mod table;
 
+use crate::contest::{Contest, Latencies, Progress};
+
 pub use contender::Contender;
 pub use site::Site;
 pub use table::Table;
@@ -23,18 +25,12 @@ pub struct Run {
 }
 
 impl Run {
-    /// Of the latencies of at least one actor.
-    ///
-    /// # Panics
-    /// If there is none.
-    pub fn of(mut latencies_ms: Vec<f64>) -> Self {
-        assert!(!latencies_ms.is_empty(), "at least one actor reads");
-        latencies_ms.sort_by(f64::total_cmp);
-        let count = latencies_ms.len();
+    /// Of the latencies of all actors.
+    fn of(latencies: &Latencies) -> Self {
         Self {
-            mean_ms: latencies_ms.iter().sum::<f64>() / count as f64,
-            p99_ms: latencies_ms[(count * 99).div_ceil(100) - 1],
-            last_ms: latencies_ms[count - 1],
+            mean_ms: latencies.mean_ms(),
+            p99_ms: latencies.percentile_ms(99),
+            last_ms: latencies.percentile_ms(100),
         }
     }
 }
@@ -50,32 +46,13 @@ pub struct Load {
     pub turns: usize,
 }
 
-/// Lets all contenders serve a version each in turns, each time in another order. Caches are cold: each version is new.
+/// Lets all contenders serve a version each in turns. Caches are cold: each version is new.
 ///
 /// # Panics
 /// If an actor does not get its model.
-pub fn measure(site: &mut Site, contenders: &[Contender], load: Load, progress: &dyn Fn(&str)) -> Table {
-    let mut rows: Vec<_> = contenders.iter().map(|contender| (*contender, Vec::new())).collect();
-    for turn in 0..load.turns {
-        for place in 0..rows.len() {
-            let at = (place * if turn % 2 == 0 { 1 } else { rows.len() - 1 } + turn) % rows.len();
-            let (contender, runs) = &mut rows[at];
-            progress(&format!("{} bytes, turn {} of {}: {contender}", load.len_bytes, turn + 1, load.turns));
-            runs.push(site.read(*contender, load));
-        }
-    }
-    Table { load, rate: site.rate(), rows }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_tells_mean_and_percentile() {
-        let run = Run::of((1..=200).rev().map(f64::from).collect());
-        assert_eq!((run.mean_ms, run.p99_ms, run.last_ms), (100.5, 198.0, 200.0));
-        let run = Run::of(vec![7.0]);
-        assert_eq!((run.mean_ms, run.p99_ms, run.last_ms), (7.0, 7.0, 7.0));
-    }
+pub fn measure(site: &mut Site, contenders: &[Contender], load: Load, progress: &Progress) -> Table {
+    let title = format!("{} bytes", load.len_bytes);
+    let contest = Contest::new(contenders.iter().copied(), load.turns).titled(title);
+    let standings = contest.hold(progress, |contender, _| site.read(*contender, load));
+    Table { load, rate: site.rate(), standings }
 }

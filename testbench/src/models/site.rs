@@ -1,14 +1,14 @@
 //! The machines: a learner and cells behind links of one rate, and actors behind one without a limit.
 
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use iswitch_models::{ClientOptions, Endpoint, ModelName, Times, publish};
-use serde_json::Value;
 use tempfile::TempDir;
 
 use super::nginx::Nginx;
 use super::{Contender, Load, Run};
+use crate::contest::Crowd;
 use crate::peers::Rate;
 use crate::peers::links::{choose_congestion_control, shape};
 use iswitch_harness::binaries;
@@ -78,21 +78,17 @@ impl Site {
         };
         assert!(last <= self.caches.len(), "{contender}: there are {} cells", self.caches.len());
         let from: Vec<_> = (first..=last).map(|at| format!("{}:{port}", Star::worker_address(at))).collect();
-        let start = SystemTime::now() + HEAD_START;
-        let start_ms = start.duration_since(UNIX_EPOCH).expect("it is after 1970").as_millis();
-        let spawn = |process: usize| {
-            let first = load.actors * process / READER_PROCESSES;
-            let actors = load.actors * (process + 1) / READER_PROCESSES - first;
+        let crowd = Crowd {
+            actors: load.actors,
+            processes: READER_PROCESSES,
+            head_start: HEAD_START,
+            timeout: TURN_TIMEOUT,
+        };
+        Run::of(&crowd.run(|| {
             let mut command = self.actors().command(binaries::model_readers());
             command.args(["--from", &from.join(","), "--control", &self.control(), "--name", NAME]);
-            command.args(["--actors", &actors.to_string(), "--first", &first.to_string()]);
-            command.args(["--start-unix-ms", &start_ms.to_string()]);
-            Process::spawn("actors", &mut command)
-        };
-        let readers: Vec<_> = (0..READER_PROCESSES).map(spawn).collect();
-        let latencies =
-            readers.into_iter().flat_map(|reader| latencies_ms(&reader.wait_success(TURN_TIMEOUT)));
-        Run::of(latencies.collect())
+            command
+        }))
     }
 
     fn publish(&mut self, len_bytes: usize) {
@@ -148,10 +144,4 @@ fn start_caches(star: &Star, at: usize, has_nginx: bool) -> (Process, Option<Ngi
         Nginx::start(&format!("{address}:{NGINX_PORT}"), &upstream, |program| namespace.command(program))
     });
     (embedded, nginx)
-}
-
-fn latencies_ms(output: &str) -> Vec<f64> {
-    let line: Value = serde_json::from_str(output.lines().last().unwrap_or_default()).expect("a JSON line");
-    let all = line["latencies_ms"].as_array().expect("a list");
-    all.iter().map(|latency| latency.as_f64().expect("a number")).collect()
 }

@@ -1,4 +1,4 @@
-//! What was measured with one model, as text, JSON, CSV and a figure.
+//! Read latencies of one model, as text, JSON, CSV and a figure.
 
 use std::fmt::Write as _;
 
@@ -6,12 +6,12 @@ use iswitch_figure::{Axis, Line, LineChart, Paint, Reference};
 use serde_json::{Value, json};
 
 use super::{Contender, Load, Run};
+use crate::contest::{Markdown, Row, Spread, Standings};
 use crate::peers::Rate;
 use crate::peers::plot::tick_text;
 use crate::peers::series::bytes_text;
-use crate::spread::Spread;
 
-/// Runs of each contender, turn by turn. The first contender is the one that the others are compared with.
+/// What was measured with one model. The first contender is the one that the others are compared with.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// Who has read what.
@@ -19,20 +19,19 @@ pub struct Table {
     /// Of the links of learner and cells.
     pub rate: Rate,
     /// The runs.
-    pub rows: Vec<(Contender, Vec<Run>)>,
+    pub standings: Standings<Contender, Run>,
 }
 
 impl Table {
     /// How many times as long as this contender the first one takes in the same turn.
-    pub fn speedup(&self, runs: &[Run]) -> Spread {
-        let (_, first) = &self.rows[0];
-        Spread::of(runs.iter().zip(first).map(|(run, first)| first.mean_ms / run.mean_ms))
+    pub fn speedup(&self, row: &Row<Contender, Run>) -> Spread {
+        self.standings.reference().ratio_to(row, |run| run.mean_ms)
     }
 
-    /// Of each kind of cache the number of cells with the least mean latency: it and its speed-up.
+    /// Of each kind of cache the number of cells with the greatest speed-up, and that speed-up.
     pub fn best(&self, is_of_kind: fn(Contender) -> bool) -> Option<(Contender, Spread)> {
-        let rows = self.rows.iter().filter(|(contender, _)| is_of_kind(*contender));
-        let speedups = rows.map(|(contender, runs)| (*contender, self.speedup(runs)));
+        let rows = self.standings.rows.iter().filter(|row| is_of_kind(row.contender));
+        let speedups = rows.map(|row| (row.contender, self.speedup(row)));
         speedups.max_by(|(_, a), (_, b)| a.median.total_cmp(&b.median))
     }
 
@@ -61,39 +60,42 @@ impl Table {
 
     /// For people, as Markdown.
     pub fn text(&self) -> String {
-        let mut text = format!("### {}\n\n", self.title());
-        text += "| read from | mean, ms | p99, ms | the last, ms | times faster than the learner itself | ";
-        text += "busiest link alone, ms |\n";
-        text += "|---|---|---|---|---|---|\n";
-        for (contender, runs) in &self.rows {
-            let spread = |value: fn(&Run) -> f64| Spread::of(runs.iter().map(value)).text(0);
-            let _ = writeln!(
-                text,
-                "| {contender} | {} | {} | {} | {} | {:.0} |",
+        let mut rows = Markdown::new([
+            "read from",
+            "mean, ms",
+            "p99, ms",
+            "the last, ms",
+            "times faster than the learner itself",
+            "busiest link alone, ms",
+        ]);
+        for row in &self.standings.rows {
+            let spread = |value: fn(&Run) -> f64| row.spread(value).text(0);
+            rows.row([
+                row.contender.to_string(),
                 spread(|run| run.mean_ms),
                 spread(|run| run.p99_ms),
                 spread(|run| run.last_ms),
-                self.speedup(runs).text(2),
-                self.bound_ms(*contender),
-            );
+                self.speedup(row).text(2),
+                format!("{:.0}", self.bound_ms(row.contender)),
+            ]);
         }
-        text
+        format!("### {}\n\n{}", self.title(), rows.text())
     }
 
     /// For programs.
     pub fn json(&self) -> Value {
-        let row = |(contender, runs): &(Contender, Vec<Run>)| {
-            let of = |value: fn(&Run) -> f64| Spread::of(runs.iter().map(value)).json();
+        let row = |row: &Row<Contender, Run>| {
+            let of = |value: fn(&Run) -> f64| row.spread(value).json();
             json!({
-                "contender": contender.to_string(), "cells": contender.cells(),
+                "contender": row.contender.to_string(), "cells": row.contender.cells(),
                 "mean_ms": of(|run| run.mean_ms), "p99_ms": of(|run| run.p99_ms),
-                "last_ms": of(|run| run.last_ms), "speedup": self.speedup(runs).json(),
-                "bound_ms": self.bound_ms(*contender),
+                "last_ms": of(|run| run.last_ms), "speedup": self.speedup(row).json(),
+                "bound_ms": self.bound_ms(row.contender),
             })
         };
         json!({
             "actors": self.load.actors, "len_bytes": self.load.len_bytes, "turns": self.load.turns,
-            "bits_per_s": self.rate.bits_per_s, "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
+            "bits_per_s": self.rate.bits_per_s, "rows": self.standings.json(row),
         })
     }
 
@@ -101,7 +103,7 @@ impl Table {
     pub fn csv(&self) -> String {
         let Load { actors, len_bytes, .. } = self.load;
         let mut text = String::new();
-        for (contender, runs) in &self.rows {
+        for Row { contender, runs } in &self.standings.rows {
             for (turn, Run { mean_ms, p99_ms, last_ms }) in runs.iter().enumerate() {
                 let cells = contender.cells();
                 let kind = match contender {
@@ -121,13 +123,12 @@ impl Table {
 
     /// Mean latency over the number of cells, as SVG.
     pub fn figure(&self) -> String {
-        let us = |runs: &[Run]| Spread::of(runs.iter().map(|run| run.mean_ms)).scaled(1e3);
+        let us = |row: &Row<Contender, Run>| row.spread(|run| run.mean_ms * 1e3);
         let line = |name: &str, paint, is_of_kind: fn(Contender) -> bool| {
-            let rows: Vec<_> = self.rows.iter().filter(|(contender, _)| is_of_kind(*contender)).collect();
-            let point =
-                |(contender, runs): &&(Contender, Vec<Run>)| (contender.cells() as f64, us(runs).median);
-            let spreads = rows.iter().map(|(_, runs)| us(runs).ends()).collect();
-            Line { width_px: 3, spreads, ..Line::new(name, paint, rows.iter().map(point).collect()) }
+            let rows = self.standings.rows.iter().filter(|row| is_of_kind(row.contender));
+            let (points, spreads) =
+                rows.map(|row| ((row.contender.cells() as f64, us(row).median), us(row).ends())).unzip();
+            Line { width_px: 3, spreads, ..Line::new(name, paint, points) }
         };
         let lines = [
             line("nginx", Paint::GREEN, |contender| matches!(contender, Contender::Nginx(_))),
@@ -136,7 +137,7 @@ impl Table {
         let direct = Reference {
             name: "learner itself".to_owned(),
             paint: Paint::RED,
-            value: us(&self.rows[0].1).median,
+            value: us(self.standings.reference()).median,
         };
         LineChart {
             title: format!("Mean read latency over cells: {}", self.title()),

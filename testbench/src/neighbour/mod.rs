@@ -5,6 +5,7 @@ mod attack;
 pub(crate) mod member;
 pub mod table;
 
+use std::fmt;
 use std::io::{PipeReader, Write, pipe};
 use std::net::{SocketAddr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +13,8 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+use crate::contest::{Contest, Progress};
 
 pub use attack::Attack;
 pub use table::Table;
@@ -170,7 +173,25 @@ fn of_workers(workers: &[Finished]) -> Run {
     Run { rounds_per_s, is_exact, attacks_per_s: 0.0, failure }
 }
 
-/// Runs the victim alone and under each attack in turns, each first as often as the other.
+/// What the victim runs beside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// No other job.
+    Nobody,
+    /// An attacker.
+    Attacker(Attack),
+}
+
+impl fmt::Display for Beside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nobody => f.write_str("alone"),
+            Self::Attacker(attack) => fmt::Display::fmt(attack, f),
+        }
+    }
+}
+
+/// Runs the victim alone and under each attack, in turns of the two.
 ///
 /// # Errors
 /// If an attacker cannot do what it is to do.
@@ -182,17 +203,16 @@ pub fn measure(
     attacks: &[Attack],
     load: Load,
     turns: usize,
-    progress: &dyn Fn(&str),
+    progress: &Progress,
 ) -> Result<Table, String> {
-    let mut rows: Vec<_> = attacks.iter().map(|attack| (*attack, Vec::new())).collect();
-    for turn in 0..turns {
-        for (attack, runs) in &mut rows {
-            progress(&format!("turn {} of {turns}: {attack}", turn + 1));
-            let under = || site.run(Some(*attack), load);
-            let early = if turn % 2 == 1 { Some(under()?) } else { None };
-            let alone = site.run(None, load)?;
-            runs.push((alone, early.map_or_else(under, Ok)?));
-        }
-    }
+    let row = |attack: &Attack| {
+        let contest = Contest::new([Beside::Nobody, Beside::Attacker(*attack)], turns);
+        let held = contest.titled(attack.name()).try_hold(progress, |beside, _| match beside {
+            Beside::Nobody => site.run(None, load),
+            Beside::Attacker(attack) => site.run(Some(*attack), load),
+        });
+        held.map(|standings| (*attack, standings))
+    };
+    let rows = attacks.iter().map(row).collect::<Result<_, _>>()?;
     Ok(Table { load, rows })
 }

@@ -1,19 +1,19 @@
-//! What was measured under all attacks.
+//! What the victim got under all attacks.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Attack, Load, Run};
-use crate::spread::Spread;
+use super::{Attack, Beside, Load, Run};
+use crate::contest::{Markdown, Spread, Standings};
 
-/// The runs of each attack, each with the one of the victim alone in the same turn.
+/// The runs under each attack, and those of the victim alone in the same turns.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// The victim.
     pub load: Load,
-    /// Alone, and under attack, turn by turn.
-    pub rows: Vec<(Attack, Vec<(Run, Run)>)>,
+    /// Runs alone, and then those under attack.
+    pub rows: Vec<(Attack, Standings<Beside, Run>)>,
 }
 
 /// One row in figures.
@@ -26,16 +26,16 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(runs: &[(Run, Run)]) -> Self {
-        let spread = |value: fn(&(Run, Run)) -> f64| Spread::of(runs.iter().map(value));
+    fn of(standings: &Standings<Beside, Run>) -> Self {
+        let (alone, attacked) = (standings.reference(), &standings.rows[1]);
         Self {
-            alone: spread(|(alone, _)| alone.rounds_per_s),
-            attacked: spread(|(_, attacked)| attacked.rounds_per_s),
-            ratio: spread(|(alone, attacked)| {
+            alone: alone.spread(|run| run.rounds_per_s),
+            attacked: attacked.spread(|run| run.rounds_per_s),
+            ratio: attacked.beside(alone, |attacked, alone| {
                 attacked.rounds_per_s / alone.rounds_per_s.max(f64::MIN_POSITIVE)
             }),
-            attacks_per_s: spread(|(_, attacked)| attacked.attacks_per_s),
-            is_exact: runs.iter().all(|(alone, attacked)| alone.is_exact && attacked.is_exact),
+            attacks_per_s: attacked.spread(|run| run.attacks_per_s),
+            is_exact: standings.rows.iter().flat_map(|row| &row.runs).all(|run| run.is_exact),
         }
     }
 }
@@ -43,28 +43,32 @@ impl Figures {
 impl Table {
     /// Whether every sum was exact.
     pub fn is_exact(&self) -> bool {
-        self.rows.iter().all(|(_, runs)| Figures::of(runs).is_exact)
+        self.rows.iter().all(|(_, standings)| Figures::of(standings).is_exact)
     }
 
     /// For people, as Markdown.
     pub fn text(&self) -> String {
         let Load { workers, floats, .. } = self.load;
-        let mut text = format!("### {workers} workers, {floats} floats\n\n");
-        text += "| attack | attacks/s | rounds/s alone | rounds/s under attack | ratio | sums |\n";
-        text += "|---|---|---|---|---|---|\n";
-        for (attack, runs) in &self.rows {
-            let Figures { alone, attacked, ratio, attacks_per_s, is_exact } = Figures::of(runs);
-            let sums = if is_exact { "exact" } else { "WRONG" };
-            let _ = writeln!(
-                text,
-                "| {} | {:.0} | {} | {} | {} | {sums} |",
+        let mut rows = Markdown::new([
+            "attack",
+            "attacks/s",
+            "rounds/s alone",
+            "rounds/s under attack",
+            "ratio",
+            "sums",
+        ]);
+        for (attack, standings) in &self.rows {
+            let Figures { alone, attacked, ratio, attacks_per_s, is_exact } = Figures::of(standings);
+            rows.row([
                 attack.name(),
-                attacks_per_s.median,
-                alone.text(0),
-                attacked.text(0),
-                ratio.text(2),
-            );
+                &format!("{:.0}", attacks_per_s.median),
+                &alone.text(0),
+                &attacked.text(0),
+                &ratio.text(2),
+                if is_exact { "exact" } else { "WRONG" },
+            ]);
         }
+        let mut text = format!("### {workers} workers, {floats} floats\n\n{}", rows.text());
         for (attack, failure) in self.failures() {
             let _ = writeln!(text, "\n{}: the job failed: {failure}", attack.name());
         }
@@ -73,15 +77,16 @@ impl Table {
 
     /// Why jobs did not come to their end.
     fn failures(&self) -> impl Iterator<Item = (Attack, &str)> {
-        let runs = self.rows.iter().flat_map(|(attack, runs)| runs.iter().map(move |pair| (*attack, pair)));
-        let both = runs.flat_map(|(attack, (alone, attacked))| [alone, attacked].map(|run| (attack, run)));
-        both.filter_map(|(attack, run)| Some((attack, run.failure.as_deref()?)))
+        self.rows.iter().flat_map(|(attack, standings)| {
+            let runs = standings.rows.iter().flat_map(|row| &row.runs);
+            runs.filter_map(|run| Some((*attack, run.failure.as_deref()?)))
+        })
     }
 
     /// For programs.
     pub fn json(&self) -> Value {
-        let row = |(attack, runs): &(Attack, Vec<(Run, Run)>)| {
-            let Figures { alone, attacked, ratio, attacks_per_s, is_exact } = Figures::of(runs);
+        let row = |(attack, standings): &(Attack, Standings<Beside, Run>)| {
+            let Figures { alone, attacked, ratio, attacks_per_s, is_exact } = Figures::of(standings);
             json!({
                 "attack": attack.name(), "attacks_per_s": attacks_per_s.json(), "rounds_per_s_alone": alone.json(),
                 "rounds_per_s_attacked": attacked.json(), "ratio": ratio.json(), "exact": is_exact,

@@ -12,11 +12,13 @@ pub mod tools;
 
 use std::time::Duration;
 
+use crate::contest::{Contest, Progress};
+
 pub use contender::Contender;
 pub use links::{Links, Rate};
 pub use network::Network;
 pub use series::{Axis, Series};
-pub use table::Table;
+pub use table::{Runs, Table};
 pub use tools::Tools;
 
 /// What one run of one contender has taken.
@@ -83,7 +85,7 @@ impl Load {
     }
 }
 
-/// Sums with all contenders in turns, each time in another order, so that none has the machine at its best.
+/// Sums with all contenders in turns.
 ///
 /// # Panics
 /// If a sum is wrong, or does not come.
@@ -93,16 +95,11 @@ pub fn measure(
     contenders: &[Contender],
     load: Load,
     turns: usize,
-    progress: &dyn Fn(&str),
+    progress: &Progress,
 ) -> Table {
-    let mut rows: Vec<_> = contenders.iter().map(|contender| (*contender, Vec::new())).collect();
-    for turn in 0..turns {
-        for place in 0..rows.len() {
-            let at = (place * if turn % 2 == 0 { 1 } else { rows.len() - 1 } + turn) % rows.len();
-            let (contender, runs) = &mut rows[at];
-            progress(&format!("{} floats, turn {} of {turns}: {contender}", load.floats, turn + 1));
-            runs.push(contender.run(network, tools, load));
-        }
-    }
-    Table { load, links: network.links(), workers: network.worker_count(), racks: network.rack_count(), rows }
+    let workers = network.worker_count();
+    let title = format!("{workers} workers, {} floats", load.floats);
+    let contest = Contest::new(contenders.iter().copied(), turns).titled(title);
+    let standings = contest.hold(progress, |contender, _| contender.run(network, tools, load));
+    Table { load, links: network.links(), workers, racks: network.rack_count(), standings }
 }

@@ -4,16 +4,16 @@ use iswitch_figure::{Axis, Bar, BarChart, Line, LineChart, Paint, Reference};
 
 use super::series::{self, Family, bytes_text, time_text};
 use super::table::us_p50;
-use super::{Contender, Run, Series, Table};
-use crate::spread::Spread;
+use super::{Contender, Runs, Series, Table};
+use crate::contest::Spread;
 
 /// One bar for each contender: the median of its turns, and whiskers from the least to the greatest.
 pub fn bars(table: &Table) -> String {
-    let bar = |(contender, runs): &(Contender, Vec<Run>)| {
+    let bar = |row: &Runs| {
         // One colour stands out: each bar has its name beside it.
-        bar(contender.to_string(), 0.0, us_p50(runs), matches!(contender, Contender::Switch(_)))
+        bar(row.contender.to_string(), 0.0, us_p50(row), matches!(row.contender, Contender::Switch(_)))
     };
-    let bars = table.rows.iter().map(bar).collect();
+    let bars = table.standings.rows.iter().map(bar).collect();
     bar_chart(format!("Time of a sum: {}", table.title()), bars, table.wire_us())
 }
 
@@ -61,7 +61,7 @@ pub fn lines_of(what: &str, series: &Series) -> String {
 
 /// None if a table lacks that kind.
 fn line(family: Family, series: &Series, xs: &[f64]) -> Option<Line> {
-    let times = series.tables.iter().map(|table| Some(family.best(table)?.1));
+    let times = series.tables.iter().map(|table| family.best(table).map(us_p50));
     let times: Vec<Spread> = times.collect::<Option<_>>()?;
     let points = xs.iter().copied().zip(times.iter().map(|us| us.median)).collect();
     let spreads = times.iter().map(|us| us.ends()).collect();
@@ -88,7 +88,7 @@ pub(crate) fn tick_text(us: f64) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::super::{Links, Load};
+    use super::super::{Links, Load, Run};
     use super::*;
     use iswitch_harness::cluster::PortKind;
 
@@ -110,13 +110,13 @@ mod tests {
             (Contender::Mpi(Some(4)), 2.0 * us),
             (Contender::Gloo, 60.0 * us),
         ];
-        let rows = contenders.map(|(contender, us)| (contender, runs(us))).to_vec();
+        let standings = contenders.map(|(contender, us)| (contender, runs(us))).into_iter().collect();
         Table {
             load: Load { floats, rounds: 1, warm_up: 0, compute: Duration::ZERO },
             links,
             workers: 4,
             racks: None,
-            rows,
+            standings,
         }
     }
 

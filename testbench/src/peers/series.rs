@@ -1,10 +1,8 @@
 //! Times of the same contenders over vectors of several lengths, or over several numbers of workers.
 
-use std::fmt::Write as _;
-
 use super::table::us_p50;
-use super::{Contender, Table};
-use crate::spread::Spread;
+use super::{Contender, Runs, Table};
+use crate::contest::Markdown;
 
 /// What differs between the tables of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,37 +62,33 @@ impl Series {
 
     /// For people, as Markdown: the median times, and what the best peer takes in comparison.
     pub fn text(&self) -> String {
-        let mut text = format!("### {}\n\n", self.title());
-        self.head(&mut text, "p50, us");
-        for (row, (contender, _)) in self.tables[0].rows.iter().enumerate() {
-            self.row(&mut text, &contender.to_string(), |table| Some(us_p50(&table.rows[row].1).text(0)));
+        let mut times = self.columns("p50, us");
+        for (at, row) in self.tables[0].standings.rows.iter().enumerate() {
+            self.row(&mut times, &row.contender.to_string(), |table| {
+                Some(us_p50(&table.standings.rows[at]).text(0))
+            });
         }
         if self.tables[0].wire_us().is_some() {
-            self.row(&mut text, "wire limit", |table| table.wire_us().map(|us| format!("{us:.0}")));
+            self.row(&mut times, "wire limit", |table| table.wire_us().map(|us| format!("{us:.0}")));
         }
-        text.push('\n');
-        self.head(&mut text, "of the first row's time");
+        let mut ratios = self.columns("of the first row's time");
         for family in Family::ALL {
-            let best =
-                |table: &Table| family.best(table).map(|(at, _)| table.ratio(&table.rows[at].1).text(2));
+            let best = |table: &Table| family.best(table).map(|row| table.ratio(row).text(2));
             if best(&self.tables[0]).is_some() {
-                self.row(&mut text, family.name(), best);
+                self.row(&mut ratios, family.name(), best);
             }
         }
-        text
+        format!("### {}\n\n{}\n{}", self.title(), times.text(), ratios.text())
     }
 
-    fn head(&self, text: &mut String, name: &str) {
-        self.row(text, name, |table| Some(self.heading(table)));
-        let _ = writeln!(text, "|---|{}", "---|".repeat(self.tables.len()));
+    fn columns(&self, name: &str) -> Markdown {
+        let headings = self.tables.iter().map(|table| self.heading(table));
+        Markdown::new([name.to_owned()].into_iter().chain(headings))
     }
 
-    fn row(&self, text: &mut String, name: &str, cell: impl Fn(&Table) -> Option<String>) {
-        let _ = write!(text, "| {name} |");
-        self.tables.iter().for_each(|table| {
-            let _ = write!(text, " {} |", cell(table).unwrap_or_default());
-        });
-        text.push('\n');
+    fn row(&self, rows: &mut Markdown, name: &str, cell: impl Fn(&Table) -> Option<String>) {
+        let cells = self.tables.iter().map(|table| cell(table).unwrap_or_default());
+        rows.row([name.to_owned()].into_iter().chain(cells));
     }
 }
 
@@ -139,11 +133,9 @@ impl Family {
         }
     }
 
-    /// The fastest of this kind in a table: its row and its times.
-    pub fn best(self, table: &Table) -> Option<(usize, Spread)> {
-        let rows = table.rows.iter().enumerate().filter(|(_, (contender, _))| Self::of(*contender) == self);
-        let times = rows.map(|(row, (_, runs))| (row, us_p50(runs)));
-        times.min_by(|(_, a), (_, b)| a.median.total_cmp(&b.median))
+    /// The fastest of this kind in a table.
+    pub fn best(self, table: &Table) -> Option<&Runs> {
+        table.standings.least(|contender| Self::of(*contender) == self, |run| run.us_p50)
     }
 }
 

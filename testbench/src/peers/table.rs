@@ -1,4 +1,4 @@
-//! What was measured of all contenders with one vector on one network.
+//! Times of all contenders with one vector on one network.
 
 use std::fmt::Write as _;
 
@@ -6,21 +6,20 @@ use iswitch_protocol::limits::DEFAULT_SEGMENT_FLOATS;
 use serde_json::{Value, json};
 
 use super::{Contender, Links, Load, Run};
-use crate::spread::Spread;
+use crate::contest::{Markdown, Row, Spread, Standings};
 
 /// Ethernet, IPv4, UDP and the segment's own header.
 const HEADER_BYTES: f64 = 14.0 + 20.0 + 8.0 + 8.0;
 
-/// Of the median times, in microseconds.
-pub(super) fn us_p50(runs: &[Run]) -> Spread {
-    spread(runs, |run| run.us_p50)
+/// Runs of one contender.
+pub type Runs = Row<Contender, Run>;
+
+/// Median times of a sum, in microseconds.
+pub(super) fn us_p50(row: &Runs) -> Spread {
+    row.spread(|run| run.us_p50)
 }
 
-fn spread(runs: &[Run], value: fn(&Run) -> f64) -> Spread {
-    Spread::of(runs.iter().map(value))
-}
-
-/// One table: runs of each contender, turn by turn. The first contender is the one that the others are compared with.
+/// What was measured of all contenders with one vector on one network.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// What was summed.
@@ -32,14 +31,13 @@ pub struct Table {
     /// In how many racks, if in any.
     pub racks: Option<usize>,
     /// The runs.
-    pub rows: Vec<(Contender, Vec<Run>)>,
+    pub standings: Standings<Contender, Run>,
 }
 
 impl Table {
     /// How many times as long a contender takes as the first one in the same turn.
-    pub fn ratio(&self, runs: &[Run]) -> Spread {
-        let (_, first) = &self.rows[0];
-        Spread::of(runs.iter().zip(first).map(|(run, first)| run.us_p50 / first.us_p50))
+    pub fn ratio(&self, row: &Runs) -> Spread {
+        row.ratio_to(self.standings.reference(), |run| run.us_p50)
     }
 
     /// The time for which the vector occupies a link, headers not counted, in microseconds: no sum is faster.
@@ -55,8 +53,8 @@ impl Table {
     }
 
     /// Which part of its time a contender would need at the rate of the links.
-    fn share_of_wire(&self, runs: &[Run]) -> Option<f64> {
-        Some(self.wire_us()? / us_p50(runs).median)
+    fn share_of_wire(&self, row: &Runs) -> Option<f64> {
+        Some(self.wire_us()? / us_p50(row).median)
     }
 
     /// What was summed, between whom.
@@ -74,35 +72,25 @@ impl Table {
 
     /// The fastest of the others' programs, and how many times as long as the first contender it takes.
     pub fn best_peer(&self) -> Option<(Contender, Spread)> {
-        let peers = self.rows.iter().filter(|(contender, _)| contender.is_peer());
-        let best = peers.min_by(|(_, a), (_, b)| us_p50(a).median.total_cmp(&us_p50(b).median))?;
-        Some((best.0, self.ratio(&best.1)))
+        let best = self.standings.least(|contender| contender.is_peer(), |run| run.us_p50)?;
+        Some((best.contender, self.ratio(best)))
     }
 
     /// For people, as Markdown.
     pub fn text(&self) -> String {
-        let mut text = format!("### {}\n\n", self.title());
-        text += "| | p50, us | p99, us | of the first row's time | of the wire limit | CPU s/GB, worker \
-                 | switch or server | peak MiB, worker | switch or server |\n";
-        text += "|---|---|---|---|---|---|---|---|---|\n";
-        for (contender, runs) in &self.rows {
-            let median = |value: fn(&Run) -> f64| spread(runs, value).median;
-            let share =
-                self.share_of_wire(runs).map_or_else(String::new, |share| format!("{:.1} %", share * 100.0));
-            let mib = |kib: f64| if kib > 0.0 { format!("{:.0}", kib / 1024.0) } else { String::new() };
-            let switch_cpu = median(|run| run.switch_cpu_s_per_gb);
-            let switch_cpu = if switch_cpu > 0.0 { format!("{switch_cpu:.2}") } else { String::new() };
-            let _ = writeln!(
-                text,
-                "| {contender} | {} | {:.0} | {} | {share} | {:.2} | {switch_cpu} | {} | {} |",
-                us_p50(runs).text(0),
-                median(|run| run.us_p99),
-                self.ratio(runs).text(2),
-                median(|run| run.worker_cpu_s_per_gb),
-                mib(median(|run| run.worker_peak_kib as f64)),
-                mib(median(|run| run.switch_peak_kib as f64)),
-            );
-        }
+        let mut rows = Markdown::new([
+            "",
+            "p50, us",
+            "p99, us",
+            "of the first row's time",
+            "of the wire limit",
+            "CPU s/GB, worker",
+            "switch or server",
+            "peak MiB, worker",
+            "switch or server",
+        ]);
+        self.standings.rows.iter().for_each(|row| rows.row(self.cells(row)));
+        let mut text = format!("### {}\n\n{}", self.title(), rows.text());
         if let (Some(bare), Some(framed)) = (self.wire_us(), self.framed_wire_us()) {
             let _ = writeln!(
                 text,
@@ -119,14 +107,33 @@ impl Table {
         text
     }
 
+    fn cells(&self, row: &Runs) -> [String; 9] {
+        let median = |value: fn(&Run) -> f64| row.spread(value).median;
+        let share =
+            self.share_of_wire(row).map_or_else(String::new, |share| format!("{:.1} %", share * 100.0));
+        let mib = |kib: f64| if kib > 0.0 { format!("{:.0}", kib / 1024.0) } else { String::new() };
+        let switch_cpu = median(|run| run.switch_cpu_s_per_gb);
+        [
+            row.contender.to_string(),
+            us_p50(row).text(0),
+            format!("{:.0}", median(|run| run.us_p99)),
+            self.ratio(row).text(2),
+            share,
+            format!("{:.2}", median(|run| run.worker_cpu_s_per_gb)),
+            if switch_cpu > 0.0 { format!("{switch_cpu:.2}") } else { String::new() },
+            mib(median(|run| run.worker_peak_kib as f64)),
+            mib(median(|run| run.switch_peak_kib as f64)),
+        ]
+    }
+
     /// For programs.
     pub fn json(&self) -> Value {
-        let row = |(contender, runs): &(Contender, Vec<Run>)| {
-            let of = |value: fn(&Run) -> f64| spread(runs, value).json();
+        let row = |row: &Runs| {
+            let of = |value: fn(&Run) -> f64| row.spread(value).json();
             json!({
-                "contender": contender.to_string(), "is_peer": contender.is_peer(),
-                "us_p50": of(|run| run.us_p50), "us_p99": of(|run| run.us_p99), "ratio": self.ratio(runs).json(),
-                "share_of_wire": self.share_of_wire(runs),
+                "contender": row.contender.to_string(), "is_peer": row.contender.is_peer(),
+                "us_p50": of(|run| run.us_p50), "us_p99": of(|run| run.us_p99), "ratio": self.ratio(row).json(),
+                "share_of_wire": self.share_of_wire(row),
                 "worker_cpu_s_per_gb": of(|run| run.worker_cpu_s_per_gb),
                 "switch_cpu_s_per_gb": of(|run| run.switch_cpu_s_per_gb),
                 "worker_peak_kib": of(|run| run.worker_peak_kib as f64),
@@ -138,7 +145,7 @@ impl Table {
             "wire_us": self.wire_us(), "framed_wire_us": self.framed_wire_us(),
             "bits_per_s": self.links.rate.map(|rate| rate.bits_per_s),
             "delay_us": self.links.delay.map(|delay| delay.as_secs_f64() * 1e6),
-            "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
+            "rows": self.standings.json(row),
         })
     }
 }

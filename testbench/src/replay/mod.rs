@@ -12,8 +12,10 @@ pub use reverb::Reverb;
 pub use site::Site;
 pub use table::Table;
 
+use std::fmt;
 use std::time::Duration;
 
+use crate::contest::{Contest, Latencies, Progress};
 use crate::peers::Rate;
 
 /// Of the links' capacity, how much the greatest number of actors offers to [`SHARDS_AT_EASE`] shards.
@@ -36,17 +38,20 @@ pub struct Run {
 }
 
 impl Run {
-    /// Of the latencies of at least one insert.
-    ///
-    /// # Panics
-    /// If there is none.
-    pub fn of(mut latencies_ms: Vec<f64>) -> Self {
-        assert!(!latencies_ms.is_empty(), "at least one insert ends");
-        latencies_ms.sort_by(f64::total_cmp);
-        let inserts = latencies_ms.len();
-        let at = |percent: usize| latencies_ms[(inserts * percent).div_ceil(100) - 1];
-        let mean_ms = latencies_ms.iter().sum::<f64>() / inserts as f64;
-        Self { inserts, mean_ms, p50_ms: at(50), p99_ms: at(99) }
+    /// Of the latencies of all inserts.
+    fn of(latencies: &Latencies) -> Self {
+        Self {
+            inserts: latencies.count(),
+            mean_ms: latencies.mean_ms(),
+            p50_ms: latencies.percentile_ms(50),
+            p99_ms: latencies.percentile_ms(99),
+        }
+    }
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "mean {:.1} ms, p99 {:.1} ms", self.mean_ms, self.p99_ms)
     }
 }
 
@@ -102,45 +107,41 @@ impl Load {
     }
 }
 
-/// Lets all contenders take their turns with each number of actors, each time in another order.
+/// So many actors that write to one contender: each pair has turns of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crowded {
+    /// Where the actors write to.
+    pub contender: Contender,
+    /// Number of actors.
+    pub actors: usize,
+}
+
+impl fmt::Display for Crowded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} actors, {}", self.actors, self.contender)
+    }
+}
+
+/// Lets all contenders take their turns with each number of actors.
 ///
 /// # Panics
 /// If an insert fails.
-pub fn measure(site: &Site, contenders: &[Contender], load: &Load, progress: &dyn Fn(&str)) -> Table {
-    let row = |contender: &Contender| (*contender, vec![Vec::new(); load.actors.len()]);
-    let mut rows: Vec<(Contender, Vec<Vec<Run>>)> = contenders.iter().map(row).collect();
-    for turn in 0..load.turns {
-        for (column, actors) in load.actors.iter().enumerate() {
-            for place in 0..rows.len() {
-                let at = (place * if turn % 2 == 0 { 1 } else { rows.len() - 1 } + turn) % rows.len();
-                let (contender, runs) = &mut rows[at];
-                let run = site.write(*contender, load, *actors);
-                progress(&format!(
-                    "{} bytes, turn {} of {}, {actors} actors, {contender}: mean {:.1} ms, p99 {:.1} ms",
-                    load.len_bytes,
-                    turn + 1,
-                    load.turns,
-                    run.mean_ms,
-                    run.p99_ms
-                ));
-                runs[column].push(run);
-            }
-        }
-    }
-    Table { load: load.clone(), rows }
+pub fn measure(site: &Site, contenders: &[Contender], load: &Load, progress: &Progress) -> Table {
+    let pairs = contenders.iter().flat_map(|contender| {
+        load.actors.iter().map(|actors| Crowded { contender: *contender, actors: *actors })
+    });
+    let contest = Contest::new(pairs, load.turns).titled(format!("{} bytes", load.len_bytes));
+    let standings = contest.hold(progress, |Crowded { contender, actors }, turn| {
+        let run = site.write(*contender, load, *actors);
+        turn.report(run);
+        run
+    });
+    Table { load: load.clone(), standings }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_run_tells_mean_and_percentiles() {
-        let run = Run::of((1..=200).rev().map(f64::from).collect());
-        assert_eq!((run.inserts, run.mean_ms, run.p50_ms, run.p99_ms), (200, 100.5, 100.0, 198.0));
-        let run = Run::of(vec![7.0]);
-        assert_eq!((run.inserts, run.mean_ms, run.p50_ms, run.p99_ms), (1, 7.0, 7.0, 7.0));
-    }
 
     #[test]
     fn the_greatest_number_of_actors_fills_one_link_and_not_eight() {

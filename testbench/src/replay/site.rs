@@ -1,10 +1,10 @@
 //! The machines: shards behind links of one rate, and actors behind one without a limit.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use super::reverb::{Reverb, Sampler};
-use super::throughput::latencies_ms;
 use super::{Contender, Kind, Load, Pace, Run};
+use crate::contest::Crowd;
 use crate::peers::links::{choose_congestion_control, shape};
 use iswitch_harness::binaries;
 use iswitch_harness::cluster::SOON;
@@ -69,23 +69,16 @@ impl Site {
         };
         let addresses: Vec<_> = (0..contender.shards).map(address).collect();
         let Pace { think, warm_up, measured } = load.pace(actors, contender.shards);
-        let start = SystemTime::now() + HEAD_START;
-        let start_ms = start.duration_since(UNIX_EPOCH).expect("it is after 1970").as_millis();
-        let spawn = |process: usize| {
-            let first = actors * process / WRITER_PROCESSES;
-            let count = actors * (process + 1) / WRITER_PROCESSES - first;
+        let crowd =
+            Crowd { actors, processes: WRITER_PROCESSES, head_start: HEAD_START, timeout: TURN_TIMEOUT };
+        Run::of(&crowd.run(|| {
             let mut command = self.star.workers[self.shards].command(binaries::replay_writers());
             command.args(["--shards", &addresses.join(","), "--bytes", &load.len_bytes.to_string()]);
-            command.args(["--actors", &count.to_string(), "--first", &first.to_string()]);
-            command.args(["--start-unix-ms", &start_ms.to_string()]);
             command.args(["--think-s", &think.as_secs_f64().to_string()]);
             command.args(["--warm-up-s", &warm_up.as_secs_f64().to_string()]);
             command.args(["--measured-s", &measured.as_secs_f64().to_string()]);
-            Process::spawn("actors", &mut command)
-        };
-        let writers: Vec<_> = (0..WRITER_PROCESSES).map(spawn).collect();
-        let all = writers.into_iter().flat_map(|writer| latencies_ms(&writer.wait_success(TURN_TIMEOUT)));
-        Run::of(all.collect())
+            command
+        }))
     }
 }
 

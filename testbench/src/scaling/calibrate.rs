@@ -20,7 +20,7 @@ use iswitch_switch::{Config, Endpoint, PortId, Switch};
 
 use super::costs::{Costs, EndCosts, Line, Pipeline};
 use super::wire::Framing;
-use crate::spread::Spread;
+use crate::contest::Spread;
 
 /// What is measured so often, of which the median counts.
 const CALLS: usize = 3_000;
@@ -57,7 +57,7 @@ pub fn measure() -> io::Result<Costs> {
 }
 
 fn median(values: Vec<f64>) -> f64 {
-    Spread::of(values.into_iter()).median
+    Spread::of(values).median
 }
 
 fn nanos(since: Instant) -> f64 {

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::costs::Costs;
 use super::{Algorithm, Detail, MAX_FLOATS, Scenario, micros};
+use crate::contest::Markdown;
 
 /// What was measured in one table.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -120,19 +121,22 @@ pub fn agreement(pairs: &[Pair]) -> Option<f64> {
 
 /// For people, as Markdown.
 pub fn text(pairs: &[Pair]) -> String {
-    let mut text =
-        "| | workers | floats | links | measured, us | model, us | model / measured |\n".to_owned();
-    text += "|---|---|---|---|---|---|---|\n";
+    let mut rows =
+        Markdown::new(["", "workers", "floats", "links", "measured, us", "model, us", "model / measured"]);
     for Pair { algorithm, setting, measured_us, model_us } in pairs {
         let Setting { workers, floats, bits_per_s, delay_us } = setting;
         let rate = bits_per_s.map_or_else(|| "unlimited".to_owned(), |rate| format!("{} Gbit/s", rate / 1e9));
-        let links = if *delay_us > 0.0 { format!("{rate}, {delay_us} us") } else { rate };
-        let ratio = model_us / measured_us;
-        let _ = writeln!(
-            text,
-            "| {algorithm} | {workers} | {floats} | {links} | {measured_us:.0} | {model_us:.0} | {ratio:.2} |"
-        );
+        rows.row([
+            algorithm.to_string(),
+            workers.to_string(),
+            floats.to_string(),
+            if *delay_us > 0.0 { format!("{rate}, {delay_us} us") } else { rate },
+            format!("{measured_us:.0}"),
+            format!("{model_us:.0}"),
+            format!("{:.2}", model_us / measured_us),
+        ]);
     }
+    let mut text = rows.text();
     if let Some(share) = agreement(pairs) {
         let percent = share * 100.0;
         let _ = writeln!(

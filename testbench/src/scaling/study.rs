@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::bounds::least;
 use super::{Algorithm, Detail, Picos, Scenario, micros};
+use crate::contest::Markdown;
 
 /// What is to be found out.
 #[derive(Clone, Debug)]
@@ -76,24 +77,18 @@ impl Table {
         if jitter_us > 0.0 {
             let _ = write!(text, ", starts {jitter_us} us apart");
         }
-        text += "\n\n| ms | levels |";
         let Some((_, first)) = self.rows.first() else { return text };
-        for cell in first {
-            let _ = write!(text, " {} |", cell.algorithm);
-        }
-        text += "\n|---|---|";
-        text += &"---|".repeat(first.len());
-        text += "\n";
+        let algorithms = first.iter().map(|cell| cell.algorithm.to_string());
+        let mut rows = Markdown::new(["ms", "levels"].map(str::to_owned).into_iter().chain(algorithms));
         for (workers, cells) in &self.rows {
             let levels = Scenario { workers: *workers, ..self.scenario }.tree().levels();
-            let _ = write!(text, "| {workers} | {levels} |");
-            for cell in cells {
-                let time = cell.time.map_or_else(String::new, |time| millis(micros(time) * 1e-3));
-                let _ = write!(text, " {time} |");
-            }
-            text += "\n";
+            let times = cells
+                .iter()
+                .map(|cell| cell.time.map_or_else(String::new, |time| millis(micros(time) * 1e-3)));
+            rows.row([workers.to_string(), levels.to_string()].into_iter().chain(times));
         }
-        text
+        text += "\n\n";
+        text + &rows.text()
     }
 
     /// For programs.

@@ -1,6 +1,6 @@
 //! Updates without waiting, with the local computation replayed: the paper's table 5, as far as time goes.
 
-use std::fmt::Write as _;
+use std::fmt;
 use std::time::Duration;
 
 use iswitch_figure::Bar;
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::paper::STALENESS_BOUND;
 use super::replay::Scene;
+use crate::contest::{Contest, Markdown, Progress, Row, Spread, Standings};
 use crate::peers::{Links, Network, plot};
-use crate::spread::Spread;
 use iswitch_harness::binaries;
 use iswitch_harness::cluster::{PortKind, SOON};
 use iswitch_harness::process::Process;
@@ -30,13 +30,14 @@ pub enum Method {
 impl Method {
     /// The server first, by which the switch is measured.
     pub const ALL: [Self; 2] = [Self::Server, Self::Switch];
+}
 
-    /// For people.
-    pub fn name(self) -> &'static str {
-        match self {
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
             Self::Server => "asynchronous parameter server",
             Self::Switch => "iswitchd, raw ports, asynchronous",
-        }
+        })
     }
 }
 
@@ -112,8 +113,8 @@ pub struct AsyncReplay {
     pub links: Links,
     /// Between how many workers.
     pub workers: usize,
-    /// Runs of the methods, turn by turn.
-    pub rows: Vec<(Method, Vec<AsyncRun>)>,
+    /// Runs of the methods.
+    pub standings: Standings<Method, AsyncRun>,
 }
 
 /// Both methods in turns, each for about so many seconds.
@@ -125,7 +126,7 @@ pub fn measure(
     network: &Network,
     turns: usize,
     seconds: f64,
-    progress: &dyn Fn(&str),
+    progress: &Progress,
 ) -> AsyncReplay {
     let workers = network.worker_count();
     let rate = network.links().rate.expect("links of a replay are shaped");
@@ -133,20 +134,13 @@ pub fn measure(
     let compute = scene.compute * scene.stretch;
     let per_gradient_s = (compute.as_secs_f64() / workers as f64).max(wire_s);
     let gradients = (seconds / per_gradient_s).clamp(GRADIENTS.0, GRADIENTS.1) as u64;
-    let mut rows: Vec<_> = Method::ALL.map(|method| (method, Vec::new())).to_vec();
-    for turn in 0..turns {
-        for place in 0..rows.len() {
-            let at = (place + turn) % rows.len();
-            let (method, runs) = &mut rows[at];
-            progress(&format!("{}, turn {} of {turns}: {}", scene.model.name, turn + 1, method.name()));
-            let job = Job { network, floats: scene.model.floats, compute, gradients };
-            runs.push(match method {
-                Method::Server => job.with_server(),
-                Method::Switch => job.with_switch(),
-            });
-        }
-    }
-    AsyncReplay { scene, links: network.links(), workers, rows }
+    let job = Job { network, floats: scene.model.floats, compute, gradients };
+    let contest = Contest::new(Method::ALL, turns).titled(scene.model.name);
+    let standings = contest.hold(progress, |method, _| match method {
+        Method::Server => job.with_server(),
+        Method::Switch => job.with_switch(),
+    });
+    AsyncReplay { scene, links: network.links(), workers, standings }
 }
 
 struct Job<'a> {
@@ -203,11 +197,8 @@ fn last_json(output: &str) -> Value {
 
 impl AsyncReplay {
     /// Time per gradient in the model, server over switch, turn by turn.
-    pub fn speed_up(&self, runs: &[AsyncRun]) -> Spread {
-        let (_, server) = &self.rows[0];
-        Spread::of(
-            runs.iter().zip(server).map(|(run, server)| server.us_per_gradient() / run.us_per_gradient()),
-        )
+    pub fn speed_up(&self, row: &Row<Method, AsyncRun>) -> Spread {
+        self.standings.reference().ratio_to(row, AsyncRun::us_per_gradient)
     }
 
     /// What was replayed.
@@ -232,47 +223,55 @@ impl AsyncReplay {
 
     /// For people, as Markdown.
     pub fn text(&self) -> String {
-        let mut text = format!("### {}\n\n", self.title());
-        text += "| | updates/s | gradients/s | ms per gradient in the model | mean staleness when committed | when \
-                 applied | 0, 1, 2, 3 and more updates stale when applied | too stale | speed-up per gradient |\n\
-                 |---|---|---|---|---|---|---|---|---|\n";
-        for (method, runs) in &self.rows {
-            let per = |value: fn(&AsyncRun) -> f64| Spread::of(runs.iter().map(value));
-            let _ = writeln!(
-                text,
-                "| {} | {} | {} | {} | {:.2} | {:.2} | {} | {:.1} % | {} |",
-                method.name(),
+        let mut rows = Markdown::new([
+            "",
+            "updates/s",
+            "gradients/s",
+            "ms per gradient in the model",
+            "mean staleness when committed",
+            "when applied",
+            "0, 1, 2, 3 and more updates stale when applied",
+            "too stale",
+            "speed-up per gradient",
+        ]);
+        for row in &self.standings.rows {
+            let per = |value: fn(&AsyncRun) -> f64| row.spread(value);
+            let too_stale = per(|run| 100.0 * run.skipped as f64 / (run.skipped as f64 + run.gradients));
+            rows.row([
+                row.contender.to_string(),
                 per(|run| run.updates / run.seconds).text(1),
                 per(|run| run.gradients / run.seconds).text(1),
                 per(AsyncRun::us_per_gradient).scaled(1e-3).text(3),
-                per(|run| mean(&run.staleness)).median,
-                per(|run| mean(&run.at_update)).median,
-                shares(runs),
-                per(|run| 100.0 * run.skipped as f64 / (run.skipped as f64 + run.gradients)).median,
-                self.speed_up(runs).text(2),
-            );
+                format!("{:.2}", per(|run| mean(&run.staleness)).median),
+                format!("{:.2}", per(|run| mean(&run.at_update)).median),
+                shares(&row.runs),
+                format!("{:.1} %", too_stale.median),
+                self.speed_up(row).text(2),
+            ]);
         }
-        let _ = writeln!(
-            text,
-            "\nThe paper's speed-up from start to the same return, fewer iterations included, on its machines: {:.2}.",
+        format!(
+            "### {}\n\n{}\nThe paper's speed-up from start to the same return, fewer iterations included, on its \
+             machines: {:.2}.\n",
+            self.title(),
+            rows.text(),
             self.scene.model.async_speed_up
-        );
-        text
+        )
     }
 
     /// For programs.
     pub fn json(&self) -> Value {
-        let row = |(method, runs): &(Method, Vec<AsyncRun>)| {
-            let of = |value: fn(&AsyncRun) -> f64| Spread::of(runs.iter().map(value)).json();
+        let row = |row: &Row<Method, AsyncRun>| {
+            let of = |value: fn(&AsyncRun) -> f64| row.spread(value).json();
+            let runs = &row.runs;
             json!({
-                "method": method.name(), "updates_s": of(|run| run.updates / run.seconds),
+                "method": row.contender.to_string(), "updates_s": of(|run| run.updates / run.seconds),
                 "gradients_s": of(|run| run.gradients / run.seconds),
                 "us_per_gradient": of(AsyncRun::us_per_gradient), "us_per_update": of(AsyncRun::us_per_update),
                 "staleness": of(|run| mean(&run.staleness)), "staleness_at_update": of(|run| mean(&run.at_update)),
                 "histogram": runs.iter().map(|run| run.staleness.clone()).collect::<Vec<_>>(),
                 "histogram_at_update": runs.iter().map(|run| run.at_update.clone()).collect::<Vec<_>>(),
                 "skipped": runs.iter().map(|run| run.skipped).collect::<Vec<_>>(),
-                "speed_up_per_gradient": self.speed_up(runs).json(),
+                "speed_up_per_gradient": self.speed_up(row).json(),
             })
         };
         json!({
@@ -281,17 +280,17 @@ impl AsyncReplay {
             "stretch": self.scene.stretch, "workers": self.workers, "staleness_bound": STALENESS_BOUND,
             "bits_per_s": self.links.rate.map(|rate| rate.bits_per_s),
             "paper_speed_up": self.scene.model.async_speed_up,
-            "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
+            "rows": self.standings.json(row),
         })
     }
 
     /// One bar for each method: the time per gradient.
     pub fn bars(&self) -> Vec<Bar> {
-        let bar = |(method, runs): &(Method, Vec<AsyncRun>)| {
-            let us = Spread::of(runs.iter().map(AsyncRun::us_per_gradient));
-            plot::bar(method.name().to_owned(), 0.0, us, *method == Method::Switch)
+        let bar = |row: &Row<Method, AsyncRun>| {
+            let us = row.spread(AsyncRun::us_per_gradient);
+            plot::bar(row.contender.to_string(), 0.0, us, row.contender == Method::Switch)
         };
-        self.rows.iter().map(bar).collect()
+        self.standings.rows.iter().map(bar).collect()
     }
 }
 
@@ -349,9 +348,10 @@ mod tests {
             compute: Duration::from_millis(14),
             stretch: 1,
         };
-        let rows = vec![(Method::Server, vec![run(10.0)]), (Method::Switch, vec![run(25.0)])];
-        let replay = AsyncReplay { scene, links: Links::default(), workers: 4, rows };
-        assert_eq!(replay.speed_up(&replay.rows[1].1).median, 2.5);
+        let rows = [(Method::Server, vec![run(10.0)]), (Method::Switch, vec![run(25.0)])];
+        let standings = rows.into_iter().collect();
+        let replay = AsyncReplay { scene, links: Links::default(), workers: 4, standings };
+        assert_eq!(replay.speed_up(&replay.standings.rows[1]).median, 2.5);
         assert!(replay.text().contains("| 40.000 (40.000 to 40.000) |"), "{}", replay.text());
         assert_eq!(replay.json()["rows"][0]["us_per_gradient"]["median"], 1e5);
     }

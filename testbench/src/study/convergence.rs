@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::asynchronous::mean;
 use super::paper::STALENESS_BOUND;
 use super::tasks::{Method, Task};
-use crate::spread::Spread;
+use crate::contest::{Contest, Markdown, Progress, Row, Spread, Standings};
 use iswitch_harness::binaries;
 use iswitch_harness::process::{Process, command};
 use iswitch_harness::scratch;
@@ -141,7 +141,7 @@ pub fn train(task: Task, method: Method, workers: usize, seed: u64, steps: Optio
     if let Some(steps) = steps {
         command.args(["--steps", &steps.to_string()]);
     }
-    let name = format!("iswitch train {} by {}", task.algorithm, method.name());
+    let name = format!("iswitch train {} by {method}", task.algorithm);
     let printed = Process::spawn(&name, &mut command).wait_success(TIMEOUT);
     read_training(&printed, &out, seed).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
@@ -172,8 +172,27 @@ pub struct Comparison {
     pub task: Task,
     /// By how many workers.
     pub workers: usize,
-    /// Runs of each method, by seed.
-    pub rows: Vec<(Method, Vec<Training>)>,
+    /// Runs of each method; each seed is a turn.
+    pub standings: Standings<Method, Training>,
+}
+
+/// Trains by each method in turns, one for each seed from 1.
+///
+/// # Panics
+/// As [`train`].
+pub fn measure(
+    task: Task,
+    methods: &[Method],
+    workers: usize,
+    seeds: u64,
+    steps: Option<u64>,
+    progress: &Progress,
+) -> Comparison {
+    let contest = Contest::new(methods.iter().copied(), seeds as usize);
+    let contest = contest.titled(format!("{} on {}", task.algorithm, task.env));
+    let standings =
+        contest.hold(progress, |method, turn| train(task, *method, workers, turn.index as u64 + 1, steps));
+    Comparison { task, workers, standings }
 }
 
 impl Comparison {
@@ -184,43 +203,30 @@ impl Comparison {
             .filter_map(|training| training.reached(self.task.threshold))
             .map(|reached| value(&reached))
             .collect();
-        (!values.is_empty()).then(|| Spread::of(values.into_iter()))
+        (!values.is_empty()).then(|| Spread::of(values))
     }
 
     /// For people, as Markdown.
     pub fn text(&self) -> String {
         let Task { algorithm, env, threshold } = self.task;
+        let mut rows = Markdown::new([
+            "",
+            "seeds that reached it",
+            "updates until then",
+            "environment steps",
+            "seconds",
+            "mean staleness",
+            "mean return over the run",
+            "at its end",
+            "same curve as the first row until step",
+        ]);
+        self.standings.rows.iter().for_each(|row| rows.row(self.cells(row)));
         let mut text = format!(
-            "### {} on {env} to a mean return of {threshold}, {} workers (real)\n\n\
-             | | seeds that reached it | updates \
-             until then | environment steps | seconds | mean staleness | mean return over the run | at its end | same \
-             curve as the first row until step |\n|---|---|---|---|---|---|---|---|---|\n",
+            "### {} on {env} to a mean return of {threshold}, {} workers (real)\n\n{}",
             algorithm.to_uppercase(),
-            self.workers
+            self.workers,
+            rows.text()
         );
-        for (method, trainings) in &self.rows {
-            let cell = |value: fn(&Reached) -> f64, digits: usize| {
-                self.reached(trainings, value)
-                    .map_or_else(|| "never".to_owned(), |spread| spread.text(digits))
-            };
-            let reached = trainings.iter().filter(|it| it.reached(threshold).is_some()).count();
-            let over = |values: Vec<f64>, digits: usize| {
-                if values.is_empty() { String::new() } else { Spread::of(values.into_iter()).text(digits) }
-            };
-            let _ = writeln!(
-                text,
-                "| {} | {reached} of {} | {} | {} | {} | {} | {} | {} | {} |",
-                method.name(),
-                trainings.len(),
-                cell(|reached| reached.updates, 0),
-                cell(|reached| reached.steps, 0),
-                cell(|reached| reached.seconds, 1),
-                over(trainings.iter().filter_map(|it| it.staleness).collect(), 2),
-                over(trainings.iter().map(Training::mean_return).collect(), 1),
-                over(trainings.iter().filter_map(|it| it.final_return).collect(), 1),
-                if method.is_async { String::new() } else { over(self.same_until(trainings), 0) },
-            );
-        }
         if let Some(ratio) = self.fewer_gradients() {
             let _ = writeln!(
                 text,
@@ -230,18 +236,38 @@ impl Comparison {
         text
     }
 
+    fn cells(&self, row: &Row<Method, Training>) -> [String; 9] {
+        let Row { contender: method, runs } = row;
+        let cell = |value: fn(&Reached) -> f64, digits: usize| {
+            self.reached(runs, value).map_or_else(|| "never".to_owned(), |spread| spread.text(digits))
+        };
+        let reached = runs.iter().filter(|it| it.reached(self.task.threshold).is_some()).count();
+        let over = |value: fn(&Training) -> Option<f64>, digits: usize| {
+            let values: Vec<_> = runs.iter().filter_map(value).collect();
+            if values.is_empty() { String::new() } else { Spread::of(values).text(digits) }
+        };
+        let same_until = || row.beside(self.standings.reference(), Training::same_until).text(0);
+        [
+            method.to_string(),
+            format!("{reached} of {}", runs.len()),
+            cell(|reached| reached.updates, 0),
+            cell(|reached| reached.steps, 0),
+            cell(|reached| reached.seconds, 1),
+            over(|it| it.staleness, 2),
+            over(|it| Some(it.mean_return()), 1),
+            over(|it| it.final_return, 1),
+            if method.is_async { String::new() } else { same_until() },
+        ]
+    }
+
     /// Gradients in the model until the return, parameter server over switch, where neither waits: the server's updates
     /// hold one, the switch's one of each worker.
     fn fewer_gradients(&self) -> Option<f64> {
-        let [(server, of_server), (switch, of_switch)] = self.rows.as_slice() else { return None };
-        let updates = |trainings| Some(self.reached(trainings, |reached| reached.updates)?.median);
-        (server.is_async && switch.is_async).then_some(())?;
-        Some(updates(of_server)? / (updates(of_switch)? * self.workers as f64))
-    }
-
-    fn same_until(&self, trainings: &[Training]) -> Vec<f64> {
-        let (_, first) = &self.rows[0];
-        trainings.iter().zip(first).map(|(training, first)| first.same_until(training)).collect()
+        let [server, switch] = self.standings.rows.as_slice() else { return None };
+        let updates =
+            |row: &Row<Method, Training>| Some(self.reached(&row.runs, |reached| reached.updates)?.median);
+        (server.contender.is_async && switch.contender.is_async).then_some(())?;
+        Some(updates(server)? / (updates(switch)? * self.workers as f64))
     }
 
     /// For programs.
@@ -257,15 +283,15 @@ impl Comparison {
                 })),
             })
         };
-        let row = |(method, trainings): &(Method, Vec<Training>)| {
-            let runs: Vec<_> = trainings.iter().map(run).collect();
-            json!({ "method": method.name(), "runs": runs })
+        let row = |row: &Row<Method, Training>| {
+            let runs: Vec<_> = row.runs.iter().map(run).collect();
+            json!({ "method": row.contender.to_string(), "runs": runs })
         };
         json!({
             "part": "convergence", "algorithm": self.task.algorithm, "environment": self.task.env,
             "threshold": self.task.threshold, "workers": self.workers,
             "gradients_server_over_switch": self.fewer_gradients(),
-            "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
+            "rows": self.standings.json(row),
         })
     }
 }
@@ -321,8 +347,12 @@ mod tests {
     fn who_never_reached_it_is_told() {
         let mut never = training();
         never.points.truncate(2);
-        let rows = vec![(Method::ASYNCHRONOUS[0], vec![never]), (Method::ASYNCHRONOUS[1], vec![training()])];
-        let comparison = Comparison { task: TASKS[0], workers: 4, rows };
+        let [server, switch] = Method::ASYNCHRONOUS;
+        let compare = |of_server| {
+            let rows = [(server, vec![of_server]), (switch, vec![training()])];
+            Comparison { task: TASKS[0], workers: 4, standings: rows.into_iter().collect() }
+        };
+        let comparison = compare(never);
         let text = comparison.text();
         assert!(
             text.contains("| parameter server, asynchronous | 0 of 1 | never | never | never |"),
@@ -333,7 +363,6 @@ mod tests {
         assert_eq!(comparison.fewer_gradients(), None);
         let mut later = training();
         later.points.remove(2);
-        let rows = vec![(Method::ASYNCHRONOUS[0], vec![later]), comparison.rows[1].clone()];
-        assert_eq!(Comparison { rows, ..comparison }.fewer_gradients(), Some(300.0 / 960.0));
+        assert_eq!(compare(later).fewer_gradients(), Some(300.0 / 960.0));
     }
 }

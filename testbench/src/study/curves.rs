@@ -8,20 +8,19 @@ use super::tasks::Method;
 /// A line for each run, in a colour for each method: mean return of the last 100 episodes over environment steps or,
 /// where workers do not wait, over gradients in the model. The return that counts as learnt is marked.
 pub fn draw(comparison: &Comparison) -> String {
-    let Comparison { task, workers, rows } = comparison;
-    let is_async = rows.iter().any(|(method, _)| method.is_async);
+    let Comparison { task, workers, standings } = comparison;
+    let is_async = standings.rows.iter().any(|row| row.contender.is_async);
     let over = if is_async { "gradients in the model" } else { "environment steps" };
     let algorithm = task.algorithm.to_uppercase();
-    let line = |(method, training): (Method, &Training)| {
-        Line::new(method.name(), paint(method), points(method, training, *workers))
+    let line = |method: Method, training: &Training| {
+        Line::new(method.to_string(), paint(method), points(method, training, *workers))
     };
-    let runs =
-        rows.iter().flat_map(|(method, trainings)| trainings.iter().map(|training| (*method, training)));
+    let runs = standings.rows.iter().flat_map(|row| row.runs.iter().map(|run| line(row.contender, run)));
     LineChart {
         title: format!("{algorithm} on {}, {workers} workers: mean return over {over}", task.env),
         x: Axis { includes: vec![0.0], ..Axis::linear() },
         y: Axis::linear(),
-        lines: runs.map(line).collect(),
+        lines: runs.collect(),
         references: vec![Reference { name: "learnt".to_owned(), paint: Paint::INK, value: task.threshold }],
     }
     .draw()
@@ -66,8 +65,9 @@ mod tests {
 
     #[test]
     fn each_method_is_named_once_and_the_return_is_marked() {
-        let rows = Method::SYNCHRONOUS.map(|method| (method, vec![training(), training()])).to_vec();
-        let svg = draw(&Comparison { task: TASKS[0], workers: 4, rows });
+        let rows = Method::SYNCHRONOUS.map(|method| (method, vec![training(), training()]));
+        let standings = rows.into_iter().collect();
+        let svg = draw(&Comparison { task: TASKS[0], workers: 4, standings });
         for text in
             ["one process", "switch", "ring", "parameter server", "learnt", "environment steps", "400 k"]
         {
@@ -84,7 +84,8 @@ mod tests {
 
     #[test]
     fn nothing_learnt_is_drawn_too() {
-        let rows = vec![(Method::ASYNCHRONOUS[0], vec![Training { points: Vec::new(), ..training() }])];
-        assert!(draw(&Comparison { task: TASKS[0], workers: 4, rows }).contains("learnt"));
+        let rows = [(Method::ASYNCHRONOUS[0], vec![Training { points: Vec::new(), ..training() }])];
+        let standings = rows.into_iter().collect();
+        assert!(draw(&Comparison { task: TASKS[0], workers: 4, standings }).contains("learnt"));
     }
 }

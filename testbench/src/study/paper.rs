@@ -4,7 +4,9 @@
 //! the parameter server or the ring, and that the switch cuts its time by 81.6 to 85.8 %. The other speed-ups and the
 //! times of an iteration are from memory of its tables 3 to 5; those times agree with the speed-ups to about 1 %.
 
-use std::fmt::Write as _;
+use std::fmt;
+
+use crate::contest::Markdown;
 
 /// Part of an iteration with the parameter server that is aggregation, least and greatest.
 pub const AGGREGATION_SHARE: (f64, f64) = (0.499, 0.832);
@@ -29,6 +31,12 @@ pub struct Model {
     pub async_speed_up: f64,
     /// Milliseconds of an iteration with the parameter server, and with the switch.
     pub iteration_ms: Option<(f64, f64)>,
+}
+
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
 }
 
 /// Smallest first.
@@ -108,25 +116,29 @@ fn between_neighbours(model: Model) -> f64 {
 
 /// How the times were derived, as Markdown.
 pub fn text() -> String {
-    let mut text = "### The paper's iterations with its parameter server, derived\n\n\
-         | | floats | iteration, ms | aggregation, part of it | aggregation, ms | computation, ms | time from |\n\
-         |---|---|---|---|---|---|---|\n"
-        .to_owned();
+    let mut rows = Markdown::new([
+        "",
+        "floats",
+        "iteration, ms",
+        "aggregation, part of it",
+        "aggregation, ms",
+        "computation, ms",
+        "time from",
+    ]);
     for model in MODELS {
         let (iteration, share) = (model.iteration(), model.aggregation_share());
         let from = if model.iteration_ms.is_some() { "table 4, from memory" } else { "PPO and A2C" };
-        let _ = writeln!(
-            text,
-            "| {} | {} | {:.1} | {:.1} % | {:.1} | {:.1} | {from} |",
-            model.name,
-            model.floats,
-            iteration.total_ms(),
-            100.0 * share,
-            iteration.aggregation_ms,
-            iteration.compute_ms,
-        );
+        rows.row([
+            model.to_string(),
+            model.floats.to_string(),
+            format!("{:.1}", iteration.total_ms()),
+            format!("{:.1} %", 100.0 * share),
+            format!("{:.1}", iteration.aggregation_ms),
+            format!("{:.1}", iteration.compute_ms),
+            from.to_owned(),
+        ]);
     }
-    text
+    format!("### The paper's iterations with its parameter server, derived\n\n{}", rows.text())
 }
 
 #[cfg(test)]

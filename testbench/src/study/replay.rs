@@ -1,6 +1,5 @@
 //! Synchronous iterations with the local computation replayed: the paper's figures 4 and 12, and 15 over racks.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use iswitch::aggregate::Style;
@@ -8,8 +7,8 @@ use iswitch_figure::Bar;
 use serde_json::{Value, json};
 
 use super::paper::Model;
-use crate::peers::{Contender, Load, Network, Rate, Run, Table, Tools, measure, plot};
-use crate::spread::Spread;
+use crate::contest::{Markdown, Progress, Spread};
+use crate::peers::{Contender, Load, Network, Rate, Run, Runs, Table, Tools, measure, plot};
 use iswitch_harness::cluster::PortKind;
 
 /// What is compared; the parameter server as in the paper is what the others are measured by.
@@ -82,7 +81,7 @@ impl Scene {
         contenders: &[Contender],
         turns: usize,
         seconds: f64,
-        progress: &dyn Fn(&str),
+        progress: &Progress,
     ) -> Replay {
         let rate = network.links().rate.expect("links of a replay are shaped");
         let load = self.load(rate, network.worker_count(), seconds);
@@ -102,9 +101,8 @@ pub struct Replay {
 
 impl Replay {
     /// How many times as long as a contender the first one takes, turn by turn.
-    pub fn speed_up(&self, runs: &[Run]) -> Spread {
-        let (_, server) = &self.table.rows[0];
-        Spread::of(runs.iter().zip(server).map(|(run, server)| server.iteration_us / run.iteration_us))
+    pub fn speed_up(&self, row: &Runs) -> Spread {
+        self.table.standings.reference().ratio_to(row, |run| run.iteration_us)
     }
 
     /// The speed-up where nothing but links and computation takes time: the server's link carries a vector of each
@@ -116,9 +114,9 @@ impl Replay {
     }
 
     /// Time of the paper's own server, stretched as these are, over that of a contender: another machine's.
-    fn beside_paper(&self, runs: &[Run]) -> f64 {
+    fn beside_paper(&self, row: &Runs) -> f64 {
         let paper_us = self.scene.model.iteration().total_ms() * 1e3 * f64::from(self.scene.stretch);
-        paper_us / iteration_us(runs).median
+        paper_us / iteration_us(row).median
     }
 
     /// What was replayed, and between whom.
@@ -145,50 +143,57 @@ impl Replay {
 
     /// For people, as Markdown.
     pub fn text(&self) -> String {
-        let mut text = format!("### {}\n\n", self.title());
-        text += "| | iteration, ms | computation (replayed), ms | aggregation (real), ms | part of it | of the wire \
-                 limit | speed-up | the paper's server over this |\n|---|---|---|---|---|---|---|---|\n";
-        for (contender, runs) in &self.table.rows {
-            let (iteration, compute) =
-                (iteration_us(runs), Spread::of(runs.iter().map(|run| run.compute_us)));
-            let aggregation = aggregation_us(runs);
-            let wire = self
-                .table
-                .wire_us()
-                .map_or_else(String::new, |us| format!("{:.0} %", 100.0 * us / aggregation.median));
-            let beside = match self.scene.origin {
-                Origin::Paper => format!("{:.2}", self.beside_paper(runs)),
-                Origin::Own => String::new(),
-            };
-            let _ = writeln!(
-                text,
-                "| {contender} | {} | {:.2} | {} | {:.1} % | {wire} | {} | {beside} |",
-                iteration.scaled(1e-3).text(2),
-                compute.median / 1e3,
-                aggregation.scaled(1e-3).text(2),
-                100.0 * aggregation.median / iteration.median,
-                self.speed_up(runs).text(2),
-            );
-        }
+        let mut rows = Markdown::new([
+            "",
+            "iteration, ms",
+            "computation (replayed), ms",
+            "aggregation (real), ms",
+            "part of it",
+            "of the wire limit",
+            "speed-up",
+            "the paper's server over this",
+        ]);
+        self.table.standings.rows.iter().for_each(|row| rows.row(self.cells(row)));
         let bound = self.wire_bound().map_or_else(String::new, |bound| {
             format!("Links alone allow the switch {bound:.2} over a server that only waits for its link. ")
         });
-        let paper = self.scene.model.speed_up;
-        let _ = writeln!(text, "\n{bound}The paper's, over its own server on its machines: {paper:.2}.");
-        text
+        format!(
+            "### {}\n\n{}\n{bound}The paper's, over its own server on its machines: {:.2}.\n",
+            self.title(),
+            rows.text(),
+            self.scene.model.speed_up
+        )
+    }
+
+    fn cells(&self, row: &Runs) -> [String; 8] {
+        let (iteration, aggregation) = (iteration_us(row), aggregation_us(row));
+        let wire_us = self.table.wire_us();
+        [
+            row.contender.to_string(),
+            iteration.scaled(1e-3).text(2),
+            format!("{:.2}", row.spread(|run| run.compute_us).median / 1e3),
+            aggregation.scaled(1e-3).text(2),
+            format!("{:.1} %", 100.0 * aggregation.median / iteration.median),
+            wire_us.map_or_else(String::new, |us| format!("{:.0} %", 100.0 * us / aggregation.median)),
+            self.speed_up(row).text(2),
+            match self.scene.origin {
+                Origin::Paper => format!("{:.2}", self.beside_paper(row)),
+                Origin::Own => String::new(),
+            },
+        ]
     }
 
     /// For programs.
     pub fn json(&self) -> Value {
-        let row = |(contender, runs): &(Contender, Vec<Run>)| {
+        let row = |row: &Runs| {
             json!({
-                "contender": contender.to_string(),
-                "iteration_us": iteration_us(runs).json(),
-                "compute_us": Spread::of(runs.iter().map(|run| run.compute_us)).json(),
-                "aggregation_us": aggregation_us(runs).json(),
-                "speed_up": self.speed_up(runs).json(),
+                "contender": row.contender.to_string(),
+                "iteration_us": iteration_us(row).json(),
+                "compute_us": row.spread(|run| run.compute_us).json(),
+                "aggregation_us": aggregation_us(row).json(),
+                "speed_up": self.speed_up(row).json(),
                 "paper_server_over_this":
-                    (self.scene.origin == Origin::Paper).then(|| self.beside_paper(runs)),
+                    (self.scene.origin == Origin::Paper).then(|| self.beside_paper(row)),
             })
         };
         let Scene { model, origin, compute, stretch } = self.scene;
@@ -198,36 +203,36 @@ impl Replay {
             "racks": self.table.racks, "rounds": self.table.load.rounds, "wire_us": self.table.wire_us(),
             "bits_per_s": self.table.links.rate.map(|rate| rate.bits_per_s),
             "paper_speed_up": model.speed_up, "wire_bound": self.wire_bound(),
-            "rows": self.table.rows.iter().map(row).collect::<Vec<_>>(),
+            "rows": self.table.standings.json(row),
         })
     }
 
     /// One bar for each contender: computation, and aggregation after it.
     pub fn bars(&self) -> Vec<Bar> {
-        let bar = |(contender, runs): &(Contender, Vec<Run>)| {
-            let compute_us = Spread::of(runs.iter().map(|run| run.compute_us)).median;
-            let is_switch = matches!(contender, Contender::Switch(_));
-            plot::bar(contender.to_string(), compute_us, iteration_us(runs), is_switch)
+        let bar = |row: &Runs| {
+            let compute_us = row.spread(|run| run.compute_us).median;
+            let is_switch = matches!(row.contender, Contender::Switch(_));
+            plot::bar(row.contender.to_string(), compute_us, iteration_us(row), is_switch)
         };
-        self.table.rows.iter().map(bar).collect()
+        self.table.standings.rows.iter().map(bar).collect()
     }
 
     /// The same with whole iterations in the place of sums, for a series of such tables.
     pub fn iterations(&self) -> Table {
         let mut table = self.table.clone();
-        for run in table.rows.iter_mut().flat_map(|(_, runs)| runs) {
+        for run in table.standings.rows.iter_mut().flat_map(|row| &mut row.runs) {
             run.us_p50 = run.iteration_us;
         }
         table
     }
 }
 
-fn iteration_us(runs: &[Run]) -> Spread {
-    Spread::of(runs.iter().map(|run| run.iteration_us))
+fn iteration_us(row: &Runs) -> Spread {
+    row.spread(|run| run.iteration_us)
 }
 
-fn aggregation_us(runs: &[Run]) -> Spread {
-    Spread::of(runs.iter().map(|run| run.iteration_us - run.compute_us))
+fn aggregation_us(row: &Runs) -> Spread {
+    row.spread(|run| run.iteration_us - run.compute_us)
 }
 
 /// Speed-ups over numbers of workers, as Markdown: how many times as many gradients per second as one worker alone,
@@ -235,26 +240,24 @@ fn aggregation_us(runs: &[Run]) -> Spread {
 pub fn scaling_text(replays: &[Replay]) -> String {
     let first = &replays[0];
     let Scene { model, origin, stretch, .. } = first.scene;
-    let mut text = format!(
+    let heads = replays
+        .iter()
+        .map(|replay| format!("{} in {} racks", replay.table.workers, replay.table.racks.unwrap_or(0)));
+    let mut rows = Markdown::new([String::new()].into_iter().chain(heads));
+    for (at, row) in first.table.standings.rows.iter().enumerate() {
+        let cells = replays
+            .iter()
+            .map(|replay| replay.table.standings.rows[at].spread(|run| replay.over_one_worker(run)).text(2));
+        rows.row([row.contender.to_string()].into_iter().chain(cells));
+    }
+    format!(
         "### {} in racks, {} computation (replayed) times {stretch}, {}: gradients per second, of those of one worker \
-         alone\n\n|",
+         alone\n\n{}",
         model.name,
         origin.name(),
-        first.table.links.text()
-    );
-    for replay in replays {
-        let _ = write!(text, " | {} in {} racks", replay.table.workers, replay.table.racks.unwrap_or(0));
-    }
-    let _ = writeln!(text, " |\n|---|{}", "---|".repeat(replays.len()));
-    for (row, (contender, _)) in first.table.rows.iter().enumerate() {
-        let _ = write!(text, "| {contender}");
-        for replay in replays {
-            let speed_up = Spread::of(replay.table.rows[row].1.iter().map(|run| replay.over_one_worker(run)));
-            let _ = write!(text, " | {}", speed_up.text(2));
-        }
-        text += " |\n";
-    }
-    text
+        first.table.links.text(),
+        rows.text()
+    )
 }
 
 impl Replay {
@@ -290,19 +293,20 @@ mod tests {
             stretch: 10,
         };
         let rate: Rate = "1gbit".parse().unwrap();
-        let rows = vec![
+        let rows = [
             (CONTENDERS[0], vec![run(160e3, 80e3), run(176e3, 80e3), run(200e3, 80e3)]),
             (CONTENDERS[1], vec![run(100e3, 80e3), run(88e3, 80e3), run(80e3, 80e3)]),
         ];
         let links = Links { rate: Some(rate), delay: None };
-        let table = Table { load: scene.load(rate, 4, 1.0), links, workers: 4, racks: None, rows };
+        let standings = rows.into_iter().collect();
+        let table = Table { load: scene.load(rate, 4, 1.0), links, workers: 4, racks: None, standings };
         Replay { scene, table }
     }
 
     #[test]
     fn speed_ups_are_of_the_same_turn() {
         let replay = replay();
-        let speed_up = replay.speed_up(&replay.table.rows[1].1);
+        let speed_up = replay.speed_up(&replay.table.standings.rows[1]);
         assert_eq!((speed_up.least, speed_up.median, speed_up.greatest), (1.6, 2.0, 2.5));
         let text = replay.text();
         // 17.6 ms, ten times as long, over 88 ms.
@@ -332,6 +336,6 @@ mod tests {
         assert_eq!(replay.table.load.compute, Duration::from_millis(80));
         assert_eq!(replay.table.load.rounds, 12, "a second of 80 ms and 2.6 ms each");
         assert_eq!(replay.bars()[1].end, 88e3);
-        assert_eq!(replay.iterations().rows[1].1[0].us_p50, 100e3);
+        assert_eq!(replay.iterations().standings.rows[1].runs[0].us_p50, 100e3);
     }
 }

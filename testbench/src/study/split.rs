@@ -1,7 +1,6 @@
 //! Where the time of an iteration of this project's own algorithms goes: the paper's figure 4, in one process with one
 //! thread, with the paper's networks.
 
-use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use iswitch::Loopback;
@@ -19,7 +18,7 @@ use serde_json::{Value, json};
 use super::images::Images;
 use super::paper::{MODELS, Model};
 use super::stopwatch::{Seconds, Stopwatch};
-use crate::spread::Spread;
+use crate::contest::{Contest, Markdown, Progress, Spread};
 
 /// Transitions that are kept: of images enough to draw from, and not gigabytes.
 const BUFFER: usize = 4_000;
@@ -67,6 +66,12 @@ pub struct Split {
 }
 
 impl Split {
+    /// The turns of both.
+    fn joined(mut self, later: Self) -> Self {
+        self.runs.extend(later.runs);
+        self
+    }
+
     /// Local computation of an iteration.
     pub fn compute(&self) -> Duration {
         Duration::from_secs_f64(Spread::of(self.runs.iter().map(SplitRun::compute_us)).median * 1e-6)
@@ -99,20 +104,11 @@ pub fn measure(
     workers: usize,
     turns: usize,
     seconds: f64,
-    progress: &dyn Fn(&str),
+    progress: &Progress,
 ) -> Result<Vec<Split>, TrainError> {
-    let mut splits: Vec<Split> = Vec::new();
-    for turn in 0..turns {
-        for (at, model) in MODELS.into_iter().enumerate() {
-            progress(&format!("turn {} of {turns}: {}", turn + 1, model.name));
-            let split = measure_model(model, workers, seconds)?;
-            match splits.get_mut(at) {
-                Some(before) => before.runs.extend(split.runs),
-                None => splits.push(split),
-            }
-        }
-    }
-    Ok(splits)
+    let contest = Contest::new(MODELS, turns);
+    let standings = contest.try_hold(progress, |model, _| measure_model(*model, workers, seconds))?;
+    Ok(standings.rows.into_iter().filter_map(|row| row.runs.into_iter().reduce(Split::joined)).collect())
 }
 
 fn measure_model(model: Model, workers: usize, seconds: f64) -> Result<Split, TrainError> {
@@ -176,30 +172,23 @@ fn time(trainer: &mut dyn Trainer, stopwatch: &Stopwatch, seconds: f64) -> Resul
 /// All of them, as Markdown.
 pub fn text(splits: &[Split]) -> String {
     let workers = splits.first().map_or(0, |split| split.workers);
-    let mut text = format!(
-        "### An iteration of this project's own algorithms, microseconds; one thread, one worker's share of {workers} \
-         (real)\n\n\
-         | | environment | floats in the vector"
-    );
-    for phase in Phase::ALL.iter().filter(|phase| **phase != Phase::Aggregation) {
-        let _ = write!(text, " | {}", phase.name());
-    }
-    let _ = writeln!(
-        text,
-        " | other | all, but aggregation |\n|---|---|---|{}",
-        "---|".repeat(Phase::ALL.len() + 1)
-    );
+    let measured = || Phase::ALL.iter().enumerate().filter(|(_, phase)| **phase != Phase::Aggregation);
+    let heads = ["", "environment", "floats in the vector"].into_iter();
+    let heads = heads.chain(measured().map(|(_, phase)| phase.name()));
+    let mut rows = Markdown::new(heads.chain(["other", "all, but aggregation"]));
     for split in splits {
-        let _ = write!(text, "| {} | {} | {}", split.model.name, split.env, split.floats);
-        for (at, phase) in Phase::ALL.iter().map(Some).chain([None]).enumerate() {
-            if phase != Some(&Phase::Aggregation) {
-                let _ = write!(text, " | {:.1}", Spread::of(split.runs.iter().map(|run| run.us(at))).median);
-            }
-        }
+        let median = |at: usize| Spread::of(split.runs.iter().map(|run| run.us(at))).median;
+        let name = [split.model.name.to_owned(), split.env.clone(), split.floats.to_string()];
+        let phases = measured().map(|(at, _)| at).chain([Phase::ALL.len()]);
         let all = Spread::of(split.runs.iter().map(SplitRun::compute_us));
-        let _ = writeln!(text, " | {} |", all.text(0));
+        let cells = phases.map(|at| format!("{:.1}", median(at))).chain([all.text(0)]);
+        rows.row(name.into_iter().chain(cells));
     }
-    text
+    format!(
+        "### An iteration of this project's own algorithms, microseconds; one thread, one worker's share of {workers} \
+         (real)\n\n{}",
+        rows.text()
+    )
 }
 
 #[cfg(test)]

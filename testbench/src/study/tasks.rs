@@ -1,5 +1,7 @@
 //! What is trained to compare methods: small tasks that a machine of two cores learns in minutes.
 
+use std::fmt;
+
 /// One task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Task {
@@ -40,14 +42,15 @@ impl Method {
         Self { aggregator: "ps", is_async: false },
         Self { aggregator: "ring", is_async: false },
     ];
+}
 
-    /// For people.
-    pub fn name(self) -> String {
-        let what = match self.aggregator {
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.aggregator {
             "local" => "one process",
             "ps" => "parameter server",
             other => other,
-        };
-        if self.is_async { format!("{what}, asynchronous") } else { what.to_owned() }
+        })?;
+        f.write_str(if self.is_async { ", asynchronous" } else { "" })
     }
 }

@@ -12,6 +12,7 @@ use iswitch_models::runtime::Background;
 use iswitch_models::{
     BlockingModelClient, Bytes, ClientOptions, Endpoint, Listen, ModelName, ModelStore, StoreOptions, Times,
 };
+use iswitch_testbench::contest::{Progress, Row};
 use iswitch_testbench::models::nginx::Nginx;
 use iswitch_testbench::models::{Contender, Load, Site, measure};
 
@@ -149,10 +150,10 @@ fn model_reads_are_measured_from_learner_and_cells() {
     let mut site = Site::new(2, "0.5gbit".parse().unwrap(), true);
     let contenders = Contender::all(&[1, 2], true);
     let load = Load { actors: 12, len_bytes: 300_000, turns: 2 };
-    let table = measure(&mut site, &contenders, load, &|_| ());
+    let table = measure(&mut site, &contenders, load, &Progress::silent());
     report(&table.text());
-    assert_eq!(table.rows.len(), 5);
-    for (contender, runs) in &table.rows {
+    assert_eq!(table.standings.rows.len(), 5);
+    for Row { contender, runs } in &table.standings.rows {
         assert_eq!(runs.len(), 2);
         for run in runs {
             assert!(run.mean_ms > 0.0 && run.p99_ms >= run.mean_ms, "{contender}: {run:?}");

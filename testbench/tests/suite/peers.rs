@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use iswitch_harness::cluster::PortKind;
 use iswitch_harness::requirements::{alone, has_xdp, networks_and, report};
+use iswitch_testbench::contest::{Progress, Row};
 use iswitch_testbench::peers::racks::racks_of;
 use iswitch_testbench::peers::{Axis, Contender, Links, Load, Network, Series, Tools, measure, plot};
 
@@ -26,10 +27,14 @@ fn every_contender_sums_and_is_measured() {
     let rate = Some("1gbit".parse().unwrap());
     for links in [Links::default(), Links { rate, delay: None }] {
         let network = Network::star(3, links);
-        let table = measure(&network, &tools, &Contender::all(&tools), LOAD, 1, &|_| ());
+        let table = measure(&network, &tools, &Contender::all(&tools), LOAD, 1, &Progress::silent());
         let xdp = usize::from(has_xdp());
-        assert_eq!(table.rows.len(), 13 + xdp, "switch, server and ring twice each, and seven of Open MPI");
-        for (contender, runs) in &table.rows {
+        assert_eq!(
+            table.standings.rows.len(),
+            13 + xdp,
+            "switch, server and ring twice each, and seven of Open MPI"
+        );
+        for Row { contender, runs } in &table.standings.rows {
             let run = runs[0];
             assert!(run.us_p50 > 0.0 && run.us_p99 >= run.us_p50, "{contender}: {run:?}");
             assert!(run.worker_cpu_s_per_gb > 0.0 && run.worker_peak_kib > 0, "{contender}: {run:?}");
@@ -43,7 +48,7 @@ fn every_contender_sums_and_is_measured() {
         assert_eq!(json["rows"][0]["share_of_wire"].is_number(), links.rate.is_some());
         let figure = plot::bars(&table);
         assert_eq!(figure.contains("wire limit"), links.rate.is_some());
-        assert!(table.rows.iter().all(|(contender, _)| figure.contains(&contender.to_string())));
+        assert!(table.standings.rows.iter().all(|row| figure.contains(&row.contender.to_string())));
     }
 }
 
@@ -61,10 +66,10 @@ fn every_contender_sums_over_racks() {
     let tables = [4, 6].map(|workers| {
         let network = Network::racks(&racks_of(workers), Links { rate, delay: None });
         assert_eq!((network.worker_count(), network.rack_count()), (workers, Some(2)));
-        measure(&network, &tools, &contenders, LOAD, 1, &|_| ())
+        measure(&network, &tools, &contenders, LOAD, 1, &Progress::silent())
     });
     let rows = 7 + usize::from(has_xdp());
-    assert!(tables.iter().all(|table| table.rows.len() == rows && table.json()["racks"] == 2));
+    assert!(tables.iter().all(|table| table.standings.rows.len() == rows && table.json()["racks"] == 2));
     let series = Series { axis: Axis::Workers, tables: tables.to_vec() };
     let text = series.text();
     report(&text);
@@ -84,9 +89,9 @@ fn delayed_links_delay_each_contender() {
     assert!(round_trip >= 2 * delay, "{round_trip:?}");
     let contenders =
         [Contender::Switch(PortKind::Raw), Contender::Ring(iswitch::aggregate::Style::Pipelined)];
-    let table = measure(&network, &tools(), &contenders, LOAD, 1, &|_| ());
+    let table = measure(&network, &tools(), &contenders, LOAD, 1, &Progress::silent());
     // To the switch and back; in the ring of two twice to the other worker, over two cables.
-    for ((_, runs), links) in table.rows.iter().zip([2, 4]) {
+    for (Row { runs, .. }, links) in table.standings.rows.iter().zip([2, 4]) {
         assert!(runs[0].us_p50 >= f64::from(links) * delay.as_secs_f64() * 1e6, "{:?}", runs[0]);
     }
     report(&format!("{round_trip:?} from a worker to the switch and back\n{}", table.text()));

@@ -9,6 +9,7 @@ use iswitch_harness::requirements::{alone, found_and, networks_and, report};
 use iswitch_replay::client::blocking::{ReplayClient, Writer};
 use iswitch_replay::client::{ClientConfig, ClientError, ItemKey};
 use iswitch_replay::table::NewItem;
+use iswitch_testbench::contest::{Progress, Row};
 use iswitch_testbench::replay::reverb::Sampler;
 use iswitch_testbench::replay::throughput::{self, Pair};
 use iswitch_testbench::replay::{Contender, Load, Reverb, Site, measure};
@@ -181,12 +182,12 @@ fn writes_to_replay_are_measured_in_shards_of_ours() {
     let load = Load { actors: vec![2, 12], len_bytes: 100_000, rate, turns: 2, least };
     let site = Site::new(2, &load, reverb.as_ref());
     let contenders = Contender::all(&[1, 2], reverb.is_some());
-    let table = measure(&site, &contenders, &load, &|_| ());
+    let table = measure(&site, &contenders, &load, &Progress::silent());
     report(&table.text());
-    assert_eq!(table.rows.len(), contenders.len());
-    for (contender, columns) in &table.rows {
-        assert!(columns.iter().all(|runs| runs.len() == 2), "{contender}");
-        for run in columns.iter().flatten() {
+    assert!(table.contenders().map(|(contender, _)| contender).eq(contenders.iter().copied()));
+    for Row { contender, runs } in &table.standings.rows {
+        assert_eq!(runs.len(), 2, "{contender}");
+        for run in runs {
             assert!(run.inserts > 0 && run.mean_ms > 0.0 && run.p99_ms >= run.p50_ms, "{contender}: {run:?}");
         }
     }
@@ -199,9 +200,11 @@ fn writes_to_replay_are_measured_in_shards_of_ours() {
 fn throughput_is_measured_beside_reverb() {
     let _alone = alone();
     let reverb = Reverb::find().ok();
-    let measured = throughput::measure(reverb.as_ref(), 65_536, 4, 1, Duration::from_millis(300));
+    let measured = Duration::from_millis(300);
+    let load = throughput::Load { len_bytes: 65_536, actors: 4, turns: 1, measured };
+    let measured = throughput::measure(reverb.as_ref(), load, &Progress::silent());
     report(&measured.text());
-    assert_eq!(measured.rows[0].0, Pair::Own);
-    assert_eq!(measured.rows.len(), if reverb.is_some() { 3 } else { 1 });
-    assert!(measured.rows.iter().all(|(_, rates)| rates.len() == 1 && rates[0] > 0.0));
+    let rows = &measured.standings.rows;
+    assert_eq!((rows[0].contender, rows.len()), (Pair::Own, if reverb.is_some() { 3 } else { 1 }));
+    assert!(rows.iter().all(|row| row.runs.len() == 1 && row.runs[0] > 0.0));
 }

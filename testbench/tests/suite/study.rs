@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use iswitch_harness::requirements::{alone, networks_and, report};
+use iswitch_testbench::contest::{Progress, Row};
 use iswitch_testbench::peers::racks::racks_of;
 use iswitch_testbench::peers::{Links, Network};
 use iswitch_testbench::study::asynchronous;
@@ -30,9 +31,9 @@ fn iterations_hold_computation_and_aggregation() {
     let star = Network::star(2, links());
     let racks = Network::racks(&racks_of(4), links());
     for network in [&star, &racks] {
-        let replay = scene().measure(network, &CONTENDERS, 1, 0.1, &|_| ());
-        assert_eq!(replay.table.rows.len(), CONTENDERS.len());
-        for (contender, runs) in &replay.table.rows {
+        let replay = scene().measure(network, &CONTENDERS, 1, 0.1, &Progress::silent());
+        assert_eq!(replay.table.standings.rows.len(), CONTENDERS.len());
+        for Row { contender, runs } in &replay.table.standings.rows {
             let run = runs[0];
             assert!(run.compute_us >= 2.0 * COMPUTE.as_secs_f64() * 1e6, "{contender}: {run:?}");
             assert!(run.iteration_us > run.compute_us, "{contender}: {run:?}");
@@ -50,8 +51,8 @@ fn gradients_go_into_the_model_without_waiting() {
     }
     let _alone = alone();
     let network = Network::star(3, links());
-    let replay = asynchronous::measure(scene(), &network, 1, 0.1, &|_| ());
-    for (method, runs) in &replay.rows {
+    let replay = asynchronous::measure(scene(), &network, 1, 0.1, &Progress::silent());
+    for Row { contender: method, runs } in &replay.standings.rows {
         let run = &runs[0];
         assert!(
             run.updates > 0.0 && run.gradients >= run.updates && run.seconds > 0.0,
@@ -59,7 +60,7 @@ fn gradients_go_into_the_model_without_waiting() {
         );
         assert_eq!(run.staleness.len(), 4, "S = 3 when committed: {method:?}: {run:?}");
     }
-    let server = &replay.rows[0].1[0];
+    let server = &replay.standings.reference().runs[0];
     assert_eq!(server.gradients, server.updates, "the server applies one at a time");
     report(&replay.text());
 }

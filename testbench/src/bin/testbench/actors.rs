@@ -8,8 +8,9 @@ use iswitch_harness::requirements::programs;
 use iswitch_testbench::actors::recovery;
 use iswitch_testbench::actors::scaling::{CSV_HEAD, measure};
 use iswitch_testbench::actors::site::Run;
+use iswitch_testbench::contest::Progress;
 
-use crate::files::write;
+use crate::output::{exit, print, write};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -72,20 +73,15 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         learner: learner.collect(),
     };
     let actors: Vec<usize> = options.actors.iter().copied().map(usize::from).collect();
-    let table = measure(&run, &actors, usize::from(options.turns), &|text| eprintln!("{text}"));
-    println!("{}", if options.json { table.json().to_string() } else { table.text() });
+    let table = measure(&run, &actors, usize::from(options.turns), &Progress::new());
+    print(options.json, &table.text(), &table.json());
     let files = [(&options.csv, CSV_HEAD.to_owned() + &table.csv()), (&options.plot, table.figure())];
-    for (path, text) in files.into_iter().filter_map(|(path, text)| Some((path.as_ref()?, text))) {
-        if let Err(error) = write(path, &text) {
-            eprintln!("testbench actors: {error}");
-            return ExitCode::FAILURE;
-        }
-    }
-    ExitCode::SUCCESS
+    let mut wanted = files.into_iter().filter_map(|(path, text)| Some((path.as_ref()?, text)));
+    exit("actors", wanted.try_for_each(|(path, text)| write(path, &text)))
 }
 
 pub(crate) fn recover(options: &RecoveryOptions) -> ExitCode {
-    let table = recovery::measure(usize::from(options.kills), &|text| eprintln!("{text}"));
-    println!("{}", if options.json { table.json().to_string() } else { table.text() });
+    let table = recovery::measure(usize::from(options.kills), &Progress::new());
+    print(options.json, &table.text(), &table.json());
     ExitCode::SUCCESS
 }

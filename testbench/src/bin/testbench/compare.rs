@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use iswitch_simulation::baselines::{NETWORKS, Outcome, Protocol, SEGMENTS, WORKERS, run};
+use iswitch_testbench::contest::Markdown;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -73,14 +74,14 @@ fn print_table(options: &Options, outcomes: &[[Outcome; 3]]) {
          runs that ended, packets for each that is needed\n",
         options.rounds, options.seeds
     );
-    println!("| network | bare counter | one-bit generation | rounds (iSwitch for Linux) |");
-    println!("|---|---|---|---|");
+    let mut rows =
+        Markdown::new(["network", "bare counter", "one-bit generation", "rounds (iSwitch for Linux)"]);
     for ((network, _), outcomes) in NETWORKS.iter().zip(outcomes) {
         let cell = |outcome: &Outcome| {
             let Outcome { finished, runs, .. } = outcome;
             format!("{:.3} %, {finished}/{runs}, {:.3}", outcome.wrong_percent(), outcome.overhead())
         };
-        let [counter, one_bit, rounds] = outcomes.each_ref().map(cell);
-        println!("| {network} | {counter} | {one_bit} | {rounds} |");
+        rows.row([(*network).to_owned()].into_iter().chain(outcomes.each_ref().map(cell)));
     }
+    print!("{}", rows.text());
 }

@@ -1,10 +1,11 @@
 //! `testbench core`: the switch core beside plain adds of the same bytes.
 
+use std::fmt;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use iswitch_simulation::core_load::{Adder, Load, LoadMode, Reference, Shape};
-use iswitch_testbench::spread::Spread;
+use iswitch_testbench::contest::{Contest, Markdown, Progress, Spread, Standings};
 use serde_json::{Value, json};
 
 /// Segments that lie in the second-level cache with their packets: sums of two rounds, a super-frame in and one out.
@@ -17,7 +18,7 @@ const TURN: Duration = Duration::from_millis(5);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Turns of the core and of each plain add, one after the other
+    /// Turns of the core and of each plain add
     #[arg(long, default_value_t = 21, value_parser = clap::value_parser!(u32).range(1..))]
     turns: u32,
     /// Segments of the longest vector; 1000000 of them take 8 GB of memory
@@ -28,14 +29,28 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// Nanoseconds of one contribution to one segment, and what they are of the references' in the same turn.
+/// What is timed.
+#[derive(Clone, Copy, Debug)]
+enum Timed {
+    Core,
+    PlainAdd,
+    SimdAdd,
+}
+
+impl fmt::Display for Timed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Core => "core",
+            Self::PlainAdd => "plain add",
+            Self::SimdAdd => "SIMD add",
+        })
+    }
+}
+
+/// Nanoseconds of one contribution to one segment: of the core, the plain add and the SIMD add.
 struct Row {
     shape: Shape,
-    core: Spread,
-    plain: Spread,
-    simd: Spread,
-    to_plain: Spread,
-    to_simd: Spread,
+    standings: Standings<Timed, f64>,
 }
 
 pub(crate) fn run(options: &Options) -> ExitCode {
@@ -77,27 +92,17 @@ fn measure(shape: Shape, turns: u32) -> Row {
     let warm_up = (0..4).map(|_| time_core(&mut load)).last().unwrap_or(TURN);
     (0..2).for_each(|_| reference.run(load.frames(), Adder::PLAIN));
     let rounds = (TURN.as_nanos() / warm_up.as_nanos().max(1)).clamp(1, 100_000) as usize;
-    let per_packet = |times: &mut dyn FnMut() -> Duration| {
-        let times = (0..rounds).map(|_| times().as_nanos() as f64);
-        Spread::of(times).median / shape.contributions() as f64
-    };
-    let times: Vec<_> = (0..turns)
-        .map(|_| {
-            let core = per_packet(&mut || time_core(&mut load));
-            let mut adds = |adder| per_packet(&mut || time_adds(&mut reference, &load, adder));
-            (core, adds(Adder::PLAIN), adds(Adder::CORE))
-        })
-        .collect();
+    let contest = Contest::new([Timed::Core, Timed::PlainAdd, Timed::SimdAdd], turns as usize);
+    let standings = contest.hold(&Progress::silent(), |timed, _| {
+        let times = (0..rounds).map(|_| match timed {
+            Timed::Core => time_core(&mut load),
+            Timed::PlainAdd => time_adds(&mut reference, &load, Adder::PLAIN),
+            Timed::SimdAdd => time_adds(&mut reference, &load, Adder::CORE),
+        });
+        Spread::of(times.map(|time| time.as_nanos() as f64)).median / shape.contributions() as f64
+    });
     load.check(4 + turns as usize * rounds);
-    let spread = |value: fn(&(f64, f64, f64)) -> f64| Spread::of(times.iter().map(value));
-    Row {
-        shape,
-        core: spread(|(core, _, _)| *core),
-        plain: spread(|(_, plain, _)| *plain),
-        simd: spread(|(_, _, simd)| *simd),
-        to_plain: spread(|(core, plain, _)| core / plain),
-        to_simd: spread(|(core, _, simd)| core / simd),
-    }
+    Row { shape, standings }
 }
 
 /// The time of one round, without that of writing its number into the packets.
@@ -115,37 +120,59 @@ fn time_adds(reference: &mut Reference, load: &Load, adder: Adder) -> Duration {
 }
 
 impl Row {
+    /// The nanoseconds of each.
+    fn times(&self) -> [Spread; 3] {
+        [0, 1, 2].map(|at| self.standings.rows[at].spread(|ns| *ns))
+    }
+
+    /// The core's time divided by that of each add in the same turn.
+    fn ratios(&self) -> [Spread; 2] {
+        [1, 2].map(|at| self.standings.reference().ratio_to(&self.standings.rows[at], |ns| *ns))
+    }
+
     /// Bytes of payload that the core sums in a second, in units of 10^9.
     fn gigabytes_per_s(&self) -> f64 {
-        self.shape.payload_bytes() as f64 / self.core.median
+        self.shape.payload_bytes() as f64 / self.times()[0].median
     }
 
     fn json(&self) -> Value {
+        let ([core, plain, simd], [to_plain, to_simd]) = (self.times(), self.ratios());
         json!({
             "mode": self.shape.mode.name(), "members": self.shape.members, "segments": self.shape.segments,
-            "floats": self.shape.floats, "core_ns": self.core.json(), "plain_add_ns": self.plain.json(),
-            "simd_add_ns": self.simd.json(), "to_plain_add": self.to_plain.json(),
-            "to_simd_add": self.to_simd.json(), "gigabytes_per_s": self.gigabytes_per_s(),
+            "floats": self.shape.floats, "core_ns": core.json(), "plain_add_ns": plain.json(),
+            "simd_add_ns": simd.json(), "to_plain_add": to_plain.json(),
+            "to_simd_add": to_simd.json(), "gigabytes_per_s": self.gigabytes_per_s(),
         })
     }
 }
 
 fn print_table(name: &str, rows: &[Row]) {
     println!("\nBy {name}; nanoseconds for one packet of one member: median (least to greatest)\n");
-    println!(
-        "| mode | members | segments | core | GB/s | plain add | SIMD add | core / plain | core / SIMD |"
-    );
-    println!("|---|---|---|---|---|---|---|---|---|");
+    let mut table = Markdown::new([
+        "mode",
+        "members",
+        "segments",
+        "core",
+        "GB/s",
+        "plain add",
+        "SIMD add",
+        "core / plain",
+        "core / SIMD",
+    ]);
     for row in rows {
         let Shape { mode, members, segments, .. } = row.shape;
-        println!(
-            "| {mode} | {members} | {segments} | {} | {:.1} | {} | {} | {} | {} |",
-            row.core.text(1),
-            row.gigabytes_per_s(),
-            row.plain.text(1),
-            row.simd.text(1),
-            row.to_plain.text(2),
-            row.to_simd.text(2)
-        );
+        let ([core, plain, simd], [to_plain, to_simd]) = (row.times(), row.ratios());
+        table.row([
+            mode.to_string(),
+            members.to_string(),
+            segments.to_string(),
+            core.text(1),
+            format!("{:.1}", row.gigabytes_per_s()),
+            plain.text(1),
+            simd.text(1),
+            to_plain.text(2),
+            to_simd.text(2),
+        ]);
     }
+    print!("{}", table.text());
 }

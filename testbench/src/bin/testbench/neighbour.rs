@@ -5,7 +5,10 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use iswitch_harness::cluster::PortKind;
 use iswitch_harness::requirements::networks_and;
+use iswitch_testbench::contest::Progress;
 use iswitch_testbench::neighbour::{Attack, Load, Site, measure};
+
+use crate::output::{exit, print};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -62,14 +65,11 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     };
     let load = Load { workers, floats: options.floats, seconds: options.seconds };
     let site = Site::new(workers, kind);
-    match measure(&site, attacks, load, options.turns.into(), &|text| eprintln!("{text}")) {
+    match measure(&site, attacks, load, options.turns.into(), &Progress::new()) {
         Ok(table) => {
-            println!("{}", if options.json { table.json().to_string() } else { table.text() });
+            print(options.json, &table.text(), &table.json());
             ExitCode::from(u8::from(!table.is_exact()))
         }
-        Err(error) => {
-            eprintln!("testbench neighbour: {error}");
-            ExitCode::FAILURE
-        }
+        Err(error) => exit("neighbour", Err(error)),
     }
 }

@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use clap::Args;
 use iswitch_harness::requirements::networks_and;
+use iswitch_testbench::contest::Progress;
 use iswitch_testbench::peers::{
     Axis, Contender, Links, Load, Network, Rate, Series, Table, Tools, measure, plot,
 };
+
+use crate::output::{Output, exit};
 
 /// The vectors of the paper's DQN, A2C, PPO and DDPG, smallest first.
 pub(crate) const PAPER_FLOATS: [u32; 4] = [10_119, 40_327, 866_439, 1_687_206];
@@ -48,24 +51,32 @@ pub(crate) struct Common {
     /// A Python that has PyTorch, for Gloo
     #[arg(long, default_value = "python3", env = "ISWITCH_PEERS_PYTHON")]
     python: PathBuf,
-    /// Write a figure for each table that is printed into this directory, as SVG
-    #[arg(long, value_name = "DIR")]
-    plots: Option<PathBuf>,
-    /// Print the measurements for each vector as one line of JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
+/// What is there to be measured, and by what.
+pub(crate) type Prepared = (Tools, Vec<Contender>);
+
 impl Common {
+    /// Measures over links of each rate.
+    pub(crate) fn over_links(&self, subcommand: &str, measure: impl Fn(&Prepared, Links)) -> ExitCode {
+        if !networks_and(&format!("testbench {subcommand}"), &["tc", "ethtool"]) {
+            return ExitCode::FAILURE;
+        }
+        let prepared = self.prepare();
+        exit(
+            subcommand,
+            prepared.map(|prepared| self.links().into_iter().for_each(|links| measure(&prepared, links))),
+        )
+    }
+
     /// What is there to be measured, and by what.
     ///
     /// # Errors
     /// What to tell the user.
-    pub(crate) fn prepare(&self) -> Result<(Tools, Vec<Contender>), String> {
-        if let Some(plots) = &self.plots {
-            std::fs::create_dir_all(plots)
-                .map_err(|error| format!("--plots {}: {error}", plots.display()))?;
-        }
+    fn prepare(&self) -> Result<Prepared, String> {
+        self.output.prepare()?;
         let tools = Tools::find(&self.python);
         for missing in [tools.mpi.as_ref().err(), tools.python.as_ref().err()].into_iter().flatten() {
             eprintln!("{missing}");
@@ -81,7 +92,7 @@ impl Common {
         Ok((tools, contenders))
     }
 
-    pub(crate) fn links(&self) -> Vec<Links> {
+    fn links(&self) -> Vec<Links> {
         let delay = self.delay_us.map(Duration::from_micros);
         let rates =
             if self.rate.is_empty() { vec![None] } else { self.rate.iter().copied().map(Some).collect() };
@@ -89,18 +100,12 @@ impl Common {
     }
 
     /// Measures all contenders on one network with one vector.
-    pub(crate) fn measure(
-        &self,
-        network: &Network,
-        prepared: &(Tools, Vec<Contender>),
-        floats: u32,
-    ) -> Table {
+    pub(crate) fn measure(&self, network: &Network, prepared: &Prepared, floats: u32) -> Table {
         let (tools, contenders) = prepared;
         let workers = network.worker_count();
         let load = Load::of(floats, network.links().rate, workers);
-        let progress = |text: &str| eprintln!("{workers} workers, {text}");
-        let table = measure(network, tools, contenders, load, usize::from(self.turns), &progress);
-        if self.json {
+        let table = measure(network, tools, contenders, load, usize::from(self.turns), &Progress::new());
+        if self.output.json {
             println!("{}", table.json());
         }
         table
@@ -108,16 +113,10 @@ impl Common {
 
     /// Tells people, and draws.
     pub(crate) fn show(&self, text: &str, slug: &str, figure: &str) {
-        if !self.json {
+        if !self.output.json {
             println!("{text}");
         }
-        if let Some(plots) = &self.plots {
-            let path = plots.join(format!("{slug}.svg"));
-            match std::fs::write(&path, figure) {
-                Ok(()) => eprintln!("{}", path.display()),
-                Err(error) => eprintln!("{}: {error}", path.display()),
-            }
-        }
+        self.output.draw_or_warn(slug, figure);
     }
 
     pub(crate) fn show_series(&self, prefix: &str, axis: Axis, tables: Vec<Table>) {
@@ -127,23 +126,10 @@ impl Common {
 }
 
 pub(crate) fn run(options: &Options) -> ExitCode {
-    if !networks_and("testbench peers", &["tc", "ethtool"]) {
-        return ExitCode::FAILURE;
-    }
-    let prepared = match options.common.prepare() {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            eprintln!("{error}");
-            return ExitCode::FAILURE;
-        }
-    };
-    for links in options.common.links() {
-        measure_all(options, &prepared, links);
-    }
-    ExitCode::SUCCESS
+    options.common.over_links("peers", |prepared, links| measure_all(options, prepared, links))
 }
 
-fn measure_all(options: &Options, prepared: &(Tools, Vec<Contender>), links: Links) {
+fn measure_all(options: &Options, prepared: &Prepared, links: Links) {
     let common = &options.common;
     let floats: &[u32] = if options.sweep { &SWEEP_FLOATS } else { &options.floats };
     // Of each vector, the tables for the numbers of workers.

@@ -3,11 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use iswitch_harness::requirements::networks_and;
 use iswitch_testbench::peers::racks::racks_of;
-use iswitch_testbench::peers::{Axis, Network, Table};
+use iswitch_testbench::peers::{Axis, Links, Network, Table};
 
-use crate::peers::{Common, PAPER_FLOATS};
+use crate::peers::{Common, PAPER_FLOATS, Prepared};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -25,26 +24,17 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> ExitCode {
-    if !networks_and("testbench scale", &["tc", "ethtool"]) {
-        return ExitCode::FAILURE;
-    }
+    options.common.over_links("scale", |prepared, links| measure_all(options, prepared, links))
+}
+
+fn measure_all(options: &Options, prepared: &Prepared, links: Links) {
     let common = &options.common;
-    let prepared = match common.prepare() {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            eprintln!("{error}");
-            return ExitCode::FAILURE;
+    let mut by_floats: Vec<Vec<Table>> = vec![Vec::new(); options.floats.len()];
+    for workers in &options.workers {
+        let network = Network::racks(&racks_of(usize::from(*workers)), links);
+        for (tables, floats) in by_floats.iter_mut().zip(&options.floats) {
+            tables.push(common.measure(&network, prepared, *floats));
         }
-    };
-    for links in common.links() {
-        let mut by_floats: Vec<Vec<Table>> = vec![Vec::new(); options.floats.len()];
-        for workers in &options.workers {
-            let network = Network::racks(&racks_of(usize::from(*workers)), links);
-            for (tables, floats) in by_floats.iter_mut().zip(&options.floats) {
-                tables.push(common.measure(&network, &prepared, *floats));
-            }
-        }
-        by_floats.into_iter().for_each(|tables| common.show_series("scale", Axis::Workers, tables));
     }
-    ExitCode::SUCCESS
+    by_floats.into_iter().for_each(|tables| common.show_series("scale", Axis::Workers, tables));
 }

@@ -4,16 +4,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use iswitch_protocol::limits::{MAX_HEIGHT, MAX_MEMBERS, MAX_SUPERFRAME_DATAGRAMS};
+use iswitch_testbench::contest::Progress;
 use iswitch_testbench::peers::Rate;
 use iswitch_testbench::scaling::costs::Costs;
 use iswitch_testbench::scaling::study::{Study, Table};
 use iswitch_testbench::scaling::topology::Tree;
 use iswitch_testbench::scaling::{Algorithm, MAX_FLOATS, Scenario, calibrate, plot, reality};
 
-/// The vectors of the paper's DQN, A2C, PPO and DDPG, smallest first.
-const PAPER_FLOATS: [u32; 4] = [10_119, 40_327, 866_439, 1_687_206];
+use crate::output::{Output, exit};
+use crate::peers::PAPER_FLOATS;
+
 const WORKERS: [u32; 5] = [10, 100, 1_000, 10_000, 100_000];
 const MAX_WORKERS: i64 = 1_000_000;
 /// The longest delay, in microseconds.
@@ -90,12 +91,8 @@ pub(crate) struct Options {
         value_parser = clap::value_parser!(u16).range(1..)
     )]
     cores: u16,
-    /// Draw each table as an SVG in this directory
-    #[arg(long, value_name = "DIR")]
-    plots: Option<PathBuf>,
-    /// Print each table as one line of JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 fn micros(text: &str) -> Result<f64, String> {
@@ -105,20 +102,14 @@ fn micros(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(options: &Options) -> ExitCode {
-    match try_run(options) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("testbench scaling: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    exit("scaling", try_run(options))
 }
 
 fn try_run(options: &Options) -> Result<(), String> {
     if options.calibrate {
         let costs = calibrate::measure().map_err(|error| format!("loop-back: {error}"))?;
         let json = || serde_json::to_string(&costs).unwrap_or_default();
-        print!("{}", if options.json { json() + "\n" } else { calibrate::file(&costs) });
+        print!("{}", if options.output.json { json() + "\n" } else { calibrate::file(&costs) });
         return Ok(());
     }
     let costs = match &options.costs {
@@ -128,20 +119,16 @@ fn try_run(options: &Options) -> Result<(), String> {
     if let Some(path) = &options.against {
         let pairs = reality::compare(&read(path)?, usize::from(options.cores), costs);
         let pairs = pairs.map_err(|error| format!("{}: {error}", path.display()))?;
-        println!("{}", if options.json { reality::json(&pairs).to_string() } else { reality::text(&pairs) });
+        options.output.show(&reality::text(&pairs), &reality::json(&pairs));
         return Ok(());
     }
     check_heights(options)?;
+    options.output.prepare()?;
+    let progress = Progress::new();
     for floats in &options.floats {
-        let table = study(options, *floats, costs);
-        println!("{}", if options.json { table.json().to_string() } else { table.text() });
-        if let Some(directory) = &options.plots {
-            std::fs::create_dir_all(directory)
-                .map_err(|error| format!("{}: {error}", directory.display()))?;
-            let path = directory.join(format!("scaling-{floats}.svg"));
-            std::fs::write(&path, plot::draw(&table))
-                .map_err(|error| format!("{}: {error}", path.display()))?;
-        }
+        let table = study(options, *floats, costs, &progress);
+        options.output.show(&table.text(), &table.json());
+        options.output.draw(&format!("scaling-{floats}"), &plot::draw(&table))?;
     }
     Ok(())
 }
@@ -164,7 +151,7 @@ fn check_heights(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-fn study(options: &Options, floats: u32, costs: Costs) -> Table {
+fn study(options: &Options, floats: u32, costs: Costs, progress: &Progress) -> Table {
     let scenario = Scenario {
         rack: usize::from(options.rack),
         radix: usize::from(options.radix),
@@ -184,14 +171,10 @@ fn study(options: &Options, floats: u32, costs: Costs) -> Table {
         algorithms,
         packets_up_to: options.packets_up_to,
     };
-    let bar = ProgressBar::new((study.workers.len() * study.algorithms.len()) as u64);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
-        bar.set_style(style);
-    }
+    progress.begin(study.workers.len() * study.algorithms.len());
     let table = study.run(|workers, algorithm| {
-        bar.set_message(format!("{floats} floats, {workers} workers: {algorithm}"));
-        bar.inc(1);
+        progress.step(&format!("{floats} floats, {workers} workers: {algorithm}"));
     });
-    bar.finish_and_clear();
+    progress.end();
     table
 }

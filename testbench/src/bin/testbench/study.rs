@@ -1,22 +1,23 @@
 //! `testbench study`.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use iswitch_harness::requirements::networks_and;
+use iswitch_testbench::contest::Progress;
 use iswitch_testbench::peers::plot::{bar_chart, lines_of};
 use iswitch_testbench::peers::racks::racks_of;
 use iswitch_testbench::peers::{Axis, Links, Network, Rate, Series};
 use iswitch_testbench::study::asynchronous;
-use iswitch_testbench::study::convergence::{Comparison, train};
+use iswitch_testbench::study::convergence::measure;
 use iswitch_testbench::study::curves;
 use iswitch_testbench::study::paper::{self, MODELS, Model};
 use iswitch_testbench::study::replay::{CONTENDERS, Origin, Replay, Scene, scaling_text};
 use iswitch_testbench::study::split::{self, Split};
 use iswitch_testbench::study::tasks::{Method, TASKS, Task};
-use serde_json::Value;
+
+use crate::output::{Output, exit};
 
 /// The rate of the paper's links. Slower ones stretch the computation.
 const PAPER_BITS_PER_S: f64 = 1e10;
@@ -40,26 +41,16 @@ enum Part {
     /// As `replay`, with racks of workers below a switch above their switches; needs root
     Racks(RackOptions),
     /// All of it, one part after the other, as each does it by default; needs root
-    All(Output),
+    All(Repeated),
 }
 
 #[derive(Clone, Debug, Args)]
-struct Output {
+struct Repeated {
     /// Times that each contender has its turn
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     turns: u16,
     #[command(flatten)]
-    shown: Shown,
-}
-
-#[derive(Clone, Debug, Args)]
-struct Shown {
-    /// Write a figure for each table into this directory, as SVG
-    #[arg(long, value_name = "DIR")]
-    plots: Option<PathBuf>,
-    /// Print each table as one line of JSON
-    #[arg(long)]
-    json: bool,
+    shown: Output,
 }
 
 /// Whose computation is replayed.
@@ -86,7 +77,7 @@ struct Replayed {
     #[arg(long, default_value_t = 5.0, value_parser = positive)]
     seconds: f64,
     #[command(flatten)]
-    output: Output,
+    output: Repeated,
 }
 
 #[derive(Debug, Args)]
@@ -113,7 +104,7 @@ struct SplitOptions {
     #[arg(long, default_value_t = 5.0, value_parser = positive)]
     seconds: f64,
     #[command(flatten)]
-    output: Output,
+    output: Repeated,
 }
 
 #[derive(Debug, Args)]
@@ -134,7 +125,7 @@ struct ConvergenceOptions {
     #[arg(long, value_enum)]
     only: Option<Kind>,
     #[command(flatten)]
-    shown: Shown,
+    shown: Output,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -181,41 +172,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         Part::Racks(options) => racks(options),
         Part::All(output) => all(output),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-impl Shown {
-    fn prepare(&self) -> Result<(), String> {
-        let Some(plots) = &self.plots else { return Ok(()) };
-        std::fs::create_dir_all(plots).map_err(|error| format!("--plots {}: {error}", plots.display()))
-    }
-
-    fn show(&self, text: &str, json: &Value) {
-        if self.json {
-            println!("{json}");
-        } else {
-            println!("{text}");
-        }
-    }
-
-    fn draw(&self, slug: &str, figure: &str) {
-        let Some(plots) = &self.plots else { return };
-        let path = plots.join(format!("{slug}.svg"));
-        match std::fs::write(&path, figure) {
-            Ok(()) => eprintln!("{}", path.display()),
-            Err(error) => eprintln!("{}: {error}", path.display()),
-        }
-    }
-}
-
-fn show_progress(text: &str) {
-    eprintln!("{text}");
+    exit("study", result)
 }
 
 impl Replayed {
@@ -243,13 +200,13 @@ impl Replayed {
         if !self.compute.contains(&Compute::Own) {
             return Ok(Vec::new());
         }
-        let splits = split::measure(workers, 1, OWN_SECONDS, &show_progress);
+        let splits = split::measure(workers, 1, OWN_SECONDS, &Progress::new());
         splits.map_err(|error| error.to_string())
     }
 
     fn begin(&self, what: &str) -> Result<(), String> {
         if !networks_and(what, &["tc", "ethtool"]) {
-            return Err(format!("{what} cannot run here"));
+            return Err("it cannot run here".to_owned());
         }
         self.output.shown.prepare()?;
         if self.compute.contains(&Compute::Paper) && !self.output.shown.json {
@@ -279,19 +236,19 @@ fn replay(options: &ReplayOptions) -> Result<(), String> {
 fn replay_sync(replayed: &Replayed, scene: Scene, network: &Network) {
     let output = &replayed.output;
     let turns = usize::from(output.turns);
-    let replay = scene.measure(network, &CONTENDERS, turns, replayed.seconds, &show_progress);
+    let replay = scene.measure(network, &CONTENDERS, turns, replayed.seconds, &Progress::new());
     output.shown.show(&replay.text(), &replay.json());
     let title = format!("Iteration: {}; computation is light", replay.title());
-    output.shown.draw(&replay.slug(), &bar_chart(title, replay.bars(), None));
+    output.shown.draw_or_warn(&replay.slug(), &bar_chart(title, replay.bars(), None));
 }
 
 fn replay_async(replayed: &Replayed, scene: Scene, network: &Network) {
     let output = &replayed.output;
     let turns = usize::from(output.turns);
-    let replay = asynchronous::measure(scene, network, turns, replayed.seconds, &show_progress);
+    let replay = asynchronous::measure(scene, network, turns, replayed.seconds, &Progress::new());
     output.shown.show(&replay.text(), &replay.json());
     let title = format!("Time per gradient: {}", replay.title());
-    output.shown.draw(&replay.slug(), &bar_chart(title, replay.bars(), None));
+    output.shown.draw_or_warn(&replay.slug(), &bar_chart(title, replay.bars(), None));
 }
 
 fn racks(options: &RackOptions) -> Result<(), String> {
@@ -307,7 +264,7 @@ fn racks(options: &RackOptions) -> Result<(), String> {
             let network = Network::racks(&racks_of(usize::from(*workers)), links);
             for (replays, scene) in by_scene.iter_mut().zip(&scenes) {
                 let turns = usize::from(output.turns);
-                let replay = scene.measure(&network, &CONTENDERS, turns, replayed.seconds, &show_progress);
+                let replay = scene.measure(&network, &CONTENDERS, turns, replayed.seconds, &Progress::new());
                 output.shown.show(&replay.text(), &replay.json());
                 replays.push(replay);
             }
@@ -317,19 +274,19 @@ fn racks(options: &RackOptions) -> Result<(), String> {
     Ok(())
 }
 
-fn show_racks(output: &Output, replays: &[Replay]) {
+fn show_racks(output: &Repeated, replays: &[Replay]) {
     if !output.shown.json {
         println!("{}", scaling_text(replays));
     }
     let series = Series { axis: Axis::Workers, tables: replays.iter().map(Replay::iterations).collect() };
-    output.shown.draw(&format!("{}-racks", replays[0].slug()), &lines_of("Iteration", &series));
+    output.shown.draw_or_warn(&format!("{}-racks", replays[0].slug()), &lines_of("Iteration", &series));
 }
 
 fn split_iterations(options: &SplitOptions) -> Result<(), String> {
     options.output.shown.prepare()?;
     for workers in &options.workers {
         let turns = usize::from(options.output.turns);
-        let splits = split::measure(usize::from(*workers), turns, options.seconds, &show_progress)
+        let splits = split::measure(usize::from(*workers), turns, options.seconds, &Progress::new())
             .map_err(|error| error.to_string())?;
         if options.output.shown.json {
             splits.iter().for_each(|split| println!("{}", split.json()));
@@ -342,37 +299,26 @@ fn split_iterations(options: &SplitOptions) -> Result<(), String> {
 
 fn convergence(options: &ConvergenceOptions) -> Result<(), String> {
     options.shown.prepare()?;
+    let progress = Progress::new();
     let kinds: [(Kind, &[Method]); 2] =
         [(Kind::Async, &Method::ASYNCHRONOUS), (Kind::Sync, &Method::SYNCHRONOUS)];
     for task in &options.algorithms {
         for (kind, methods) in kinds {
             if options.only.is_none_or(|only| only == kind) {
-                let comparison = compare(options, *task, methods);
+                let workers = usize::from(options.workers);
+                let ConvergenceOptions { seeds, steps, .. } = *options;
+                let comparison = measure(*task, methods, workers, seeds, steps, &progress);
                 options.shown.show(&comparison.text(), &comparison.json());
                 let kind = if kind == Kind::Async { "-async" } else { "" };
                 let slug = format!("study-learning-{}{kind}", task.algorithm);
-                options.shown.draw(&slug, &curves::draw(&comparison));
+                options.shown.draw_or_warn(&slug, &curves::draw(&comparison));
             }
         }
     }
     Ok(())
 }
 
-/// Methods have their turns seed by seed.
-fn compare(options: &ConvergenceOptions, task: Task, methods: &[Method]) -> Comparison {
-    let workers = usize::from(options.workers);
-    let mut rows: Vec<_> = methods.iter().map(|method| (*method, Vec::new())).collect();
-    for seed in 1..=options.seeds {
-        for (method, trainings) in &mut rows {
-            let Task { algorithm, env, .. } = task;
-            eprintln!("{algorithm} on {env}, seed {seed} of {}: {}", options.seeds, method.name());
-            trainings.push(train(task, *method, workers, seed, options.steps));
-        }
-    }
-    Comparison { task, workers, rows }
-}
-
-fn all(output: &Output) -> Result<(), String> {
+fn all(output: &Repeated) -> Result<(), String> {
     let replayed = |models: &[Model]| Replayed {
         models: models.to_vec(),
         rate: vec![Rate { bits_per_s: 1e9 }, Rate { bits_per_s: PAPER_BITS_PER_S }],

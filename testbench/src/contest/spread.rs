@@ -1,11 +1,11 @@
-//! Figures of several runs: the one in the middle, and how far the others are from it.
+//! Median and range of a figure over several runs.
 
 use serde_json::{Value, json};
 
 /// Median, least and greatest of several runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Spread {
-    /// The one in the middle.
+    /// The median.
     pub median: f64,
     /// The least.
     pub least: f64,
@@ -14,12 +14,12 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of at least one value.
+    /// The spread of at least one value.
     ///
     /// # Panics
-    /// If there is none.
-    pub fn of(values: impl Iterator<Item = f64>) -> Self {
-        let mut values: Vec<_> = values.collect();
+    /// If there are none.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
+        let mut values: Vec<_> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
         Self { median: values[values.len() / 2], least: values[0], greatest: values[values.len() - 1] }
     }
@@ -29,20 +29,20 @@ impl Spread {
         (self.least, self.greatest)
     }
 
-    /// In another unit.
+    /// The spread in another unit.
     #[must_use]
     pub fn scaled(self, by: f64) -> Self {
         let Self { median, least, greatest } = self;
         Self { median: median * by, least: least * by, greatest: greatest * by }
     }
 
-    /// With so many digits behind the point.
+    /// Such as `3.1 (2.9 to 3.4)`, with so many digits behind the point.
     pub fn text(self, digits: usize) -> String {
         let Self { median, least, greatest } = self;
         format!("{median:.digits$} ({least:.digits$} to {greatest:.digits$})")
     }
 
-    /// All three.
+    /// All three figures.
     pub fn json(self) -> Value {
         json!({ "median": self.median, "least": self.least, "greatest": self.greatest })
     }

@@ -1,0 +1,46 @@
+//! Actors in several processes that begin at the same moment.
+
+use std::process::Command;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use iswitch_harness::process::Process;
+
+use super::Latencies;
+
+/// Actors, and the processes that they are in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Crowd {
+    /// Number of actors.
+    pub(crate) actors: usize,
+    /// Processes that share them out.
+    pub(crate) processes: usize,
+    /// Time in which these start.
+    pub(crate) head_start: Duration,
+    /// Time in which they end.
+    pub(crate) timeout: Duration,
+}
+
+impl Crowd {
+    /// Runs the command of each process, which has the options `--actors`, `--first` and `--start-unix-ms`.
+    ///
+    /// # Panics
+    /// If a process fails, or prints no latencies.
+    pub(crate) fn run(self, command: impl Fn() -> Command) -> Latencies {
+        let start = SystemTime::now() + self.head_start;
+        let start_ms = start.duration_since(UNIX_EPOCH).expect("it is after 1970").as_millis();
+        let spawn = |process: usize| {
+            let (first, end) = (self.first_of(process), self.first_of(process + 1));
+            let mut command = command();
+            command.args(["--actors", &(end - first).to_string(), "--first", &first.to_string()]);
+            command.args(["--start-unix-ms", &start_ms.to_string()]);
+            Process::spawn("actors", &mut command)
+        };
+        let processes: Vec<_> = (0..self.processes).map(spawn).collect();
+        Latencies::printed(processes.into_iter().map(|process| process.wait_success(self.timeout)))
+    }
+
+    /// The first actor of a process.
+    fn first_of(self, process: usize) -> usize {
+        self.actors * process / self.processes
+    }
+}

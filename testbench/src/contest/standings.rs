@@ -1,0 +1,108 @@
+//! The runs of all contenders, turn by turn.
+
+use serde_json::Value;
+
+use super::Spread;
+
+/// Runs of all contenders; the first row is the reference.
+#[derive(Clone, Debug)]
+pub struct Standings<T, R> {
+    /// One row for each contender, in the order in which they were named.
+    pub rows: Vec<Row<T, R>>,
+}
+
+/// Runs of one contender.
+#[derive(Clone, Debug)]
+pub struct Row<T, R> {
+    /// The contender.
+    pub contender: T,
+    /// Its runs, by turn.
+    pub runs: Vec<R>,
+}
+
+impl<T, R> Row<T, R> {
+    /// Spread of a figure over the turns.
+    ///
+    /// # Panics
+    /// If there was no turn.
+    pub fn spread(&self, value: impl Fn(&R) -> f64) -> Spread {
+        Spread::of(self.runs.iter().map(value))
+    }
+
+    /// Spread of a figure of this contender's runs and those of another in the same turns.
+    ///
+    /// # Panics
+    /// If they have no turn in common.
+    pub fn beside(&self, other: &Self, value: impl Fn(&R, &R) -> f64) -> Spread {
+        Spread::of(self.runs.iter().zip(&other.runs).map(|(run, other)| value(run, other)))
+    }
+
+    /// A figure of this contender divided by that of another in the same turn.
+    ///
+    /// # Panics
+    /// If they have no turn in common.
+    pub fn ratio_to(&self, other: &Self, value: impl Fn(&R) -> f64) -> Spread {
+        self.beside(other, |run, other| value(run) / value(other))
+    }
+}
+
+impl<T, R> Standings<T, R> {
+    /// The contender that the others are compared with.
+    ///
+    /// # Panics
+    /// If there are no contenders.
+    pub fn reference(&self) -> &Row<T, R> {
+        &self.rows[0]
+    }
+
+    /// Of some contenders the one with the least median.
+    pub fn least(&self, is_meant: impl Fn(&T) -> bool, value: impl Fn(&R) -> f64) -> Option<&Row<T, R>> {
+        let rows = self.rows.iter().filter(|row| is_meant(&row.contender));
+        rows.min_by(|a, b| a.spread(&value).median.total_cmp(&b.spread(&value).median))
+    }
+
+    /// A JSON array of what is to be told of each row.
+    pub fn json(&self, row: impl Fn(&Row<T, R>) -> Value) -> Value {
+        self.rows.iter().map(row).collect()
+    }
+}
+
+impl<T, R> FromIterator<(T, Vec<R>)> for Standings<T, R> {
+    fn from_iter<I: IntoIterator<Item = (T, Vec<R>)>>(rows: I) -> Self {
+        Self { rows: rows.into_iter().map(|(contender, runs)| Row { contender, runs }).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn standings() -> Standings<&'static str, f64> {
+        [("a", vec![4.0, 2.0, 9.0]), ("b", vec![2.0, 4.0, 3.0]), ("c", vec![8.0, 8.0, 8.0])]
+            .into_iter()
+            .collect()
+    }
+
+    #[test]
+    fn ratios_are_of_the_same_turn() {
+        let standings = standings();
+        let ratio = standings.rows[1].ratio_to(standings.reference(), |run| *run);
+        // The ratio of the medians would be 0.75.
+        assert_eq!((ratio.least, ratio.median, ratio.greatest), (1.0 / 3.0, 0.5, 2.0));
+        let excess = standings.rows[2].beside(standings.reference(), |run, reference| run - reference);
+        assert_eq!((excess.least, excess.median, excess.greatest), (-1.0, 4.0, 6.0));
+    }
+
+    #[test]
+    fn the_least_median_wins() {
+        let standings = standings();
+        let least = |names: &[&str]| {
+            standings.least(|contender| names.contains(contender), |run| *run).map(|row| row.contender)
+        };
+        assert_eq!((least(&["a", "b", "c"]), least(&["a", "c"]), least(&[])), (Some("b"), Some("a"), None));
+        let json = standings.json(|row| json!([row.contender, row.spread(|run| *run).median]));
+        assert_eq!(json, json!([["a", 4.0], ["b", 3.0], ["c", 8.0]]));
+    }
+}
