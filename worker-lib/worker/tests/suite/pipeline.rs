@@ -208,8 +208,14 @@ fn a_worker_can_be_used_without_the_pipeline() {
     worker.halt().unwrap();
     assert!(matches!(worker.recv_sum(&mut sum), Err(AggregateError::Halted)));
     worker.reset().unwrap();
-    worker.submit(&[4.0; LEN]).unwrap();
-    worker.submit(&[5.0; LEN]).unwrap();
+    let mut left = vec![5.0, 4.0];
+    while let Some(value) = left.pop() {
+        worker.submit(&[value; LEN]).unwrap();
+        worker.wait_ready().unwrap();
+        // The members join again after a Reset, and a vector that is under way meanwhile is lost.
+        let admission = worker.poll_admission().unwrap();
+        left.extend(admission.aggregate.is_none().then_some(value));
+    }
     assert_eq!(worker.recv_sum(&mut sum).unwrap().1, 2);
     assert_eq!(sum, [9.0; LEN]);
     assert!(matches!(worker.submit(&[1.0]), Err(AggregateError::WrongLength { actual: 1, .. })));
