@@ -33,6 +33,28 @@ fn the_top_level_fits_a_glance() {
 }
 
 #[test]
+fn paths_in_the_documentation_exist() {
+    let names = |path: &Path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    let tops: BTreeSet<String> =
+        entries(root()).iter().filter(|path| path.is_dir()).filter_map(|path| names(path)).collect();
+    let mut problems = Vec::new();
+    // Results and the changelog tell of the tree as it was.
+    let pages = sources(".md").into_iter().filter(|(path, _)| !path.starts_with("docs/results"));
+    for (page, text) in pages.filter(|(path, _)| path != "CHANGELOG.md") {
+        for word in text.split('`').skip(1).step_by(2) {
+            let is_path =
+                word.chars().all(|c| c.is_alphanumeric() || "/._-".contains(c)) && word.contains('/');
+            let top = word.split('/').next().unwrap_or_default();
+            let is_built = top == "target" || word.contains("__");
+            if is_path && tops.contains(top) && !is_built && !root().join(word).exists() {
+                problems.push(format!("{page}: {word} does not exist"));
+            }
+        }
+    }
+    report(&problems);
+}
+
+#[test]
 fn files_have_one_subject() {
     let mut problems = Vec::new();
     for (path, text) in sources(".rs") {
