@@ -27,6 +27,9 @@ use crate::process::{command, find_program, run};
 const VARIABLE: &str = "ISWITCH_ISOLATED";
 /// Contains the mount namespace that has been prepared.
 const MARK: &str = "/run/iswitch-isolated";
+/// Entries of `/run` that are hidden inside: names of networks, the mark of an outer namespace, and the control socket
+/// of a daemon outside, whose place a daemon inside takes.
+const HIDDEN: [&str; 3] = ["netns", "iswitch-isolated", "iswitchd.sock"];
 /// Programs that networks are made with, and their Debian packages.
 const PROGRAMS: [(&str, &str); 3] =
     [("ip", "iproute2"), ("setpriv", "util-linux"), ("unshare", "util-linux")];
@@ -129,7 +132,7 @@ pub fn prepare() -> Result<Outside, LabError> {
     Ok(outside)
 }
 
-/// Puts a directory in the place of `/run` that has the same entries, except `netns`, and can be written.
+/// Puts a directory in the place of `/run` that can be written, with the same entries except the hidden ones.
 fn replace_run() -> io::Result<()> {
     let run = Path::new("/run");
     let old = File::open(run)?;
@@ -139,7 +142,7 @@ fn replace_run() -> io::Result<()> {
     for entry in entries {
         let (name, kind) = (entry.file_name(), entry.file_type()?);
         let (from, to) = (old.join(&name), run.join(&name));
-        if name == "netns" || Some(name.as_os_str()) == Path::new(MARK).file_name() {
+        if HIDDEN.iter().any(|hidden| name == *hidden) {
             continue;
         }
         if kind.is_symlink() {
