@@ -2,6 +2,7 @@
 
 pub mod binaries;
 pub mod cluster;
+pub mod copies;
 pub mod faults;
 mod isolated;
 pub mod netns;

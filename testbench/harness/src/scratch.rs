@@ -1,8 +1,10 @@
 //! Names and directories that belong to one test process, so that a later one can clear up after it.
 
-use std::path::Path;
-use std::sync::Once;
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use tempfile::TempDir;
 
@@ -26,14 +28,21 @@ pub fn is_leftover(name: &str) -> bool {
 /// # Panics
 /// If there can be none.
 pub fn directory() -> TempDir {
-    static CLEANED: Once = Once::new();
-    CLEANED.call_once(remove_leftovers);
-    tempfile::Builder::new().prefix(&name("")).tempdir().expect("a temporary directory")
+    directory_in(&std::env::temp_dir()).expect("a temporary directory")
+}
+
+/// The same in another directory than that of the environment for temporary files.
+pub fn directory_in(parent: &Path) -> io::Result<TempDir> {
+    static CLEANED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    if CLEANED.lock().unwrap_or_else(PoisonError::into_inner).insert(parent.to_owned()) {
+        remove_leftovers(parent);
+    }
+    tempfile::Builder::new().prefix(&name("")).tempdir_in(parent)
 }
 
 /// Removes the directories of test processes that were killed.
-fn remove_leftovers() {
-    let Ok(entries) = std::fs::read_dir(std::env::temp_dir()) else { return };
+fn remove_leftovers(parent: &Path) {
+    let Ok(entries) = std::fs::read_dir(parent) else { return };
     for entry in entries.flatten().filter(|entry| is_leftover(&entry.file_name().to_string_lossy())) {
         // Another test process may be at it too.
         let _ = std::fs::remove_dir_all(entry.path());

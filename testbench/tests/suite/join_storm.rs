@@ -21,7 +21,7 @@ fn forged_joins_cost_no_memory_and_no_sum() {
     let _alone = alone();
     let star = Star::new(StarOptions { workers: WORKERS + 1, ..StarOptions::default() });
     let mut daemon = Daemon::on_ports(&star, &[]);
-    let group = Group::of(&star.workers[..WORKERS], daemon.address(), "--rounds 100000000 --seconds 6");
+    let mut group = Group::of(&star.workers[..WORKERS], daemon.address(), "--rounds 100000000");
     daemon.wait_until_results(4 * SEGMENTS);
     let (rss_before_kib, results_before) = (daemon.process.rss_kib(), daemon.results());
     star.workers[WORKERS].enter(|| {
@@ -33,6 +33,7 @@ fn forged_joins_cost_no_memory_and_no_sum() {
     assert!(rss_after_kib <= rss_before_kib + MAX_RSS_GROWTH_KIB, "{rss_before_kib} to {rss_after_kib} KiB");
     assert!(daemon.drops("rate_limited") > JOINS / 2, "{}", daemon.counters());
     assert!(daemon.process.is_running());
+    group.end();
     let results = group.results(SOON);
     assert!(total(&results, "rounds") > 0);
     report(&format!("{JOINS} forged Joins: {rss_before_kib} KiB before, {rss_after_kib} KiB after"));

@@ -2,18 +2,17 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use iswitch_harness::binaries;
 use iswitch_harness::cluster::SOON;
+use iswitch_harness::copies::Copies;
 use iswitch_harness::process::{Process, Signal, command, command_of_nobody};
 use iswitch_harness::requirements::{alone, has_nobody_namespaces, isolation_and};
-use iswitch_harness::scratch;
 use serde_json::Value;
-use tempfile::TempDir;
 
 const PROGRAMS: [&str; 4] = ["iswitch", "iswitch-lab", "iswitchd", "all_reduce"];
 /// One worker that checks its sums, told its place by the lab.
@@ -21,33 +20,23 @@ const SUM: &str =
     "exec all_reduce --json --switch $ISWITCH_SWITCH --workers $WORLD_SIZE --rank $RANK --rounds 20";
 
 /// The programs where others may run them too.
-struct Programs(TempDir);
+struct Programs(Copies);
 
 impl Programs {
     fn copy() -> Self {
-        let directory = scratch::directory();
-        // The user `nobody` keeps runs there.
-        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).expect("its own directory");
-        for name in PROGRAMS {
-            fs::copy(binaries::path(name), directory.path().join(name)).expect("room for the programs");
-        }
-        Self(directory)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        Self(Copies::of(&PROGRAMS.map(|name| (name, binaries::path(name)))))
     }
 
     /// `iswitch lab` as each user who may start it: this one, and an ordinary one beside root.
     fn labs(&self, arguments: &[&str]) -> Vec<Command> {
-        let program = self.path("iswitch");
+        let program = self.0.path("iswitch");
         let mut labs = vec![command(&program)];
         if has_nobody_namespaces() {
             labs.push(command_of_nobody(&program));
         }
         for lab in &mut labs {
             // Not by a launcher: these would be ranks of the lab itself.
-            lab.env_remove("RANK").env_remove("WORLD_SIZE").current_dir(self.0.path());
+            lab.env_remove("RANK").env_remove("WORLD_SIZE").current_dir(self.0.directory());
             lab.arg("lab").args(arguments);
         }
         labs
@@ -202,11 +191,11 @@ fn what_is_missing_is_named() {
         assert!(error.contains("iswitch-lab: iswitchd has ended; the lines above say why"), "{error}");
     }
     // A kernel that forbids namespaces.
-    let unshare = programs.path("unshare");
+    let unshare = programs.0.path("unshare");
     fs::write(&unshare, "#!/bin/sh\necho 'unshare: unshare failed: Operation not permitted' >&2; exit 1\n")
         .unwrap();
     fs::set_permissions(&unshare, fs::Permissions::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}", programs.0.path().display(), std::env::var("PATH").unwrap_or_default());
+    let path = format!("{}:{}", programs.0.directory().display(), std::env::var("PATH").unwrap_or_default());
     for mut lab in programs.labs(&["--", "true"]) {
         let error = refused(lab.env("PATH", &path));
         assert!(error.contains("this user may not make namespaces (unshare: unshare failed: Op"), "{error}");

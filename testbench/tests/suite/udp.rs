@@ -35,14 +35,16 @@ fn what_is_in_flight_to_a_stopped_daemon_fits_in_its_receive_buffer() {
         let mut daemon = Daemon::on_loopback(&["--recv-buffer-bytes", "500000", "--lease-ms", "60000"]);
         let floats = 1000 * segment_floats;
         let arguments =
-            format!("--floats {floats} --segment-floats {segment_floats} --seconds 2 --no-offload");
-        let group = Group::here(2, daemon.address(), &arguments);
+            format!("--floats {floats} --segment-floats {segment_floats} --rounds 1000000 --no-offload");
+        let mut group = Group::here(2, daemon.address(), &arguments);
         for _ in 0..4 {
             daemon.wait_for_results();
             daemon.process.signal(Signal::STOP);
             std::thread::sleep(Duration::from_millis(150));
             daemon.process.signal(Signal::CONT);
         }
+        daemon.wait_for_results();
+        group.end();
         let results = group.results(SOON);
         assert_eq!(total(&results, "retransmitted"), 0, "{segment_floats} floats in a segment");
         daemon.stop();
