@@ -40,6 +40,13 @@ impl Round {
         Self(value & ROUND_MASK)
     }
 
+    /// The number of a member's first vector in an asynchronous job: it depends on the incarnation of the job too,
+    /// which may have admitted the same instance as the one before it (requirement V-2).
+    #[inline]
+    pub const fn first_vector(instance: u32, epoch: u64) -> Self {
+        Self::new(instance.wrapping_add(epoch as u32))
+    }
+
     /// The round as a number below 2^24.
     #[inline]
     pub const fn get(self) -> u32 {

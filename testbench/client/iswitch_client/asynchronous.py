@@ -87,7 +87,7 @@ class AsynchronousMember(Member):
 
     def _admitted(self, now: float, ack: Ack) -> None:
         self._continue_at(ack.round, ack.history)
-        self._number = self._instance & ROUND_MASK
+        self._number = (self._instance + self.epoch) & ROUND_MASK
         if ack.standing != Standing.RESUMED:
             # What it has summed as a member before is not what the job begins with.
             is_first = self.counts.rejoins == 0

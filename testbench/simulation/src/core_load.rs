@@ -129,15 +129,12 @@ impl Shape {
         let asynchronous = self.mode == LoadMode::Asynchronous;
         JoinRepr {
             mode: if asynchronous { Mode::Asynchronous } else { Mode::Synchronous },
-            instance: FIRST_VECTOR,
+            instance: 1,
             rank: member as u16,
             ..JoinRepr::worker(self.vector_floats() as u32, self.floats as u16, self.members as u16)
         }
     }
 }
-
-/// Number of a member's first vector in an asynchronous job.
-const FIRST_VECTOR: u32 = 1;
 
 /// A switch with a job, and the packets of its members.
 #[derive(Debug)]
@@ -202,7 +199,7 @@ impl Load {
             members: (0..shape.members).map(member_endpoint).collect(),
             parent: endpoint(PortId(1), parent),
             frames: frames(shape),
-            round: Round::new(if shape.mode == LoadMode::Asynchronous { FIRST_VECTOR } else { 0 }),
+            round: Round::default(),
             partials: Vec::with_capacity(MAX_SUPERFRAME_LEN_BYTES),
         };
         load.form();
@@ -228,6 +225,10 @@ impl Load {
         while self.switch.poll_event().is_some() {}
         let members = self.switch.jobs().next().map_or(0, |job| job.members.len());
         assert_eq!(members, self.shape.members, "the job is complete");
+        if self.shape.mode == LoadMode::Asynchronous {
+            let epoch = self.switch.epoch_of(JOB).expect("the job is complete");
+            self.round = Round::first_vector(self.shape.join(0).instance, epoch);
+        }
     }
 
     /// Lets a real parent answer the Join.

@@ -118,11 +118,11 @@ impl Aggregates {
         }
     }
 
-    /// Expects the first vector of a new member, whose number its instance gives (requirement V-2).
-    pub(super) fn admit_member(&mut self, id: MemberId, instance: u32) {
+    /// Expects the first vector of a new member.
+    pub(super) fn admit_member(&mut self, id: MemberId, first: Round) {
         let staging = &mut self.staging[id.get()];
         let unadded_from = staging.unadded_from;
-        *staging = Staging { number: Round::new(instance), unadded_from, ..Staging::default() };
+        *staging = Staging { number: first, unadded_from, ..Staging::default() };
     }
 
     /// Position of an aggregate in memory.

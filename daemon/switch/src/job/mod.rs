@@ -316,7 +316,10 @@ impl Job {
     pub(crate) fn admit(&mut self, id: MemberId, member: Member) {
         match &mut self.rounds {
             Rounds::Synchronous(rounds) => rounds.order_member(id, &member),
-            Rounds::Asynchronous(aggregates) => aggregates.admit_member(id, member.instance),
+            Rounds::Asynchronous(aggregates) => {
+                let first = Round::first_vector(member.instance, self.history.epoch());
+                aggregates.admit_member(id, first);
+            }
         }
         self.members.insert(id, member);
         if let Rounds::Synchronous(rounds) = &mut self.rounds {

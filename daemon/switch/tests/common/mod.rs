@@ -94,6 +94,12 @@ impl Harness {
         harness
     }
 
+    /// Number of the first vector of a member of the asynchronous job, by its instance.
+    pub(crate) fn first_vector(&self, instance: u32) -> u32 {
+        let epoch = self.switch.epoch_of(JOB).expect("the job exists");
+        Round::first_vector(instance, epoch).get()
+    }
+
     pub(crate) fn now(&self) -> Instant {
         Instant::from_nanos(self.now_ms * 1_000_000)
     }

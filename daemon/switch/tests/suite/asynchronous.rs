@@ -20,7 +20,12 @@ const ALL: u8 = 0b111;
 const EPOCH: u64 = 0x7b9c_fc1a_ce9e_b496;
 
 fn asynchronous(workers: u16) -> JoinRepr {
-    JoinRepr { mode: Mode::Asynchronous, ..join(workers) }
+    JoinRepr { mode: Mode::Asynchronous, instance: instance_of(1, EPOCH), ..join(workers) }
+}
+
+/// The instance whose first vector has a number in a job with that epoch.
+fn instance_of(first: u32, epoch: u64) -> u32 {
+    first.wrapping_sub(epoch as u32)
 }
 
 /// A job whose members 1 to `workers` have joined; the first vector of each has number 1.
@@ -129,7 +134,7 @@ fn a_vector_may_be_given_up_for_a_later_one() {
 fn a_restarted_worker_begins_with_the_number_of_its_instance() {
     let mut switch = formed(2);
     switch.send(1, Class::Data, &segment(0, 1, 7.0));
-    switch.join(1, JoinRepr { instance: 0x50_0000, ..asynchronous(2) });
+    switch.join(1, JoinRepr { instance: instance_of(0x50_0000, EPOCH), ..asynchronous(2) });
     assert_eq!(switch.send(1, Class::Data, &segment(1, 1, 7.0)), [], "a packet of the process before");
     assert_eq!(confirm(&mut switch, 1, 0x50_0000), ack(1, 0, 0, &[0, 1, 2]));
     send(&mut switch, 1, 0x50_0000, 1.0);
@@ -258,9 +263,14 @@ fn halt_and_reset_work_as_in_a_synchronous_job() {
     for host in [1, 2] {
         switch.join(host, asynchronous(2));
     }
-    assert_eq!(confirm(&mut switch, 2, 1), ack(2, 2, 0, &[0, 1, 2]), "what was set aside is given up");
-    send(&mut switch, 2, 1, 1.0);
-    assert_eq!(send(&mut switch, 1, 1, 1.0), results(&[1, 2], 2, 2, 2.0), "and what was in the aggregate");
+    let first = switch.first_vector(asynchronous(2).instance);
+    assert_eq!(confirm(&mut switch, 2, first), ack(2, 2, 0, &[0, 1, 2]), "what was set aside is given up");
+    send(&mut switch, 2, first, 1.0);
+    assert_eq!(
+        send(&mut switch, 1, first, 1.0),
+        results(&[1, 2], 2, 2, 2.0),
+        "and what was in the aggregate"
+    );
 }
 
 #[test]
@@ -388,8 +398,9 @@ fn after_a_restart_of_the_switch_the_furthest_member_counts() {
     assert_eq!(rounds, [base; 3]);
     let resumed = Event::JobResumed { job: JOB, members: 3, round: Round::new(base) };
     assert!(switch.events().contains(&resumed));
+    let first = switch.first_vector(resumes(3, 20, 0x20).instance);
     for host in 1..=3 {
-        let done = send(&mut switch, host, 2, 1.0);
+        let done = send(&mut switch, host, first, 1.0);
         assert_eq!(done, if host < 3 { vec![] } else { results(&[1, 2, 3], base, 3, 3.0) });
     }
 }

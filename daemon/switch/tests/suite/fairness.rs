@@ -1,6 +1,7 @@
 //! Several jobs on one switch: the queued work of one job costs the others no more than their turn.
 
 use crate::common::{Harness, JOB, LEASE_MS, Sent, control, data, range};
+use iswitch_protocol::Round;
 use iswitch_protocol::limits::{MAX_WORK_COST, WORK_COST_PER_DATAGRAM, WORK_FLOATS_PER_COST};
 use iswitch_protocol::wire::control::SegmentSetRepr;
 use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Mode, Status};
@@ -21,6 +22,12 @@ fn harness() -> Harness {
 fn vector(mode: Mode, segments: u32, floats: u16, workers: u16) -> JoinRepr {
     let gradient_len = segments * u32::from(floats);
     JoinRepr { mode, instance: 1, ..JoinRepr::worker(gradient_len, floats, workers) }
+}
+
+/// Number of the first vector of any member of an asynchronous job: all have instance 1.
+fn first_vector(switch: &Harness, job: u32) -> u32 {
+    let epoch = switch.switch.epoch_of(job).expect("the job exists");
+    Round::first_vector(1, epoch).get()
 }
 
 fn join(switch: &mut Harness, job: u32, hosts: &[u8], join: JoinRepr) {
@@ -150,7 +157,8 @@ fn a_flood_of_fbcasts_does_not_keep_vectors_of_another_job_out() {
     fill_with_fbcasts(&mut switch);
     let before = *switch.counters();
     let mut sent = Vec::new();
-    for packet in [data(0, 1, &[1.0, 1.0]), data(1, 1, &[1.0, 1.0]), data(2, 1, &[1.0])] {
+    let first = first_vector(&switch, JOB);
+    for packet in [data(0, first, &[1.0, 1.0]), data(1, first, &[1.0, 1.0]), data(2, first, &[1.0])] {
         sent.extend(frame(&mut switch, 1, Class::Data, &[packet]));
     }
     sent.extend(next_turn(&mut switch));
@@ -203,13 +211,14 @@ fn a_long_vector_is_added_in_many_turns() {
     const SEGMENTS: u32 = 1000;
     let mut switch = harness();
     join(&mut switch, ATTACKER, &ATTACKERS, vector(Mode::Asynchronous, SEGMENTS, FLOATS as u16, 2));
-    assert_eq!(send_vector(&mut switch, ATTACKERS[0], 1, SEGMENTS, FLOATS), []);
+    let first = first_vector(&switch, ATTACKER);
+    assert_eq!(send_vector(&mut switch, ATTACKERS[0], first, SEGMENTS, FLOATS), []);
     let floats_a_turn = MAX_WORK_COST as usize * WORK_FLOATS_PER_COST;
     let least = (SEGMENTS as usize * FLOATS).div_ceil(floats_a_turn) - 1;
     let turns_to_add = turns(&mut switch).len();
     assert!(turns_to_add >= least, "{turns_to_add} turns for at least {least}");
 
-    let mut sent = send_vector(&mut switch, ATTACKERS[1], 1, SEGMENTS, FLOATS);
+    let mut sent = send_vector(&mut switch, ATTACKERS[1], first, SEGMENTS, FLOATS);
     assert!(results(&sent).count() <= most_in_a_turn(2));
     for turn in turns(&mut switch) {
         assert!(results(&turn).count() <= most_in_a_turn(2));
@@ -224,10 +233,11 @@ fn a_member_sends_its_next_vector_while_the_last_one_is_being_added() {
     const SEGMENTS: u32 = 1000;
     let mut switch = harness();
     join(&mut switch, ATTACKER, &ATTACKERS, vector(Mode::Asynchronous, SEGMENTS, FLOATS as u16, 2));
-    send_vector(&mut switch, ATTACKERS[0], 1, SEGMENTS, FLOATS);
+    let first = first_vector(&switch, ATTACKER);
+    send_vector(&mut switch, ATTACKERS[0], first, SEGMENTS, FLOATS);
     assert!(is_busy(&switch));
     let before = *switch.counters();
-    let next = |index| data(index, 2, &[5.0; FLOATS]);
+    let next = |index| data(index, first + 1, &[5.0; FLOATS]);
     frame(&mut switch, ATTACKERS[0], Class::Data, &[next(SEGMENTS - 1)]);
     assert_eq!(drops_since(&switch, &before), 1, "the segment of the last vector is still needed");
     // With each frame that arrives at least as many segments are added.

@@ -555,6 +555,27 @@ fn an_asynchronous_job_gives_way_to_its_history_too() {
     assert_eq!(standing(9), Some((Standing::Fresh, LATEST)));
 }
 
+/// A worker's Join is repeated on its way, and both incarnations of the job admit it. The worker may believe the first.
+#[test]
+fn a_vector_that_names_another_incarnation_is_in_no_sum() {
+    let asynchronous = |resume| JoinRepr { mode: Mode::Asynchronous, instance: 100, resume, ..join(0) };
+    let mut switch = Harness::new();
+    switch.join(9, asynchronous(None));
+    let earlier = switch.first_vector(100);
+    switch.control(1, 1, ControlBody::Join(asynchronous(undeclared(LATEST, 0).resume)));
+    send_join(&mut switch, 9, asynchronous(None));
+    send_join(&mut switch, 2, asynchronous(undeclared(LATEST, 0).resume));
+    let later = switch.first_vector(100);
+    assert_ne!(earlier, later);
+    switch.control(9, 2, ControlBody::SetH { threshold: 1 });
+    let results_of = |switch: &mut Harness, number| {
+        let sent: Vec<_> = (0..2).flat_map(|index| switch.data(9, index, number, &[1.0; 2])).collect();
+        sent.len() + switch.data(9, 2, number, &[1.0]).len()
+    };
+    assert_eq!(results_of(&mut switch, earlier), 0);
+    assert_eq!(results_of(&mut switch, later), 9, "three segments for each of three members");
+}
+
 #[test]
 fn a_sum_that_overflowed_is_supplied_again() {
     let mut switch = one_behind();

@@ -403,6 +403,7 @@ fn a_join_with_a_trailer_gets_an_ack_of_the_same_length() {
 fn vectors_of_up_to_64_numbers_ahead_are_known() {
     let mut switch = Harness::new();
     switch.join(1, JoinRepr { mode: Mode::Asynchronous, ..join(1) });
+    let first = switch.first_vector(join(1).instance);
     let mut confirm = |number| {
         let mut sent = switch.control(
             1,
@@ -412,7 +413,6 @@ fn vectors_of_up_to_64_numbers_ahead_are_known() {
         assert_eq!(sent.len(), 1);
         sent.remove(0)
     };
-    // The instance of the member is 1, and so is the number of its first vector.
     let nothing = Sent::Ack {
         to: 1,
         request: 9,
@@ -421,12 +421,12 @@ fn vectors_of_up_to_64_numbers_ahead_are_known() {
         expected: 0,
         missing: vec![0, 1, 2],
     };
-    assert_eq!(confirm(1 + 64), nothing);
-    assert_eq!(confirm(1 + 65), answer(1, 9, Status::StaleRound, 1, 0));
-    switch.data(1, 0, 1 + 65, &[1.0, 1.0]);
+    assert_eq!(confirm(first + 64), nothing);
+    assert_eq!(confirm(first + 65), answer(1, 9, Status::StaleRound, first, 0));
+    switch.data(1, 0, first + 65, &[1.0, 1.0]);
     assert_eq!(switch.counters().contributions, 0, "too far ahead");
     for (index, floats) in [(0, &[1.0, 1.0][..]), (1, &[1.0, 1.0])] {
-        assert_eq!(switch.data(1, index, 1 + 64, floats), []);
+        assert_eq!(switch.data(1, index, first + 64, floats), []);
     }
-    assert_eq!(switch.data(1, 2, 1 + 64, &[1.0]).len(), 3, "the results of the vector");
+    assert_eq!(switch.data(1, 2, first + 64, &[1.0]).len(), 3, "the results of the vector");
 }

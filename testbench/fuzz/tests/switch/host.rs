@@ -32,6 +32,8 @@ pub(crate) struct HostState {
     tag_key: Option<TagKey>,
     /// Number of its next asynchronous vector.
     number: Round,
+    /// The epoch of the job that has admitted this instance.
+    epoch: u64,
     /// What it was last told to have summed.
     history: u64,
     is_challenged: bool,
@@ -46,7 +48,8 @@ impl HostState {
             next_request: 1,
             conversation: Conversation::new(1 + (u64::from(host) << 32)),
             tag_key: None,
-            number: Round::new(instance),
+            number: Round::default(),
+            epoch: 0,
             history: 0,
             is_challenged: false,
         }
@@ -77,7 +80,7 @@ impl World {
         let state = &mut self.hosts[usize::from(host)];
         if joining.is_restarted {
             state.instance = state.instance.wrapping_add(100);
-            state.number = Round::new(state.instance);
+            state.epoch = 0;
         }
         state.job = u32::from(joining.job);
         // A worker repeats its Join when it is challenged.
@@ -316,6 +319,10 @@ impl World {
                 let session = state.conversation.session();
                 state.tag_key = key.map(|key| key.contribution_key(session));
                 state.history = ack.history;
+                if state.epoch != ack.boot {
+                    state.epoch = ack.boot;
+                    state.number = Round::first_vector(state.instance, ack.boot);
+                }
             }
             _ => {}
         }

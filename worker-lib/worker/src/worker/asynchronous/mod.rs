@@ -356,7 +356,8 @@ impl AsyncProtocol {
         }
         let window = max_window(&layout, &membership, recv_buffer_bytes);
         let keys = self.enrolment.data_keys(membership.boot);
-        self.sender.admitted(Round::new(self.enrolment.instance()), window, keys);
+        let first = Round::first_vector(self.enrolment.instance(), membership.boot);
+        self.sender.admitted(first, window, keys);
         self.receiver.set_tag_key(keys.map(|keys| keys.result));
         self.receiver.restart(now, membership.start, membership.history, membership.boot);
     }
