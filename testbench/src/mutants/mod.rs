@@ -22,7 +22,7 @@ use iswitch_simulation::JobMode;
 /// Where mutants are described, below the root of the workspace.
 pub const DIRECTORY: &str = "testbench/mutants";
 /// What mutants may change: the protocol as the switch and the workers run it.
-const PLACES: [&str; 2] = ["daemon/switch/src/", "worker-lib/worker/src/worker/"];
+const PLACES: [&str; 3] = ["daemon/switch/src/", "worker-lib/worker/src/worker/", "protocol/src/"];
 
 /// A bug: a piece of source text, and what takes its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
