@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
-use iswitch_daemon::config::default_control_socket;
-use iswitch_daemon::control_socket::{Request, ask};
+
+use iswitch_control::{Request, ask, default_control_socket};
 use serde_json::Value;
 
 /// Where to ask, and how to answer.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use iswitch_daemon::control_socket::Request;
+use iswitch_control::Request;
 use iswitch_protocol::key_file;
 
 use ask::AskArgs;

@@ -17,6 +17,7 @@ use iswitch_protocol::wire::Classifier;
 use serde::{Deserialize, Serialize};
 
 use crate::port::PortSpec;
+use iswitch_control::default_control_socket;
 use iswitch_switch::StrangerLimits;
 
 const DEFAULT_LEASE_MS: u32 = 10_000;
@@ -545,15 +546,6 @@ impl Settings {
             ..default
         })
     }
-}
-
-/// Where iswitchctl looks, and where the daemon listens unless told otherwise.
-pub fn default_control_socket() -> Option<PathBuf> {
-    use std::os::unix::fs::MetadataExt;
-
-    let is_root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
-    let directory = if is_root { Some("/run".into()) } else { std::env::var_os("XDG_RUNTIME_DIR") };
-    directory.map(|directory| PathBuf::from(directory).join("iswitchd.sock"))
 }
 
 /// A byte in decimal, or in hexadecimal with 0x.

@@ -12,16 +12,17 @@ use signal_hook::iterator::Signals;
 
 use crate::config::Config;
 use crate::control_socket::ControlListener;
-use crate::embedded::{random_boot, random_secret};
 use crate::flight_file::{FlightDumps, FlightFile};
 use crate::log;
 use crate::metrics::MetricsListener;
 use crate::monitor::Monitor;
-use crate::port::{PacketOptions, PacketPort, Port, PortSpec, UdpPort, XdpOptions, XdpPort, remove_orphans};
-use crate::runtime::{Handle, Runtime};
+use crate::port::{PacketOptions, PacketPort, PortSpec, XdpOptions, XdpPort, remove_orphans};
 use crate::sandbox::{self, Account};
 use crate::service_manager;
-use crate::snapshot::Snapshot;
+use iswitch_runtime::embedded::{random_boot, random_secret};
+use iswitch_runtime::port::{Port, UdpPort};
+use iswitch_runtime::runtime::{Handle, Runtime};
+use iswitch_runtime::snapshot::Snapshot;
 use iswitch_switch::{PortId, StrangerLimits, Uplinks};
 
 /// Runs until SIGTERM or SIGINT. On return ingress rules and control socket are removed.

@@ -18,7 +18,7 @@ use iswitch_protocol::{Instant, Round};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::flight::JobFlight;
+use iswitch_runtime::flight::JobFlight;
 use iswitch_switch::{FlightRecord, JobStatus};
 
 /// Dumps that wait to be written.
@@ -96,11 +96,6 @@ pub(crate) fn lines(cause: &str, flight: &JobFlight) -> Vec<Value> {
     };
     let records = flight.records.iter().map(|record| json!(Line::of(flight.job, record)));
     std::iter::once(json!(head)).chain(records).collect()
-}
-
-/// One value a line.
-pub(crate) fn text(lines: &[Value]) -> String {
-    lines.iter().fold(String::new(), |text, line| text + &line.to_string() + "\n")
 }
 
 /// Where dumps go.
@@ -219,7 +214,7 @@ enum Order {
 fn write_all(mut sink: Sink, pending: &Receiver<Order>) {
     while let Ok(Order::Write(cause, flight)) = pending.recv() {
         let lines = lines(cause, &flight);
-        let text = text(&lines);
+        let text = iswitch_control::lines_of(&lines);
         match sink.write(&text) {
             Ok(()) => tracing::info!(cause, job = flight.job, lines = lines.len(), "flight recorder dumped"),
             Err(error) => tracing::warn!(cause, job = flight.job, %error, "flight recorder not dumped"),

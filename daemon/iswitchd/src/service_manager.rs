@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sd_notify::NotifyState;
 
-use crate::runtime::MAINTENANCE_INTERVAL;
+use iswitch_runtime::runtime::MAINTENANCE_INTERVAL;
 
 /// Beats that must fit into the watchdog's patience.
 const BEATS_PER_TIMEOUT: u32 = 2;

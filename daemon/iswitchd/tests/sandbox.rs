@@ -7,11 +7,11 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output};
 
 use iswitch_daemon::config::{LogFormat, LogLevel};
-use iswitch_daemon::flight::JobFlight;
 use iswitch_daemon::flight_file::FlightFile;
 use iswitch_daemon::log;
 use iswitch_daemon::sandbox::{Account, filter_system_calls, give_up_privileges};
 use iswitch_protocol::Instant;
+use iswitch_runtime::flight::JobFlight;
 use signal_hook::consts::SIGSYS;
 
 /// Tells a process that it is to be the one in the sandbox, and what to do there.

@@ -8,9 +8,10 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use clap::Parser;
+use iswitch_control::Request;
 use iswitch_daemon::config::{Cli, Config};
-use iswitch_daemon::control_socket::{ControlListener, Request};
-use iswitch_daemon::runtime::Runtime;
+use iswitch_daemon::control_socket::ControlListener;
+use iswitch_runtime::runtime::Runtime;
 use serde_json::Value;
 
 /// Longest request that the daemon reads, in bytes.

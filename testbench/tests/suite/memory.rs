@@ -9,9 +9,10 @@ use iswitch_harness::binaries::tests_of;
 use iswitch_harness::requirements::{alone, programs};
 
 /// Target and kind of a test program, its directory, and which of its tests run.
-const TESTS: [(&str, &str, &str, &[&str]); 4] = [
+const TESTS: [(&str, &str, &str, &[&str]); 5] = [
     ("iswitch_socket", "lib", "daemon/socket", &[]),
     ("loopback", "test", "daemon/socket", &[]),
+    ("embedded", "test", "daemon/runtime", &[]),
     // Valgrind misreads the attributes of bpf calls.
     ("iswitch_daemon", "lib", "daemon/iswitchd", &["port::", "--skip", "port::xdp::tests::"]),
     ("iswitch_learn", "lib", "worker-lib/learn", &["nn::matmul"]),

@@ -12,9 +12,9 @@ use iswitch::aggregate::{
     ParameterServer, ParameterServerClient, ParameterServerOptions, Ring, RingOptions, ServeError, Style,
 };
 use iswitch::{GradientAggregator, JoinOptions, Loopback, Worker};
-use iswitch_daemon::embedded::EmbeddedSwitch;
 use iswitch_learn::algorithms::async_server::AsyncServer;
 use iswitch_learn::algorithms::trainer::Place;
+use iswitch_runtime::embedded::EmbeddedSwitch;
 
 use crate::asynchronous::Run;
 use crate::switch::{self, KeyArgs, SIBLINGS_TIMEOUT};

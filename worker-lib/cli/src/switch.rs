@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use iswitch::{JoinOptions, Key, key_file};
-use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch, random_secret};
+use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch, random_secret};
 use iswitch_switch::Keys;
 
 /// Workers of one parent start together; one that is not there after so long has failed.

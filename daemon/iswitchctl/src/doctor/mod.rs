@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, value_parser};
-use iswitch_daemon::control_socket::{Request, ask};
+use iswitch_control::{Request, ask};
 use iswitch_protocol::limits::{DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS};
 use iswitch_protocol::wire::Classifier;
 use iswitch_protocol::{Key, key_file};

@@ -5,7 +5,7 @@
 
 use std::fmt::{Display, Write as _};
 
-use crate::snapshot::{CounterList, PortSnapshot, Snapshot};
+use iswitch_runtime::snapshot::{CounterList, PortSnapshot, Snapshot};
 use iswitch_switch::JobStatus;
 
 /// What the core counts, with the text that explains it.
@@ -204,7 +204,7 @@ fn members(page: &mut Page, jobs: &[JobStatus]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::port::PortCounters;
+    use iswitch_runtime::port::PortCounters;
     use iswitch_switch::{AwaitedStatus, Counters, MemberStatus, WaitingStatus};
 
     fn job() -> JobStatus {

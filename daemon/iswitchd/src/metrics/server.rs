@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 use iswitch_socket::PollSet;
 
 use super::render;
-use crate::handle::{ANSWER_TIMEOUT, Handle};
 use crate::log;
 use crate::side_thread::SideThread;
-use crate::snapshot::Snapshot;
+use iswitch_runtime::handle::{ANSWER_TIMEOUT, Handle};
+use iswitch_runtime::snapshot::Snapshot;
 
 /// How long a client may take.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -320,7 +320,7 @@ fn answer(status: &str, fields: &str, body: &Arc<str>, has_body: bool) -> Answer
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::Runtime;
+    use iswitch_runtime::runtime::Runtime;
     use iswitch_switch::Config;
 
     /// Runs a loop without ports while `test` talks to its listener.

@@ -10,7 +10,7 @@ use libc::c_int;
 
 use super::claim::InterfaceClaim;
 use super::ingress_rule::RuleError;
-use super::source::{self, BadSource};
+use iswitch_runtime::port::source::{self, BadSource};
 use iswitch_switch::{Endpoint, PortId};
 
 /// Why an interface cannot be a port.

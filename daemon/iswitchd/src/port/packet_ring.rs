@@ -20,11 +20,10 @@ use iswitch_socket::option;
 use libc::{c_int, iovec, socklen_t};
 
 use super::claim::InterfaceClaim;
-use super::counters::{Faults, PortCounters, datagrams};
 use super::filter::{FILTER_LEN, program};
 use super::ingress_rule::IngressRule;
 use super::interface::{Interface, Link, PortError, claim_interface, frame_addresses, system};
-use super::{Arrival, Datagrams, Port};
+use iswitch_runtime::port::{Arrival, Datagrams, Faults, Port, PortCounters, datagrams};
 use iswitch_switch::{Endpoint, PortId};
 
 // From linux/if_packet.h.

@@ -16,14 +16,14 @@ const BUDGETS: [(&str, &str, usize, &[&str]); 2] = [
         "iswitch",
         "normal",
         25,
-        &["iswitch-daemon", "iswitch-switch", "iswitch-learn", "gemm", "rand", "clap", "tokio"],
+        &["iswitch-runtime", "iswitch-switch", "iswitch-learn", "gemm", "rand", "clap", "tokio"],
     ),
     // The README's first command.
     (
         "iswitch-cli",
         "normal,build",
         140,
-        &["tonic", "hyper", "tokio", "rustls", "plotters", "csv", "iswitch-study"],
+        &["tonic", "hyper", "tokio", "rustls", "plotters", "csv", "toml", "iswitch-daemon", "iswitch-study"],
     ),
 ];
 

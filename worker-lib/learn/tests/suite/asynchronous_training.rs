@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use iswitch::pipeline::{PipelineConfig, PipelineReport};
 use iswitch::{AsyncWorker, JoinOptions};
-use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
 use iswitch_learn::algorithms::a2c::A2cConfig;
 use iswitch_learn::algorithms::async_server::{AsyncClientOptions, AsyncServer, ServerReport, work};
 use iswitch_learn::algorithms::asynchronous::train;
@@ -17,6 +16,7 @@ use iswitch_learn::algorithms::halves::{Halves, Tail};
 use iswitch_learn::algorithms::ppo::PpoConfig;
 use iswitch_learn::algorithms::trainer::{Algorithm, Mode, Place, Progress};
 use iswitch_learn::env;
+use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
 const LOCALHOST: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 const CART_POLE: &str = "CartPole-v1";

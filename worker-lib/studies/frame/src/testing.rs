@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use iswitch::{JoinOptions, Loopback, Worker};
-use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
 use iswitch_learn::algorithms::trainer::Place;
+use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
 use crate::{Record, Saved, Study, StudyError, Training};
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use iswitch::worker::{AnyLengthError, MAX_LENGTHS, MAX_PIECE_FLOATS, Summed};
 use iswitch::{AggregateError, AnyLengthWorker, JoinOptions};
-use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
+use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
 use crate::switches::restart_at;
 

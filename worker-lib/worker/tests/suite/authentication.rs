@@ -8,11 +8,11 @@ use iswitch::worker::auth::Authenticator;
 use iswitch::worker::protocol::Finished;
 use iswitch::worker::session::{JoinProgress, Session, SessionConfig};
 use iswitch::{GradientAggregator, JoinError, JoinOptions, Key, Worker};
-use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch, random_secret};
 use iswitch_protocol::auth::{Direction, NO_SESSION};
 use iswitch_protocol::limits::{DEFAULT_TAGGED_SEGMENT_FLOATS, TRAILER_LEN_BYTES};
 use iswitch_protocol::wire::{AckRepr, Action, Class, ControlBody, ControlRepr, JoinRepr, Status, emit_seg};
 use iswitch_protocol::{Instant, Round, Seg, SegmentIndex, VectorLayout};
+use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch, random_secret};
 use iswitch_switch::{Config, Endpoint, Keys, PortId, Switch};
 
 const JOB: u32 = 3;

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
+use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
 fn manifest_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

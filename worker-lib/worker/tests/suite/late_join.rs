@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use iswitch::{GradientAggregator, JoinOptions, Worker};
-use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
+use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 use iswitch_switch::Config;
 
 const LEN: usize = 3000;

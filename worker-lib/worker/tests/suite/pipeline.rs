@@ -8,8 +8,8 @@ use iswitch::pipeline::{
     LearnerError, LocalGradient, LocalUpdate, PipelineConfig, PipelineError, PipelineReport, digest, run,
 };
 use iswitch::{AggregateError, AsyncWorker, JoinError, JoinOptions, Key};
-use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch, random_secret};
 use iswitch_protocol::Round;
+use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch, random_secret};
 use iswitch_switch::{Config, Keys};
 
 use crate::switches::restart_at;

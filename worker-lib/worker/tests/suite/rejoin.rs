@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use iswitch::{GradientAggregator, JoinOptions, Worker};
-use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
+use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
 use crate::switches::restart_at;
 

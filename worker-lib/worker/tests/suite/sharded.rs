@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use iswitch::{AggregateError, GradientAggregator, JoinError, JoinOptions, ShardedWorker};
-use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
+use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
 const SOON: Option<Duration> = Some(Duration::from_secs(30));
 

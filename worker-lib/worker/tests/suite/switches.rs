@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::net::SocketAddrV4;
 use std::time::{Duration, Instant};
 
-use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
+use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
 /// A switch at the address of one that was dropped.
 ///

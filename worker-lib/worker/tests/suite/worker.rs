@@ -5,8 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use iswitch::{AggregateError, GradientAggregator, JoinError, JoinOptions, Worker};
-use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
 use iswitch_protocol::wire::Status;
+use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 use iswitch_switch::{Config, NonFinite};
 
 const LEN: u32 = 50_000;

@@ -25,11 +25,10 @@ use iswitch_protocol::wire::{Class, Classifier, WireError};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 use super::claim::InterfaceClaim;
-use super::counters::{Faults, PortCounters, datagrams};
 use super::interface::{Interface, Link, PortError, claim_interface, frame_addresses, system};
 use super::spec::{AttachMode, XdpModes};
-use super::{Arrival, Datagrams, Port};
 use batch::{BATCH_FRAMES, Waiting, take_run};
+use iswitch_runtime::port::{Arrival, Datagrams, Faults, Port, PortCounters, datagrams};
 use iswitch_switch::{Endpoint, PortId};
 use prepared::Prepared;
 pub use prepared::{XdpKeeper, XdpScript};

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
+use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
 #[test]
 fn two_workers_learn_the_same() {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 
 /// Renders a value: an object as aligned lines, a list of objects as a table, what is nested indented below.
-pub fn render(value: &Value) -> String {
+pub(crate) fn render(value: &Value) -> String {
     let mut text = String::new();
     put(&mut text, value, 0);
     text

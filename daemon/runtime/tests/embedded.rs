@@ -3,7 +3,6 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
-use iswitch_daemon::embedded::{EmbeddedOptions, EmbeddedSwitch};
 use iswitch_protocol::limits::{
     DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, MAX_CONTROL_LEN_BYTES, MAX_SUPERFRAME_LEN_BYTES,
 };
@@ -12,6 +11,7 @@ use iswitch_protocol::wire::{
     AckRepr, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Status, emit_seg,
 };
 use iswitch_protocol::{Round, Seg, SegmentIndex};
+use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 use iswitch_socket::{Options, UdpSocket};
 use iswitch_switch::Config;
 

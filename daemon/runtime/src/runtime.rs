@@ -20,7 +20,7 @@ const RECEIVES_PER_TURN: usize = 64;
 /// Turns between two looks at what is asked from outside, as long as packets keep coming.
 const TURNS_WITHOUT_POLL: u32 = 64;
 /// How often ports are looked after, and drops and faults logged.
-pub(crate) const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
+pub const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
 /// Events logged between two maintenances: whoever can send us packets must not fill the disk.
 const EVENTS_PER_INTERVAL: u32 = 100;
 

@@ -59,14 +59,15 @@ impl PortCounters {
         .into_iter()
     }
 
-    pub(super) fn received(&mut self, len: usize, stride: usize) {
+    /// Counts one receive call, with a payload of `len` bytes in datagrams of `stride`.
+    pub fn received(&mut self, len: usize, stride: usize) {
         self.receive_calls += 1;
         self.received_datagrams += datagrams(len, stride);
         self.received_bytes += len as u64;
     }
 
     /// Counts datagrams whose sender cannot be answered.
-    pub(super) fn refused(&mut self, source: BadSource, datagrams: u64) {
+    pub fn refused(&mut self, source: BadSource, datagrams: u64) {
         *match source {
             BadSource::Mac => &mut self.source_mac_not_unicast,
             BadSource::Address => &mut self.source_address_not_unicast,
@@ -74,22 +75,22 @@ impl PortCounters {
         } += datagrams;
     }
 
-    /// `calls` may be an estimate: only the ratio to the datagrams is of interest.
-    pub(super) fn sent(&mut self, len: usize, stride: usize) {
+    /// Counts one send call, with a payload of `len` bytes in datagrams of `stride`.
+    pub fn sent(&mut self, len: usize, stride: usize) {
         self.send_calls += 1;
         self.sent_datagrams += datagrams(len, stride);
         self.sent_bytes += len as u64;
     }
 }
 
-/// Datagrams in a payload.
-pub(super) fn datagrams(len: usize, stride: usize) -> u64 {
+/// Datagrams of `stride` bytes in a payload of `len` bytes.
+pub fn datagrams(len: usize, stride: usize) -> u64 {
     len.div_ceil(stride).max(1) as u64
 }
 
 /// Faults since the last report: one log line for all of them.
 #[derive(Debug, Default)]
-pub(super) struct Faults {
+pub struct Faults {
     receive: Option<(u64, io::Error)>,
     send: Option<(u64, io::Error)>,
     drops: u64,
@@ -98,16 +99,18 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    pub(super) fn receive(&mut self, error: io::Error) {
+    /// Takes in a receive call that failed.
+    pub fn receive(&mut self, error: io::Error) {
         add(&mut self.receive, 1, error);
     }
 
-    pub(super) fn send(&mut self, datagrams: u64, error: io::Error) {
+    /// Takes in datagrams that were not sent.
+    pub fn send(&mut self, datagrams: u64, error: io::Error) {
         add(&mut self.send, datagrams, error);
     }
 
     /// Takes in the kernel's counter of datagrams that found the receive buffer full, which wraps.
-    pub(super) fn drops(&mut self, counters: &mut PortCounters, total: u32) {
+    pub fn drops(&mut self, counters: &mut PortCounters, total: u32) {
         let new = u64::from(total.wrapping_sub(self.drops_seen));
         self.drops_seen = total;
         counters.receive_buffer_drops += new;
@@ -115,7 +118,7 @@ impl Faults {
     }
 
     /// Logs and forgets them.
-    pub(super) fn report(&mut self, port: &str) {
+    pub fn report(&mut self, port: &str) {
         if let Some((count, error)) = self.receive.take() {
             tracing::warn!(port, count, %error, "cannot receive");
         }

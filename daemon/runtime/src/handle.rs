@@ -24,7 +24,7 @@ const REST_FACTOR: u32 = 50;
 /// Longest rest, so that a question is answered before [`ANSWER_TIMEOUT`].
 const REST_MAX: Duration = Duration::from_secs(1);
 /// How long a question to the loop may wait for its answer.
-pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Questions that may wait for the loop to look at them.
 const QUESTIONS_PENDING: usize = 64;
 
@@ -73,7 +73,7 @@ impl Handle {
     ///
     /// # Errors
     /// `BrokenPipe` if the loop has ended, `WouldBlock` if 64 questions wait.
-    pub(crate) fn ask_snapshot(&self) -> io::Result<Receiver<Arc<Snapshot>>> {
+    pub fn ask_snapshot(&self) -> io::Result<Receiver<Arc<Snapshot>>> {
         self.ask(Question::Snapshot)
     }
 

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// Why a datagram has no sender that could be answered: at once the name of the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BadSource {
+pub enum BadSource {
     /// The source MAC address is a group's.
     Mac,
     /// The source address is not one host's: unspecified, broadcast, multicast, or of the loop-back network on a
@@ -16,7 +16,7 @@ pub(super) enum BadSource {
 
 /// Whether a sender can be answered; `mac` is that of its frame, where there is one, and `is_loopback` tells whether
 /// senders may be on this machine.
-pub(super) fn check(source: SocketAddrV4, mac: Option<[u8; 6]>, is_loopback: bool) -> Result<(), BadSource> {
+pub fn check(source: SocketAddrV4, mac: Option<[u8; 6]>, is_loopback: bool) -> Result<(), BadSource> {
     let address = *source.ip();
     let is_hosts = address != Ipv4Addr::UNSPECIFIED
         && address != Ipv4Addr::BROADCAST

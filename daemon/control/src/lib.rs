@@ -1,0 +1,156 @@
+//! What an operator's tool asks a running daemon, and how: one line over a Unix socket, one line of JSON back.
+
+mod table;
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// How long a client may take to ask, and to read the answer.
+pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Where iswitchctl looks, and where the daemon listens unless told otherwise.
+pub fn default_control_socket() -> Option<PathBuf> {
+    use std::os::unix::fs::MetadataExt;
+
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+    let directory = if is_root { Some("/run".into()) } else { std::env::var_os("XDG_RUNTIME_DIR") };
+    directory.map(|directory| PathBuf::from(directory).join("iswitchd.sock"))
+}
+
+/// What a client may ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Request {
+    /// Version, uptime, ports, number of jobs and members, parents that are lost, workers that a round waits for
+    Status,
+    /// Everything that is counted, by the switch and by each port
+    Counters,
+    /// Jobs and their members
+    Jobs,
+    /// All of these at one moment
+    Snapshot,
+    /// What happened last in each job, as lines of JSON
+    Flight,
+}
+
+impl Request {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Status, Self::Counters, Self::Jobs, Self::Snapshot, Self::Flight];
+
+    /// The line that asks it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Counters => "counters",
+            Self::Jobs => "jobs",
+            Self::Snapshot => "snapshot",
+            Self::Flight => "flight",
+        }
+    }
+
+    /// The lines that ask them, as a list for people.
+    pub fn names() -> String {
+        Self::ALL.map(Self::name).join(", ")
+    }
+
+    /// The answer for people.
+    pub fn text(self, answer: Value) -> String {
+        match (self, answer) {
+            (Self::Status, Value::Object(mut status)) => {
+                let [parents, waiting] = ["parents", "waiting"].map(|key| status.remove(key));
+                let mut text = table::render(&Value::Object(status));
+                items(parents.as_ref()).filter_map(parent_line).for_each(|line| text.push_str(&line));
+                items(waiting.as_ref()).for_each(|member| text.push_str(&waiting_line(member)));
+                text
+            }
+            (Self::Flight, Value::Array(lines)) => lines_of(&lines),
+            (_, answer) => table::render(&answer),
+        }
+    }
+}
+
+/// One value a line.
+pub fn lines_of(values: &[Value]) -> String {
+    values.iter().fold(String::new(), |text, value| text + &value.to_string() + "\n")
+}
+
+fn items(list: Option<&Value>) -> impl Iterator<Item = &Value> {
+    list.and_then(Value::as_array).into_iter().flatten()
+}
+
+/// What is wrong with a parent, if anything is.
+fn parent_line(parent: &Value) -> Option<String> {
+    let (job, address) = (&parent["job"], parent["address"].as_str().unwrap_or("-"));
+    if parent["lost"] == true {
+        let seconds = parent["silent_ms"].as_f64().unwrap_or(0.0) / 1000.0;
+        return Some(format!(
+            "job {job}: the parent {address} has not answered for {seconds:.1} s, and there are no sums until it does\n"
+        ));
+    }
+    let refusal = parent["refusal"].as_str()?;
+    Some(format!("job {job}: the parent {address} refuses this switch: {refusal}\n"))
+}
+
+fn waiting_line(member: &Value) -> String {
+    let seconds = member["waited_ms"].as_f64().unwrap_or(0.0) / 1000.0;
+    let address = member["address"].as_str().unwrap_or("-");
+    format!(
+        "job {} is waiting for member {} ({address}) for {seconds:.1} s: {} of {} segments\n",
+        member["job"], member["member"], member["missing_segments"], member["segments"]
+    )
+}
+
+/// Asks the daemon that listens at `path`, as iswitchctl does.
+pub fn ask(path: &Path, request: Request) -> io::Result<Value> {
+    let mut stream = UnixStream::connect(path)?;
+    // The daemon may serve others first.
+    stream.set_read_timeout(Some(10 * CLIENT_TIMEOUT))?;
+    stream.write_all(format!("{}\n", request.name()).as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let value: Value = serde_json::from_str(&answer)?;
+    match value.get("error").and_then(Value::as_str) {
+        Some(error) => Err(io::Error::other(error.to_owned())),
+        None => Ok(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn members_that_a_round_waits_for_are_named() {
+        let answer = json!({
+            "jobs": 1,
+            "waiting": [{
+                "job": 5, "round": 12, "member": 2, "address": "10.9.0.3:5000", "waited_ms": 1234,
+                "missing_segments": 17, "segments": 28,
+            }],
+        });
+        let line = "job 5 is waiting for member 2 (10.9.0.3:5000) for 1.2 s: 17 of 28 segments";
+        assert_eq!(Request::Status.text(answer), format!("jobs  1\n{line}\n"));
+    }
+
+    #[test]
+    fn a_parent_that_is_lost_or_refuses_is_named() {
+        let parent = |job, lost, refusal: Option<&str>| {
+            json!({
+                "job": job, "address": "10.8.0.254:7711", "silent_ms": 1234, "lost": lost, "refusal": refusal,
+            })
+        };
+        let refused = parent(7, false, Some("levels of switches (expected 8)"));
+        let parents = [parent(5, true, None), parent(6, false, None), refused];
+        let expected = "\
+jobs  3
+job 5: the parent 10.8.0.254:7711 has not answered for 1.2 s, and there are no sums until it does
+job 7: the parent 10.8.0.254:7711 refuses this switch: levels of switches (expected 8)
+";
+        assert_eq!(Request::Status.text(json!({ "jobs": 3, "parents": parents })), expected);
+    }
+}
