@@ -35,7 +35,7 @@ impl Copies {
     fn in_directory(parent: &Path, programs: &[(&str, &Path)]) -> Option<Self> {
         let directory = scratch::directory_in(parent).ok()?;
         let open = |path: &Path, mode| {
-            fs::set_permissions(path, Permissions::from_mode(mode)).expect("our own file")
+            fs::set_permissions(path, Permissions::from_mode(mode)).expect("our own file");
         };
         open(directory.path(), 0o777);
         for (name, program) in programs {
