@@ -123,6 +123,21 @@ pub struct Package {
     pub manifest_path: String,
     /// The dependencies, as the manifest states them.
     pub dependencies: Vec<Dependency>,
+    /// Libraries, programs, tests.
+    pub targets: Vec<Target>,
+}
+
+/// What cargo builds of a package.
+#[derive(Debug, Deserialize)]
+pub struct Target {
+    /// Such as `lib` and `bin`.
+    pub kind: Vec<String>,
+    /// Its first file.
+    pub src_path: PathBuf,
+    /// Whether `cargo test` builds it as a program of tests.
+    pub test: bool,
+    /// Whether `cargo test` runs the examples in its documentation.
+    pub doctest: bool,
 }
 
 /// A dependency, as a manifest states it.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use iswitch_lab::isolation;
 use iswitch_lab::process::find_program;
@@ -192,24 +192,50 @@ fn networks() -> &'static Networks {
     })
 }
 
-/// Held by each test that loads the machine.
+/// Held by a test while no other one that asks may load the machine.
 #[derive(Debug)]
 pub struct Alone {
-    _threads: MutexGuard<'static, ()>,
+    _threads: RwLockWriteGuard<'static, ()>,
     /// Locked until it is closed.
     _program: File,
 }
 
-/// Waits until no other test loads the machine: together they would only be slower, and report worthless times. The
-/// others may be threads of this process or processes of the same program.
+/// Held by a test that mostly waits.
+#[derive(Debug)]
+pub struct Together {
+    _threads: RwLockReadGuard<'static, ()>,
+    /// Locked until it is closed.
+    _program: File,
+}
+
+/// Orders the threads of this process, and lets none that wants to be alone wait for ever.
+static THREADS: RwLock<()> = RwLock::new(());
+
+/// Waits until no other test holds [`Alone`] or [`Together`]: for tests that compare times, count what others would
+/// disturb, or need the whole machine. The others may be threads of this process or processes of the same program.
 ///
 /// # Panics
 /// If the file of this program cannot be locked.
 pub fn alone() -> Alone {
-    static ALONE: Mutex<()> = Mutex::new(());
-    let threads = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    // Not by its path: a test that builds the workspace may have replaced the file.
-    let program = File::open("/proc/self/exe").expect("this program");
+    let threads = THREADS.write().unwrap_or_else(PoisonError::into_inner);
+    let program = own_file();
     program.lock().expect("a lock on this program");
     Alone { _threads: threads, _program: program }
+}
+
+/// Waits until no test holds [`Alone`]: for tests of real networks, most of whose time goes by while a packet is
+/// late, a lease expires or a process starts.
+///
+/// # Panics
+/// If the file of this program cannot be locked.
+pub fn together() -> Together {
+    let threads = THREADS.read().unwrap_or_else(PoisonError::into_inner);
+    let program = own_file();
+    program.lock_shared().expect("a lock on this program");
+    Together { _threads: threads, _program: program }
+}
+
+/// Not by its path: a test that builds the workspace may have replaced the file.
+fn own_file() -> File {
+    File::open("/proc/self/exe").expect("this program")
 }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use iswitch_harness::cluster::{Daemon, Group, SOON, keygen, times, total};
-use iswitch_harness::requirements::{alone, programs, report};
+use iswitch_harness::requirements::{programs, report, together};
 use iswitch_harness::scratch;
 use iswitch_protocol::limits::DEFAULT_CONTROL_TOS;
 use iswitch_protocol::wire::{ControlBody, ControlRepr};
@@ -42,7 +42,7 @@ fn workers_with_the_key_sum_and_others_are_named() {
     if !programs(test, &["setpriv"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let directory = scratch::directory();
     let (key, other) = (keygen(directory.path(), "job.key"), keygen(directory.path(), "other.key"));
     let with = |key: &Path| format!("--floats 10119 --rounds 100 --key-file {}", key.display());
@@ -76,7 +76,7 @@ fn switches_with_the_key_sum_for_each_other() {
     if !programs(test, &["setpriv"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let directory = scratch::directory();
     let key = keygen(directory.path(), "job.key").display().to_string();
     let root = Daemon::on_loopback(&["--key-file", &key]);

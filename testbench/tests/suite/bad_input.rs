@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use iswitch_harness::cluster::{Daemon, Group, SOON, times};
 use iswitch_harness::netns::{Star, StarOptions};
-use iswitch_harness::requirements::{alone, networks_and, report};
+use iswitch_harness::requirements::{networks_and, report, together};
 use iswitch_protocol::Round;
 use iswitch_protocol::limits::{MAX_PAYLOAD_LEN_BYTES, PROTOCOL_VERSION, SEG_LEN_BYTES};
 use iswitch_protocol::segment::{Seg, SegmentIndex};
@@ -39,7 +39,7 @@ fn each_kind_has_its_own_counter_and_answer() {
     if !networks_and("each_kind_has_its_own_counter_and_answer", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let star = Star::new(StarOptions { mtu_bytes: MTU_BYTES, ..StarOptions::default() });
     let mut daemon = Daemon::on_ports(&star, &[]);
     let mut group = Group::in_star(&star, daemon.address(), "--rounds 100000000");

@@ -9,7 +9,7 @@ use iswitch_harness::cluster::{Daemon, Group, PortKind, SOON, costs, times, tota
 use iswitch_harness::faults::{Faults, complete_checksums, hits};
 use iswitch_harness::netns::{Namespace, Star, StarOptions, WORKER_INTERFACE};
 use iswitch_harness::process::Signal;
-use iswitch_harness::requirements::{alone, networks_and, report};
+use iswitch_harness::requirements::{networks_and, report, together};
 use iswitch_protocol::limits::DEFAULT_SEGMENT_FLOATS;
 use iswitch_simulation::network::{LinkCounters, LinkModel, Loss};
 use iswitch_testbench::wire_relay::{Relayed, WireRelay};
@@ -66,7 +66,7 @@ fn delay_and_reordering_change_no_sum() {
     if !networks_and("delay_and_reordering_change_no_sum", &["ethtool"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let delay = Duration::from_micros(500);
     let relayed = aggregate_through(LinkModel { delay, ..LinkModel::PERFECT }, 50, "0.5 ms");
     assert_eq!(sum(&relayed, |relayed| relayed.link.lost), 0);
@@ -80,7 +80,7 @@ fn loss_of_1_and_of_10_percent_changes_no_sum() {
     if !networks_and("loss_of_1_and_of_10_percent_changes_no_sum", &["ethtool"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     for (loss, rounds) in [(0.01, 100), (0.1, 50)] {
         let model = LinkModel { loss: Some(Loss::Bernoulli { probability: loss }), ..LinkModel::PERFECT };
         let relayed = aggregate_through(model, rounds, &format!("{} % lost", loss * 100.0));
@@ -93,7 +93,7 @@ fn loss_in_bursts_changes_no_sum() {
     if !networks_and("loss_in_bursts_changes_no_sum", &["ethtool"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     // A burst of five frames, of which one in ten comes through, after two hundred good ones.
     let loss = Loss::GilbertElliott { to_bad: 0.005, to_good: 0.2, loss_bad: 0.9 };
     let relayed = aggregate_through(LinkModel { loss: Some(loss), ..LinkModel::PERFECT }, 100, "bursts");
@@ -105,7 +105,7 @@ fn duplicates_change_no_sum() {
     if !networks_and("duplicates_change_no_sum", &["ethtool"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let model = LinkModel { duplication: 0.1, ..LinkModel::PERFECT };
     let relayed = aggregate_through(model, 100, "10 % twice");
     assert!(relayed.iter().all(|relayed| relayed.link.duplicated > 0), "{relayed:?}");
@@ -116,7 +116,7 @@ fn everything_at_once_changes_no_sum() {
     if !networks_and("everything_at_once_changes_no_sum", &["ethtool"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let relayed =
         aggregate_through(LinkModel::ALL_FAULTS, 50, "5 % each lost, twice, corrupted, 0.1 to 2.1 ms");
     let is_hit = |relayed: &Relayed| {
@@ -132,7 +132,7 @@ fn a_udp_port_drops_what_was_corrupted() {
     if !networks_and("a_udp_port_drops_what_was_corrupted", &["ethtool"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let star = Star::new(StarOptions::default());
     let daemon = Daemon::in_star(&star, PortKind::Udp, &[]);
     for worker in &star.workers {
@@ -251,7 +251,7 @@ fn a_pause_of_a_worker_shorter_than_its_lease_costs_time_only() {
     if !networks_and("a_pause_of_a_worker_shorter_than_its_lease_costs_time_only", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let results = for_both_ports(LONG_LEASE_MS, "", |job| {
         job.group.signal(VICTIM, Signal::STOP);
         sleep(Duration::from_millis(LONG_LEASE_MS / 20));
@@ -268,7 +268,7 @@ fn a_worker_that_pauses_longer_than_its_lease_misses_rounds_and_returns() {
     if !networks_and("a_worker_that_pauses_longer_than_its_lease_misses_rounds_and_returns", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let results = for_both_ports(SHORT_LEASE_MS, &without_one(10_119), |job| {
         job.group.signal(VICTIM, Signal::STOP);
         job.wait_for_expulsion();
@@ -308,7 +308,7 @@ fn the_others_go_on_without_a_worker_killed_in_mid_round() {
     if !networks_and("the_others_go_on_without_a_worker_killed_in_mid_round", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let results = for_both_ports(SHORT_LEASE_MS, &without_one(LARGE), |job| {
         pause_in_mid_round(job);
         job.group.kill(VICTIM);
@@ -325,7 +325,7 @@ fn a_pause_of_the_switch_expels_nobody() {
     if !networks_and("a_pause_of_the_switch_expels_nobody", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     // Shorter than half a lease, longer, and longer than a lease.
     for pause_ms in [SHORT_LEASE_MS / 4, SHORT_LEASE_MS * 3 / 4, SHORT_LEASE_MS * 2] {
         let results = for_both_ports(SHORT_LEASE_MS, "", |job| {
@@ -349,7 +349,7 @@ fn a_switch_killed_and_started_again_costs_time_only() {
     if !networks_and("a_switch_killed_and_started_again_costs_time_only", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     for floats in [10_119, LARGE] {
         let results = for_both_ports(LONG_LEASE_MS, &format!("--floats {floats}"), |job| {
             for _ in 0..RESTARTS {
@@ -368,7 +368,7 @@ fn a_partition_shorter_than_the_lease_heals() {
     if !networks_and("a_partition_shorter_than_the_lease_heals", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let results = for_both_ports(LONG_LEASE_MS, "", |job| {
         for (namespace, interface) in job.ends() {
             namespace.ip(&format!("link set {interface} down\n"));
@@ -387,7 +387,7 @@ fn after_a_partition_longer_than_the_lease_a_worker_returns() {
     if !networks_and("after_a_partition_longer_than_the_lease_a_worker_returns", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     for end in 0..2 {
         let results = for_both_ports(SHORT_LEASE_MS, &without_one(10_119), |job| {
             let (namespace, interface) = &job.ends()[end];

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use iswitch_harness::cluster::{Group, PortKind, SOON, costs, times, total};
 use iswitch_harness::process::Signal;
-use iswitch_harness::requirements::{alone, networks_and, report};
+use iswitch_harness::requirements::{networks_and, report, together};
 use iswitch_harness::tree::{Tower, Tree, TreeJob};
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ fn nine_workers_in_two_racks_get_exact_sums() {
     if !networks_and("nine_workers_in_two_racks_get_exact_sums", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let tree = Tree::new(&RACKS);
     for kind in PortKind::ALL {
         for (floats, rounds) in [(10_119, 100), (1_687_206, 10)] {
@@ -54,7 +54,7 @@ fn three_levels_of_switches_give_exact_sums() {
     if !networks_and("three_levels_of_switches_give_exact_sums", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let tower = Tower::new(&[&[2, 2], &[3, 2]]);
     let rounds = 100;
     for kind in PortKind::ALL {
@@ -77,7 +77,7 @@ fn a_killed_rack_switch_comes_back_and_no_round_is_lost() {
     if !networks_and("a_killed_rack_switch_comes_back_and_no_round_is_lost", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let tree = Tree::new(&RACKS);
     let mut job = TreeJob::start(&tree, PortKind::Raw, &[], "--floats 100000 --rounds 1000000");
     job.wait_for_results();
@@ -97,7 +97,7 @@ fn a_killed_root_comes_back_and_no_round_is_lost() {
     if !networks_and("a_killed_root_comes_back_and_no_round_is_lost", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let tree = Tree::new(&RACKS);
     for kind in PortKind::ALL {
         let mut job = TreeJob::start(&tree, kind, &SHORT_LEASE, "--floats 100000 --rounds 1000000");
@@ -119,7 +119,7 @@ fn a_pause_of_a_rack_switch_shorter_than_its_lease_costs_time_only() {
     if !networks_and("a_pause_of_a_rack_switch_shorter_than_its_lease_costs_time_only", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let tree = Tree::new(&RACKS);
     for kind in PortKind::ALL {
         // A lease that no busy machine comes near.
@@ -142,7 +142,7 @@ fn a_rack_whose_switch_pauses_longer_than_its_lease_misses_rounds_and_returns() 
     if !networks_and("a_rack_whose_switch_pauses_longer_than_its_lease_misses_rounds_and_returns", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let tree = Tree::new(&RACKS);
     for kind in PortKind::ALL {
         let arguments = format!("--rounds 1000000 --min-workers {}", RACKS[OTHER_RACK]);
@@ -178,7 +178,7 @@ fn both_racks_go_on_without_a_worker_that_pauses_or_dies() {
     if !networks_and("both_racks_go_on_without_a_worker_that_pauses_or_dies", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let tree = Tree::new(&RACKS);
     for kind in PortKind::ALL {
         let arguments = format!("--rounds 1000000 --min-workers {}", WORKERS - 1);

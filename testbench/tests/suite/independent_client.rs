@@ -8,7 +8,7 @@ use std::time::Duration;
 use iswitch_harness::cluster::{Daemon, PortKind, SOON, keygen};
 use iswitch_harness::netns::{Star, StarOptions};
 use iswitch_harness::process::{Process, command, run};
-use iswitch_harness::requirements::{alone, networks_and, programs, report};
+use iswitch_harness::requirements::{networks_and, programs, report, together};
 use iswitch_harness::scratch;
 use serde_json::Value;
 
@@ -90,7 +90,7 @@ fn a_client_from_the_text_alone_gets_exact_sums() {
     if !networks_and("a_client_from_the_text_alone_gets_exact_sums", &["python3"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     for kind in PortKind::ALL {
         let job = Job::new(kind, None);
         for mode in MODES {
@@ -111,7 +111,7 @@ fn a_client_from_the_text_alone_resumes_at_a_switch_that_is_restarted() {
     if !networks_and("a_client_from_the_text_alone_resumes_at_a_switch_that_is_restarted", &["python3"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     for mode in MODES {
         let mut job = Job::new(PortKind::Raw, None);
         let mut client = job.run(&format!("--mode {mode} --loss 0.02"));
@@ -130,7 +130,7 @@ fn a_client_from_the_text_alone_is_authentic() {
     if !networks_and("a_client_from_the_text_alone_is_authentic", &["python3"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let directory = scratch::directory();
     let key = keygen(directory.path(), "job.key");
     let mut job = Job::new(PortKind::Raw, Some(&key));

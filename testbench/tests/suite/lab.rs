@@ -11,7 +11,7 @@ use iswitch_harness::binaries;
 use iswitch_harness::cluster::SOON;
 use iswitch_harness::copies::Copies;
 use iswitch_harness::process::{Process, Signal, command, command_of_nobody};
-use iswitch_harness::requirements::{alone, has_nobody_namespaces, isolation_and};
+use iswitch_harness::requirements::{has_nobody_namespaces, isolation_and, together};
 use serde_json::Value;
 
 const PROGRAMS: [&str; 4] = ["iswitch", "iswitch-lab", "iswitchd", "all_reduce"];
@@ -69,7 +69,7 @@ fn workers_sum_over_raw_ports_and_udp() {
     if !isolation_and("workers_sum_over_raw_ports_and_udp", &["nft", "ping", "tc"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let programs = Programs::copy();
     for options in [&[][..], &["--udp"], &["--rate", "1gbit", "--iswitchd-arg=--ordered"]] {
         let arguments = [&["--workers", "2", "--json"], options, &["--", "sh", "-c", SUM]].concat();
@@ -96,7 +96,7 @@ fn a_training_finds_its_place_and_the_switch() {
     if !isolation_and("a_training_finds_its_place_and_the_switch", &["nft", "ping"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let programs = Programs::copy();
     let training = "exec iswitch train ppo --steps 8192 --seed 1 --quiet --json --out run-$(id -u)-$RANK";
     for mut lab in programs.labs(&["--workers", "2", "sh", "-c", training]) {

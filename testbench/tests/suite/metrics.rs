@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use iswitch_harness::cluster::{Daemon, Group, SOON};
 use iswitch_harness::process::Signal;
-use iswitch_harness::requirements::{alone, programs};
+use iswitch_harness::requirements::{programs, together};
 
 /// Where the daemon says that its metrics are.
 fn metrics_address(daemon: &Daemon) -> SocketAddr {
@@ -52,7 +52,7 @@ fn the_page_shows_what_the_daemon_does_and_promtool_finds_no_fault() {
     if !programs(test, &["setpriv", "promtool"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let arguments = ["--metrics", "127.0.0.1:0", "--slow-ms", "200", "--lease-ms", "60000"];
     let mut daemon = Daemon::on_loopback(&arguments);
     let address = metrics_address(&daemon);

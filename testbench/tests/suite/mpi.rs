@@ -10,7 +10,7 @@ use iswitch_harness::binaries;
 use iswitch_harness::cluster::{Daemon, times, total};
 use iswitch_harness::netns::{Star, StarOptions};
 use iswitch_harness::process::Process;
-use iswitch_harness::requirements::{alone, networks_and, report};
+use iswitch_harness::requirements::{networks_and, report, together};
 use iswitch_harness::scratch;
 
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -20,7 +20,7 @@ fn sums_of_a_job_launched_by_mpirun_are_exact() {
     if !networks_and("sums_of_a_job_launched_by_mpirun_are_exact", &["mpirun"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let star = Star::new(StarOptions::default());
     let daemon = Daemon::on_ports(&star, &[]);
     let switch = daemon.address().to_string();
@@ -38,7 +38,7 @@ fn a_training_launched_by_mpirun_keeps_replicas_identical() {
     if !networks_and("a_training_launched_by_mpirun_keeps_replicas_identical", &["mpirun"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let star = Star::new(StarOptions::default());
     let daemon = Daemon::on_ports(&star, &[]);
     let switch = daemon.address().to_string();

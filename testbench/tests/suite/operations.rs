@@ -8,7 +8,7 @@ use iswitch_harness::binaries;
 use iswitch_harness::cluster::{Daemon, Group, SOON};
 use iswitch_harness::netns::{Star, StarOptions};
 use iswitch_harness::process::{Process, Signal, command, run};
-use iswitch_harness::requirements::{alone, networks_and, programs};
+use iswitch_harness::requirements::{networks_and, programs, together};
 use serde_json::Value;
 
 /// The dumps in a file: of each its first line, and the lines that follow.
@@ -38,7 +38,7 @@ fn the_flight_recorder_tells_what_led_to_a_stall() {
     if !programs(test, &["setpriv"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("flight.jsonl");
     let file = path.to_str().unwrap();
@@ -82,7 +82,7 @@ fn a_daemon_without_a_file_survives_the_signal() {
     if !programs(test, &["setpriv"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let mut daemon = Daemon::on_loopback(&[]);
     daemon.process.signal(Signal::USR1);
     daemon.process.wait_for("there was no job yet", SOON);
@@ -103,7 +103,7 @@ fn tshark_reads_what_was_captured_on_the_ports_of_a_daemon() {
     if !networks_and(test, &["tshark"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let star = Star::new(StarOptions { workers: 2, ..StarOptions::default() });
     let daemon = Daemon::on_ports(&star, &[]);
     let directory = tempfile::tempdir().unwrap();
@@ -145,7 +145,7 @@ fn a_capture_ends_after_so_many_packets() {
     if !networks_and(test, &["tshark"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let daemon = Daemon::on_loopback(&[]);
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("three.pcapng");
@@ -178,7 +178,7 @@ fn top_follows_a_job_in_a_terminal() {
     if !programs(test, &["script", "setpriv", "stty"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let daemon = Daemon::on_loopback(&[]);
     let group = Group::here(2, daemon.address(), "--rounds 1000000");
     daemon.wait_for_results();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use iswitch_harness::cluster::{Daemon, Group, PortKind, SOON, costs, total};
 use iswitch_harness::netns::{Namespace, Star};
 use iswitch_harness::process::Signal;
-use iswitch_harness::requirements::{alone, networks_and, report};
+use iswitch_harness::requirements::{networks_and, report, together};
 use iswitch_harness::tree::{ROOT_ADDRESS, Tree, TreeJob, UPLINK_INTERFACE};
 use iswitch_protocol::limits::DEFAULT_PORT;
 use serde_json::Value;
@@ -62,7 +62,7 @@ fn a_pause_of_the_root_is_told_and_costs_time_only() {
     if !networks_and("a_pause_of_the_root_is_told_and_costs_time_only", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let tree = Tree::new(&RACKS);
     // Shorter than the three heartbeats after which a parent is lost, longer, and longer than a lease.
     for (pause_ms, is_told) in [(LEASE_MS / 4, false), (LEASE_MS * 3 / 4, true), (LEASE_MS * 2, true)] {
@@ -142,7 +142,7 @@ fn when_the_root_is_dead_for_good_the_racks_go_to_the_next_parent() {
     if !networks_and("when_the_root_is_dead_for_good_the_racks_go_to_the_next_parent", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let tree = Tree::new(&RACKS);
     let parents = Parents::new(&tree);
     for kind in PortKind::ALL {
@@ -166,7 +166,7 @@ fn a_root_that_wakes_up_after_the_racks_have_left_it_does_no_harm() {
     if !networks_and("a_root_that_wakes_up_after_the_racks_have_left_it_does_no_harm", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let tree = Tree::new(&RACKS);
     let parents = Parents::new(&tree);
     for kind in PortKind::ALL {
@@ -186,7 +186,7 @@ fn switches_in_a_circle_refuse_each_other_by_name() {
     if !networks_and("switches_in_a_circle_refuse_each_other_by_name", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let tree = Tree::new(&[2, 2]);
     let addresses = [0, 1].map(Tree::rack_address);
     let services = addresses.map(|address| format!("{address}:{DEFAULT_PORT}"));

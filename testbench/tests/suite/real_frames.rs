@@ -7,7 +7,7 @@ use iswitch_harness::cluster::{Daemon, Group, SOON, times, total};
 use iswitch_harness::faults::{Faults, Hits, complete_checksums, hits};
 use iswitch_harness::netns::{Namespace, SWITCH_ADDRESS, Star, StarOptions, WORKER_INTERFACE};
 use iswitch_harness::process::{Process, Signal};
-use iswitch_harness::requirements::{alone, networks_and, report};
+use iswitch_harness::requirements::{alone, networks_and, report, together};
 use iswitch_harness::scratch;
 
 /// 6.4 MB, the largest model of the paper.
@@ -19,7 +19,7 @@ fn vectors_of_6_megabytes_are_exact() {
     if !networks_and("vectors_of_6_megabytes_are_exact", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let star = Star::new(StarOptions::default());
     let daemon = Daemon::on_ports(&star, &[]);
     let arguments = format!("--floats {LARGE} --rounds 50");
@@ -38,7 +38,7 @@ fn plain_frames_are_exact_too() {
     if !networks_and("plain_frames_are_exact_too", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let star = Star::new(StarOptions::default());
     let daemon = Daemon::on_ports(&star, &["--no-offload"]);
     let results = Group::in_star(&star, daemon.address(), "--rounds 100 --no-offload").results(SOON);
@@ -52,7 +52,7 @@ fn loss_costs_packets_and_no_sum() {
     if !networks_and("loss_costs_packets_and_no_sum", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     // Super-frames are lost as a whole, plain frames each on its own.
     for (arguments, rounds) in [("", 10), ("--no-offload", 5)] {
         let star = Star::new(StarOptions::default());
@@ -78,7 +78,7 @@ fn duplicates_and_corruption_change_no_sum() {
     if !networks_and("duplicates_and_corruption_change_no_sum", &["ethtool"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let star = Star::new(StarOptions::default());
     let daemon = Daemon::on_ports(&star, &[]);
     let faults = Faults { duplication_permille: 20, corruption_permille: 20, ..Faults::default() };
@@ -109,7 +109,7 @@ fn ordinary_traffic_goes_on() {
     if !networks_and("ordinary_traffic_goes_on", &["iperf3", "ping"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let star = Star::new(StarOptions::default());
     let daemon = Daemon::on_ports(&star, &[]);
     let mut group = Group::in_star(&star, daemon.address(), "--rounds 1000000 --seconds 4");
@@ -196,7 +196,7 @@ fn tagged_packets_stay_between_worker_and_switch() {
     if !networks_and("tagged_packets_stay_between_worker_and_switch", &["tshark"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let star = Star::new(StarOptions::default());
     let daemon = Daemon::on_ports(&star, &[]);
     let directory = scratch::directory();
@@ -301,7 +301,7 @@ fn a_new_daemon_cleans_up_after_one_that_was_killed() {
     if !networks_and("a_new_daemon_cleans_up_after_one_that_was_killed", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let star = Star::new(StarOptions::default());
     let aggregate = |daemon: &Daemon| Group::in_star(&star, daemon.address(), "--rounds 20").results(SOON);
     // One without a monitor, which would clean up at once.
@@ -335,7 +335,7 @@ fn jumbo_frames_carry_more_and_too_long_ones_are_refused_by_name() {
     if !networks_and("jumbo_frames_carry_more_and_too_long_ones_are_refused_by_name", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let star = Star::new(StarOptions { mtu_bytes: 9000, ..StarOptions::default() });
     let daemon = Daemon::on_ports(&star, &[]);
     let arguments = "--floats 200000 --rounds 20 --segment-floats 2241";

@@ -11,7 +11,7 @@ use iswitch_harness::binaries;
 use iswitch_harness::cluster::{Daemon, Group, SOON};
 use iswitch_harness::netns::{Star, StarOptions};
 use iswitch_harness::process::{Process, Signal, command};
-use iswitch_harness::requirements::{alone, is_root, networks_and};
+use iswitch_harness::requirements::{is_root, networks_and, together};
 use iswitch_harness::scratch;
 
 /// The value of a field of each thread of a process, from `/proc/<pid>/task/*/status`.
@@ -85,7 +85,7 @@ fn the_monitor_cleans_up_after_a_daemon_that_was_killed() {
     if !networks_and("the_monitor_cleans_up_after_a_daemon_that_was_killed", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let star = Star::new(StarOptions { workers: 2, ..StarOptions::default() });
     let mut daemon = Daemon::on_ports(&star, &[]);
     let monitor = monitor_of(daemon.process.id()).expect("a monitor");
@@ -113,7 +113,7 @@ fn a_new_interface_is_served_without_privileges() {
     if !networks_and("a_new_interface_is_served_without_privileges", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let options = StarOptions { workers: 2, ..StarOptions::default() };
     let star = Star::new(options);
     let mut daemon = Daemon::on_ports(&star, &[]);

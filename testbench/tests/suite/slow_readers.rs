@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use iswitch_harness::cluster::{Daemon, Group, SOON};
-use iswitch_harness::requirements::{alone, programs};
+use iswitch_harness::requirements::{programs, together};
 use iswitch_protocol::limits::DEFAULT_CONTROL_TOS;
 use iswitch_protocol::wire::{ControlBody, ControlRepr, JoinRepr};
 use iswitch_socket::{Options, UdpSocket};
@@ -54,7 +54,7 @@ fn a_log_that_nobody_reads_stops_no_round() {
     if !programs(test, &["setpriv"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let (log, mut pipe) = pipe().expect("a pipe");
     pipe.write_all(&vec![b'\n'; PREFILL_LEN_BYTES]).expect("room in the pipe");
     let daemon = Daemon::logging_to(pipe, &[]);
@@ -90,7 +90,7 @@ fn a_daemon_whose_log_nobody_reads_ends_on_request() {
     if !programs(test, &["setpriv"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let (log, mut pipe) = pipe().expect("a pipe");
     pipe.write_all(&vec![b'\n'; PREFILL_LEN_BYTES]).expect("room in the pipe");
     let daemon = Daemon::logging_to(pipe, &[]);

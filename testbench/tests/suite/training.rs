@@ -6,7 +6,7 @@ use iswitch_harness::binaries;
 use iswitch_harness::cluster::{Daemon, PortKind, SOON};
 use iswitch_harness::netns::{Namespace, Star, StarOptions};
 use iswitch_harness::process::Process;
-use iswitch_harness::requirements::{alone, networks_and, report};
+use iswitch_harness::requirements::{networks_and, report, together};
 use iswitch_harness::scratch;
 use iswitch_harness::tree::Tree;
 use serde_json::Value;
@@ -56,7 +56,7 @@ fn training_outlives_its_switch() {
     if !networks_and("training_outlives_its_switch", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let star = Star::new(StarOptions::default());
     let mut daemon = Daemon::on_ports(&star, &[]);
     let mut training = Training::start(&star.workers, daemon.address());
@@ -76,7 +76,7 @@ fn training_outlives_switches_of_both_levels() {
     if !networks_and("training_outlives_switches_of_both_levels", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let tree = Tree::new(&[2, 2]);
     let mut root = tree.start_root(PortKind::Raw, &[]);
     let mut racks: Vec<_> = (0..2).map(|rack| tree.start_rack(rack, PortKind::Raw, &[])).collect();
@@ -99,7 +99,7 @@ fn training_goes_on_without_a_worker() {
     if !networks_and("training_goes_on_without_a_worker", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let star = Star::new(StarOptions::default());
     let daemon = Daemon::on_ports(&star, &["--lease-ms", "1000"]);
     let mut training = Training::start(&star.workers, daemon.address());

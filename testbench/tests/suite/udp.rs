@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use iswitch_harness::cluster::{Daemon, Group, SOON, times, total};
 use iswitch_harness::process::Signal;
-use iswitch_harness::requirements::{alone, programs, report};
+use iswitch_harness::requirements::{alone, programs, report, together};
 
 #[test]
 fn four_processes_aggregate_through_the_daemon() {
@@ -12,7 +12,7 @@ fn four_processes_aggregate_through_the_daemon() {
     if !programs(test, &["setpriv"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let daemon = Daemon::on_loopback(&[]);
     for (floats, rounds, offload) in [(10_119, 200, ""), (200_000, 20, ""), (10_119, 50, "--no-offload")] {
         let arguments = format!("--floats {floats} --rounds {rounds} {offload}");
@@ -56,7 +56,7 @@ fn ordered_sums_are_exact_too() {
     if !programs("ordered_sums_are_exact_too", &["setpriv"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let daemon = Daemon::on_loopback(&["--ordered"]);
     let results = Group::here(4, daemon.address(), "--floats 10119 --rounds 200").results(SOON);
     assert_eq!(total(&results, "rounds"), 4 * 200);
@@ -69,7 +69,7 @@ fn a_worker_that_stands_still_is_named() {
     if !programs("a_worker_that_stands_still_is_named", &["setpriv"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let mut daemon = Daemon::on_loopback(&["--slow-ms", "200", "--lease-ms", "60000"]);
     let mut group = Group::here(3, daemon.address(), "--rounds 1000000");
     daemon.wait_for_results();

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use iswitch_harness::cluster::{PortKind, SOON, times, total};
-use iswitch_harness::requirements::{alone, networks_and, report};
+use iswitch_harness::requirements::{networks_and, report, together};
 use iswitch_harness::tree::{Tree, TreeJob};
 use iswitch_simulation::network::{LinkCounters, LinkModel, Loss};
 use iswitch_testbench::wire_relay::{Relayed, WireRelay};
@@ -79,7 +79,7 @@ fn loss_of_1_and_of_10_percent_between_the_levels_changes_no_sum() {
     if !networks_and("loss_of_1_and_of_10_percent_between_the_levels_changes_no_sum", &["ethtool"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     for (loss, floats, rounds) in [(0.01, SMALL, 100), (0.1, SMALL, 50), (0.01, LARGE, 5)] {
         let model = LinkModel { loss: Some(Loss::Bernoulli { probability: loss }), ..LinkModel::PERFECT };
         let what = format!("{} % lost, {floats} floats", loss * 100.0);
@@ -93,7 +93,7 @@ fn duplicates_and_reordering_between_the_levels_change_no_sum() {
     if !networks_and("duplicates_and_reordering_between_the_levels_change_no_sum", &["ethtool"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let model = LinkModel {
         delay: Duration::from_micros(500),
         jitter: Duration::from_millis(5),
@@ -111,7 +111,7 @@ fn corruption_between_the_levels_changes_no_sum() {
     if !networks_and("corruption_between_the_levels_changes_no_sum", &["ethtool"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let model = LinkModel { corruption: 0.02, ..LinkModel::PERFECT };
     let relayed = aggregate_through(model, SMALL, 100, "2 % corrupted");
     assert!(relayed.iter().all(|relayed| relayed.link.corrupted > 0), "{relayed:?}");
@@ -123,7 +123,7 @@ fn everything_at_once_between_the_levels_and_a_killed_rack_switch_change_no_sum(
     if !networks_and(test, &["ethtool"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     for kind in PortKind::ALL {
         let relayed_tree = RelayedTree::new(LinkModel::ALL_FAULTS);
         let mut job = TreeJob::start(&relayed_tree.tree, kind, &[], "--rounds 1000000");

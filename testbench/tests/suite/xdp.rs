@@ -8,7 +8,7 @@ use iswitch_harness::cluster::{Daemon, Group, PortKind, SOON, costs, times, tota
 use iswitch_harness::faults::{Faults, complete_checksums, hits};
 use iswitch_harness::netns::{Namespace, SWITCH_ADDRESS, Star, StarOptions, WORKER_INTERFACE};
 use iswitch_harness::process::{Finished, Process, Signal};
-use iswitch_harness::requirements::{alone, report, root_xdp_and};
+use iswitch_harness::requirements::{report, root_xdp_and, together};
 use iswitch_harness::scratch;
 use iswitch_harness::tree::{Tree, TreeJob};
 use iswitch_simulation::network::{LinkCounters, LinkModel};
@@ -56,7 +56,7 @@ fn vectors_are_exact_in_both_modes() {
     if !root_xdp_and("vectors_are_exact_in_both_modes", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     for (kind, plain, mode) in KINDS {
         let star = Star::new(StarOptions::default());
         let daemon = Daemon::in_star(&star, kind, &[]);
@@ -78,7 +78,7 @@ fn several_queues_are_served() {
     if !root_xdp_and("several_queues_are_served", &["ethtool"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let star = Star::new(StarOptions::default());
     for (worker, namespace) in star.workers.iter().enumerate() {
         // As many to receive on as the other end has to send to.
@@ -98,7 +98,7 @@ fn loss_and_corruption_change_no_sum() {
     if !root_xdp_and("loss_and_corruption_change_no_sum", &["ethtool"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     for (kind, _, mode) in KINDS {
         let star = Star::new(StarOptions::default());
         let daemon = Daemon::in_star(&star, kind, &[]);
@@ -122,7 +122,7 @@ fn a_bad_network_changes_no_sum() {
     if !root_xdp_and("a_bad_network_changes_no_sum", &["ethtool"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let star = Star::new(StarOptions::default());
     let relays: Vec<_> = (0..star.workers.len())
         .map(|at| WireRelay::insert(&star.cable(at), LinkModel::ALL_FAULTS, at as u64 + 1))
@@ -145,7 +145,7 @@ fn nine_workers_below_two_levels_of_switches_get_exact_sums() {
     if !root_xdp_and("nine_workers_below_two_levels_of_switches_get_exact_sums", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let tree = Tree::new(&[4, 5]);
     let job = TreeJob::start(&tree, PortKind::Xdp, &[], "--floats 100000 --rounds 30");
     let results = job.workers.results(3 * SOON);
@@ -176,7 +176,7 @@ fn ordinary_traffic_goes_on_and_tagged_frames_go_nowhere_else() {
     if !root_xdp_and("ordinary_traffic_goes_on_and_tagged_frames_go_nowhere_else", &["iperf3"]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     for (kind, plain, mode) in KINDS {
         let star = Star::new(StarOptions::default());
         star.switch.nft(LEAKS);
@@ -210,7 +210,7 @@ fn nothing_is_left_of_a_daemon_that_was_killed_and_another_resumes() {
     if !root_xdp_and("nothing_is_left_of_a_daemon_that_was_killed_and_another_resumes", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let star = Star::new(StarOptions::default());
     let mut daemon = Daemon::in_star(&star, PortKind::Xdp, &[]);
     let mut group = Group::in_star(&star, daemon.address(), "--rounds 1000000 --floats 100000");
@@ -238,7 +238,7 @@ fn interfaces_that_cannot_be_served_are_refused_by_name() {
     if !root_xdp_and("interfaces_that_cannot_be_served_are_refused_by_name", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let star = Star::new(StarOptions { workers: 1, ..StarOptions::default() });
     let missing = refused(&star.switch, "xdp:s9");
     assert!(missing.stderr.contains("there is no interface \"s9\"; there are: "), "{missing:?}");
@@ -269,7 +269,7 @@ fn a_cut_cable_costs_time_only() {
     if !root_xdp_and("a_cut_cable_costs_time_only", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let star = Star::new(StarOptions::default());
     let daemon = Daemon::in_star(&star, PortKind::Xdp, &[]);
     let mut group = Group::in_star(&star, daemon.address(), "--rounds 1000000");
@@ -292,7 +292,7 @@ fn a_new_interface_of_the_old_name_is_served() {
     if !root_xdp_and("a_new_interface_of_the_old_name_is_served", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     // By itself, and in its sandbox with the help of the monitor.
     for option in ["--no-sandbox", SMALL_BUFFER] {
         let options = StarOptions { workers: 2, ..StarOptions::default() };
@@ -314,7 +314,7 @@ fn three_capabilities_suffice() {
     if !root_xdp_and("three_capabilities_suffice", &[]) {
         return;
     }
-    let _alone = alone();
+    let _together = together();
     let star = Star::new(StarOptions { workers: 1, ..StarOptions::default() });
     let directory = scratch::directory();
     let program = directory.path().join("iswitchd");

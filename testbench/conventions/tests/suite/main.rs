@@ -6,4 +6,5 @@ mod interfaces;
 mod layers;
 mod layout;
 mod licences;
+mod targets;
 mod tidy;
