@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
+use clap::ValueEnum as _;
 use hdl::accelerator::Build;
 use hdl::generate;
 use hdl::report::synthesis::{Synthesis, Yosys};
@@ -57,7 +58,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
 }
 
 fn measure_all(options: &Options) -> Result<Vec<BuildReport>> {
-    let builds = options.build.map_or_else(|| Build::ALL.to_vec(), |build| vec![build]);
+    let builds = options.build.map_or_else(|| Build::value_variants().to_vec(), |build| vec![build]);
     if let Some(from) = &options.from {
         let read = |build| Ok(measure(build, &Synthesis::read(&from.join(name(build)))?, options.paths)?);
         return builds.into_iter().map(read).collect();

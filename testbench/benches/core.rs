@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use iswitch_simulation::core_load::{Adder, Load, LoadMode, Reference, Shape};
+use strum::IntoEnumIterator as _;
 
 const CACHED_SEGMENTS: usize = 44;
 const USUAL_MEMBERS: usize = 4;
@@ -55,7 +56,8 @@ fn time(packets: u64, shape: &Shape, mut round: impl FnMut() -> Duration) -> Dur
 }
 
 fn modes(criterion: &mut Criterion) {
-    let shapes = LoadMode::ALL.map(|mode| Shape::new(mode, USUAL_MEMBERS, CACHED_SEGMENTS));
+    let shapes: Vec<_> =
+        LoadMode::iter().map(|mode| Shape::new(mode, USUAL_MEMBERS, CACHED_SEGMENTS)).collect();
     bench(criterion, "modes", &shapes);
 }
 

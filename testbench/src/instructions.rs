@@ -10,6 +10,7 @@ use serde::Serialize;
 use iswitch_simulation::core_load::{INSTRUCTION_MEMBERS, INSTRUCTION_SEGMENTS, LoadMode, SEGMENT_FLOATS};
 
 use iswitch_harness::scratch;
+use strum::IntoEnumIterator as _;
 
 /// The document with the table, below the root of the workspace.
 pub const TABLE: &str = "docs/results/core.md";
@@ -55,7 +56,7 @@ pub fn obstacle() -> Option<&'static str> {
 pub fn count(program: &Path) -> Result<Vec<Count>> {
     let mut counts = Vec::new();
     for floats in [SEGMENT_FLOATS, 1] {
-        for mode in LoadMode::ALL {
+        for mode in LoadMode::iter() {
             let totals = ROUNDS.map(|rounds| total(program, mode, floats, rounds));
             let [shorter, longer] = totals;
             let packets =

@@ -4,6 +4,7 @@ use std::alloc::System;
 
 use iswitch_simulation::core_load::{Load, LoadMode, Shape};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use strum::IntoEnumIterator as _;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -31,7 +32,7 @@ fn allocations(mode: LoadMode, members: usize) -> usize {
 
 #[test]
 fn nothing_is_allocated_for_super_frames_in_any_mode() {
-    for mode in LoadMode::ALL {
+    for mode in LoadMode::iter() {
         for members in [1, 4, 64] {
             let least = (0..ATTEMPTS).map(|_| allocations(mode, members)).min();
             assert_eq!(least, Some(0), "{mode}, {members} members");

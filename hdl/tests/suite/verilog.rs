@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use clap::ValueEnum as _;
 use hdl::accelerator::Build;
 use hdl::generate;
 
@@ -22,7 +23,7 @@ fn the_verilog_in_the_tree_is_up_to_date() {
 /// Only one build is in the tree: the other one is the same text but for the size of the buffer.
 #[test]
 fn builds_differ_in_the_buffer_only() {
-    let [small, large] = Build::ALL.map(generate::accelerator);
+    let [small, large] = [Build::Slots128, Build::Slots256].map(generate::accelerator);
     assert_eq!(small.lines().count(), large.lines().count());
     let differing: Vec<_> =
         small.lines().zip(large.lines()).filter(|(small, large)| small != large).collect();
@@ -34,7 +35,7 @@ fn builds_differ_in_the_buffer_only() {
 /// What rust-hdl simulates otherwise than its Verilog behaves, as far as the text shows it.
 #[test]
 fn no_dangerous_construct_is_in_the_verilog() {
-    for build in Build::ALL {
+    for &build in Build::value_variants() {
         let text = generate::accelerator(build);
         for (number, line) in text.lines().enumerate() {
             assert!(

@@ -223,10 +223,7 @@ impl Daemon {
     /// # Panics
     /// If it does not.
     pub fn wait_until_results(&self, segments: u64) {
-        let begin = Instant::now();
-        while self.results() < segments {
-            assert!(begin.elapsed() < SOON, "{} segments are summed, not {segments}", self.results());
-        }
+        wait_for("results", || self.results(), |results| *results >= segments);
     }
 
     /// Waits until it has summed more segments than it had, and returns how many.

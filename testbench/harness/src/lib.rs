@@ -11,6 +11,7 @@ pub mod process;
 pub mod requirements;
 pub mod scratch;
 pub mod tree;
+pub mod wait;
 pub mod witness;
 
 pub use iswitch_lab::links::shaper;

@@ -3,17 +3,15 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, kill_process};
 use tempfile::TempDir;
 
-use crate::scratch;
+use crate::{scratch, wait};
 
 pub use rustix::process::Signal;
 
-const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// Lines of each output that a failed test shows.
 const SHOWN_LINES: usize = 40;
 
@@ -158,17 +156,14 @@ impl Process {
     /// # Panics
     /// If it ends before, or does not print that in time.
     pub fn wait_for(&mut self, needle: &str, timeout: Duration) {
-        let begin = Instant::now();
-        loop {
+        let what = format!("{} to print {needle:?}", self.name);
+        wait::until(&what, timeout, || {
             // Asked first: what it prints before its end counts.
             let is_running = self.is_running();
-            if self.stdout().contains(needle) || self.stderr().contains(needle) {
-                return;
-            }
-            assert!(is_running, "{} ended before it printed {needle:?}", self.name);
-            assert!(begin.elapsed() < timeout, "{} did not print {needle:?} in {timeout:?}", self.name);
-            sleep(POLL_INTERVAL);
-        }
+            let is_printed = self.stdout().contains(needle) || self.stderr().contains(needle);
+            assert!(is_running || is_printed, "{} ended before it printed {needle:?}", self.name);
+            is_printed
+        });
     }
 
     /// Waits for its end.
@@ -229,11 +224,8 @@ impl Process {
     }
 
     fn wait_end(&mut self, timeout: Duration) {
-        let begin = Instant::now();
-        while self.is_running() {
-            assert!(begin.elapsed() < timeout, "{} did not end within {timeout:?}", self.name);
-            sleep(POLL_INTERVAL);
-        }
+        let what = format!("the end of {}", self.name);
+        wait::until(&what, timeout, || !self.is_running());
     }
 
     fn read(&self, name: &str) -> String {

@@ -31,7 +31,7 @@ const PATIENCE_PER_ROUND: Duration = Duration::from_millis(30);
 const PACKET_LEN_BYTES: usize = 1_500;
 
 /// How the switch tells contributions apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::VariantArray)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
     /// Not at all: a counter for each segment.
@@ -40,11 +40,6 @@ pub enum Protocol {
     OneBit,
     /// By worker and by round: iSwitch for Linux.
     Rounds,
-}
-
-impl Protocol {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Counter, Self::OneBit, Self::Rounds];
 }
 
 const LINK: LinkModel =
@@ -349,11 +344,13 @@ impl Model {
 
 #[cfg(test)]
 mod tests {
+    use strum::VariantArray as _;
+
     use super::*;
 
     #[test]
     fn a_clean_network_needs_no_packet_too_many() {
-        for protocol in Protocol::ALL {
+        for &protocol in Protocol::VARIANTS {
             let outcome = run(protocol, LINK, 20, 1);
             assert_eq!((outcome.wrong, outcome.finished), (0, 1), "{protocol:?}");
             assert_eq!(outcome.results, (20 * WORKERS * SEGMENTS) as u64, "{protocol:?}");

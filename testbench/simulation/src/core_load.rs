@@ -3,7 +3,6 @@
 //! Members take turns with super-frames, as those do that fill the same window: the sum of a segment stays in the
 //! cache until the last of them has added to it.
 
-use std::fmt;
 use std::hint::black_box;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::str::FromStr;
@@ -16,6 +15,7 @@ use iswitch_protocol::wire::control::answer_challenge;
 use iswitch_protocol::wire::{Class, ControlBody, ControlRepr, JoinRepr, Mode, emit_seg};
 use iswitch_protocol::{Round, Seg, SegmentIndex};
 use iswitch_switch::{Config, Endpoint, Instant, NonFinite, PortId, Switch, Uplinks, accumulate};
+use strum::IntoEnumIterator as _;
 
 const JOB: u32 = 1;
 /// Floats of a full segment.
@@ -28,7 +28,8 @@ pub const INSTRUCTION_SEGMENTS: usize = 44;
 const SLOT_BYTES: usize = 256;
 
 /// What the core does with the packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum LoadMode {
     /// Sums on arrival.
     Synchronous,
@@ -41,23 +42,9 @@ pub enum LoadMode {
 }
 
 impl LoadMode {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Synchronous, Self::Ordered, Self::Asynchronous, Self::Partial];
-
     /// As it is written in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Synchronous => "synchronous",
-            Self::Ordered => "ordered",
-            Self::Asynchronous => "asynchronous",
-            Self::Partial => "partial",
-        }
-    }
-}
-
-impl fmt::Display for LoadMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -65,8 +52,8 @@ impl FromStr for LoadMode {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || Self::ALL.map(Self::name).join(", ");
-        let found = Self::ALL.into_iter().find(|mode| mode.name() == text);
+        let expected = || Self::iter().map(Self::name).collect::<Vec<_>>().join(", ");
+        let found = Self::iter().find(|mode| mode.name() == text);
         found.ok_or_else(|| format!("mode is {text:?}, expected one of {}", expected()))
     }
 }

@@ -25,7 +25,6 @@ mod worker;
 mod world;
 
 use std::any::Any;
-use std::fmt;
 use std::net::SocketAddrV4;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -63,23 +62,15 @@ fn keys(boot: u64, is_keyed: bool) -> Keys {
 const TRANSCRIPT_LINES: usize = 400;
 
 /// Which kind of job is simulated, see [`simulate`] and [`asynchronous::simulate`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum, strum::Display)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "lowercase")]
 pub enum JobMode {
     /// Rounds, to which every member contributes once.
     #[default]
     Synchronous,
     /// Aggregates of whole vectors, of whichever members.
     Asynchronous,
-}
-
-impl fmt::Display for JobMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Synchronous => "synchronous",
-            Self::Asynchronous => "asynchronous",
-        })
-    }
 }
 
 /// A seed that broke a rule.

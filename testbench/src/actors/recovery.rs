@@ -1,7 +1,6 @@
 //! How soon each process of a run does again what it is for, after a SIGKILL.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::time::{Duration, Instant};
 
 use iswitch_models::{BlockingModelClient, ClientOptions, Endpoint};
@@ -9,16 +8,19 @@ use iswitch_replay::client::ClientConfig;
 use iswitch_replay::client::blocking::ReplayClient;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use strum::IntoEnumIterator as _;
 
 use crate::contest::{Contest, Markdown, Progress, Row, Standings};
 use iswitch_harness::binaries;
 use iswitch_harness::process::{self, Process};
-use iswitch_harness::scratch;
+use iswitch_harness::{scratch, wait};
 
 /// A kind of process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
+#[strum(serialize_all = "lowercase")]
 pub enum Kind {
     /// Back when it has stored items.
+    #[strum(to_string = "process of actors")]
     Actors,
     /// Back when it says which policy is the latest.
     Cell,
@@ -29,9 +31,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Actors, Self::Cell, Self::Shard, Self::Learner];
-
     /// The subcommand that it is.
     fn subcommand(self) -> &'static str {
         match self {
@@ -43,20 +42,8 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Actors => "process of actors",
-            Self::Cell => "cell",
-            Self::Shard => "shard",
-            Self::Learner => "learner",
-        })
-    }
-}
-
 /// Longer than anything here takes on any machine.
 const HANGS: Duration = Duration::from_secs(120);
-const POLL: Duration = Duration::from_millis(2);
 /// Between two kills.
 const PAUSE: Duration = Duration::from_secs(2);
 
@@ -80,7 +67,7 @@ pub fn measure(kills: usize, progress: &Progress) -> Table {
     command.arg(directory.path().join("run"));
     let parent = Process::spawn("iswitch actor-learner", &mut command);
     let mut run = Run::find(&parent);
-    let standings = Contest::new(Kind::ALL, kills).hold(progress, |kind, turn| {
+    let standings = Contest::new(Kind::iter(), kills).hold(progress, |kind, turn| {
         std::thread::sleep(PAUSE);
         let time_ms = run.kill(*kind).as_secs_f64() * 1e3;
         turn.report(format!("back after {time_ms:.0} ms"));
@@ -174,15 +161,8 @@ impl Run {
     }
 }
 
-fn wait<T>(what: &str, mut find: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(found) = find() {
-            return found;
-        }
-        assert!(began.elapsed() < HANGS, "{what}: not for {HANGS:?}");
-        std::thread::sleep(POLL);
-    }
+fn wait<T>(what: &str, find: impl FnMut() -> Option<T>) -> T {
+    wait::until_some(what, HANGS, find)
 }
 
 /// Processes of a kind that `parent` has started, and their command lines.

@@ -12,6 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use iswitch_simulation::panic_message;
+use strum::VariantArray as _;
 
 use crate::neighbour::{self, Load};
 use iswitch_harness::cluster::PortKind;
@@ -154,7 +155,7 @@ fn neighbours(effort: &Effort) -> Verdict {
     let load = Load { workers: 2, floats: 10_119, seconds: effort.duration.as_secs_f64() };
     let site = neighbour::Site::new(load.workers, PortKind::Raw);
     let mut slowest = (f64::INFINITY, "");
-    for attack in neighbour::Attack::ALL {
+    for &attack in neighbour::Attack::VARIANTS {
         let run = site.run(Some(attack), load)?;
         if !run.is_exact {
             return Err(format!("{attack}: a sum is wrong"));

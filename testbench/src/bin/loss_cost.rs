@@ -3,7 +3,6 @@
 //! The promise is that the median round takes at most [`PROMISED_RATIO`] times as long, and one timeout, and
 //! that all of them together take at most [`PROMISED_PACKETS`] packets for each one that is needed.
 
-use std::fmt;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -65,19 +64,12 @@ struct Run {
 }
 
 /// What the network does in a turn.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, strum::Display)]
 enum Network {
+    #[strum(to_string = "no loss")]
     Lossless,
+    #[strum(to_string = "1 % loss")]
     Lossy,
-}
-
-impl fmt::Display for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Lossless => "no loss",
-            Self::Lossy => "1 % loss",
-        })
-    }
 }
 
 /// What was measured of one kind of round.

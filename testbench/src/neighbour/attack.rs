@@ -43,7 +43,8 @@ const CONNECTIONS: usize = 49;
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Something that a tenant, a stranger or a client does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Attack {
     /// Joins of ever new instances to a large job, each of which restarts the member.
     Rejoins,
@@ -64,38 +65,14 @@ pub enum Attack {
     /// A contribution to a large job and a Reset of it, in turn.
     Resets,
     /// FBcasts of 1,024 segments of a large job.
+    #[strum(to_string = "fbcasts")]
     FBcasts,
 }
 
 impl Attack {
-    /// All of them.
-    pub const ALL: [Self; 10] = [
-        Self::Rejoins,
-        Self::AsyncVectors,
-        Self::Scrapes,
-        Self::Questions,
-        Self::Helps,
-        Self::Log,
-        Self::ForgedJoins,
-        Self::ForgedJoinsFirst,
-        Self::Resets,
-        Self::FBcasts,
-    ];
-
     /// Name for the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Rejoins => "rejoins",
-            Self::AsyncVectors => "async-vectors",
-            Self::Scrapes => "scrapes",
-            Self::Questions => "questions",
-            Self::Helps => "helps",
-            Self::Log => "log",
-            Self::ForgedJoins => "forged-joins",
-            Self::ForgedJoinsFirst => "forged-joins-first",
-            Self::Resets => "resets",
-            Self::FBcasts => "fbcasts",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// Packets or requests a second.

@@ -1,6 +1,7 @@
 //! Figures of tables and series, as SVG.
 
 use iswitch_figure::{Axis, Bar, BarChart, Line, LineChart, Paint, Reference};
+use strum::IntoEnumIterator as _;
 
 use super::series::{self, Family, bytes_text, time_text};
 use super::table::us_p50;
@@ -38,8 +39,7 @@ pub fn lines(series: &Series) -> String {
 /// The same of times that are not those of sums.
 pub fn lines_of(what: &str, series: &Series) -> String {
     let xs: Vec<f64> = series.tables.iter().map(|table| series.x(table)).collect();
-    let mut lines: Vec<Line> =
-        Family::ALL.into_iter().filter_map(|family| line(family, series, &xs)).collect();
+    let mut lines: Vec<Line> = Family::iter().filter_map(|family| line(family, series, &xs)).collect();
     let wire: Vec<_> = series.tables.iter().filter_map(Table::wire_us).collect();
     if !wire.is_empty() {
         let limits = xs.iter().copied().zip(wire).collect();

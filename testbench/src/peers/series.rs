@@ -1,5 +1,7 @@
 //! Times of the same contenders over vectors of several lengths, or over several numbers of workers.
 
+use strum::IntoEnumIterator as _;
+
 use super::table::us_p50;
 use super::{Contender, Runs, Table};
 use crate::contest::Markdown;
@@ -72,7 +74,7 @@ impl Series {
             self.row(&mut times, "wire limit", |table| table.wire_us().map(|us| format!("{us:.0}")));
         }
         let mut ratios = self.columns("of the first row's time");
-        for family in Family::ALL {
+        for family in Family::iter() {
             let best = |table: &Table| family.best(table).map(|row| table.ratio(row).text(2));
             if best(&self.tables[0]).is_some() {
                 self.row(&mut ratios, family.name(), best);
@@ -93,33 +95,28 @@ impl Series {
 }
 
 /// Contenders of a kind, of which the best counts at each point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumIter, strum::IntoStaticStr)]
 pub enum Family {
     /// iswitchd, whatever its ports.
+    #[strum(to_string = "iswitchd, the best")]
     Switch,
     /// Any algorithm of Open MPI's.
+    #[strum(to_string = "Open MPI, the best")]
     Mpi,
     /// Gloo.
     Gloo,
     /// This project's ring in either style.
+    #[strum(to_string = "ring, the better")]
     Ring,
     /// This project's parameter server in either style.
+    #[strum(to_string = "parameter server, the better")]
     ParameterServer,
 }
 
 impl Family {
-    /// All, the switch first.
-    pub const ALL: [Self; 5] = [Self::Switch, Self::Mpi, Self::Gloo, Self::Ring, Self::ParameterServer];
-
     /// What it is called.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Switch => "iswitchd, the best",
-            Self::Mpi => "Open MPI, the best",
-            Self::Gloo => "Gloo",
-            Self::Ring => "ring, the better",
-            Self::ParameterServer => "parameter server, the better",
-        }
+        self.into()
     }
 
     /// Of which kind a contender is.

@@ -1,7 +1,6 @@
 //! How much one shard takes from actors that never pause, beside one Reverb server: on this machine's loop-back, where
 //! no link but the cores are the limit.
 
-use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,24 +21,17 @@ const TURN_TIMEOUT: Duration = Duration::from_secs(120);
 const TABLE_BYTES: usize = 512 << 20;
 
 /// Who inserts into what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
 pub enum Pair {
     /// Our client and `replayd`.
+    #[strum(to_string = "replayd")]
     Own,
     /// Our client and a Reverb server.
+    #[strum(to_string = "Reverb, from our client")]
     OwnToReverb,
     /// Reverb's own client and server.
+    #[strum(to_string = "Reverb, from its own client")]
     Reverb,
-}
-
-impl fmt::Display for Pair {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Own => "replayd",
-            Self::OwnToReverb => "Reverb, from our client",
-            Self::Reverb => "Reverb, from its own client",
-        })
-    }
 }
 
 /// Actors that insert without pause.

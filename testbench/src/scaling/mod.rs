@@ -19,8 +19,6 @@ pub mod study;
 pub mod topology;
 pub mod wire;
 
-use std::fmt;
-
 use clap::ValueEnum;
 use iswitch_protocol::limits::{FLOAT_LEN_BYTES, datagram_truesize};
 use rand::{RngExt, SeedableRng};
@@ -39,43 +37,39 @@ pub type Picos = u64;
 pub const MAX_FLOATS: u32 = 100_000_000;
 
 /// A way to sum vectors over workers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum, strum::Display, strum::EnumIter)]
 #[serde(rename_all = "snake_case")]
 pub enum Algorithm {
     /// A tree of iswitchd.
+    #[strum(to_string = "iswitchd")]
     Daemon,
     /// A tree of switches that sum in hardware.
+    #[strum(to_string = "switch in hardware")]
     Hardware,
     /// A ring in whole chunks, as in the paper.
+    #[strum(to_string = "ring, as in the paper")]
     Ring,
     /// A ring that passes on each super-frame.
+    #[strum(to_string = "ring, pipelined")]
     RingPipelined,
     /// A server that has all vectors before it sends the sum, as in the paper.
+    #[strum(to_string = "parameter server, as in the paper")]
     Server,
     /// A server that sends each super-frame of the sum when it is complete.
+    #[strum(to_string = "parameter server, pipelined")]
     ServerPipelined,
     /// Each worker is the server of a part of the vector.
+    #[strum(to_string = "parameter server, sharded")]
     ShardedServer,
     /// Recursive halving and doubling of vectors (Rabenseifner 2004).
+    #[strum(to_string = "halving and doubling")]
     HalvingDoubling,
     /// Recursive doubling: whole vectors to ever farther partners.
+    #[strum(to_string = "recursive doubling")]
     RecursiveDoubling,
 }
 
 impl Algorithm {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::Daemon,
-        Self::Hardware,
-        Self::Ring,
-        Self::RingPipelined,
-        Self::Server,
-        Self::ServerPipelined,
-        Self::ShardedServer,
-        Self::HalvingDoubling,
-        Self::RecursiveDoubling,
-    ];
-
     /// Whether switches sum.
     pub fn is_switch(self) -> bool {
         matches!(self, Self::Daemon | Self::Hardware)
@@ -84,22 +78,6 @@ impl Algorithm {
     /// Whether it is a ring.
     pub fn is_ring(self) -> bool {
         matches!(self, Self::Ring | Self::RingPipelined)
-    }
-}
-
-impl fmt::Display for Algorithm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Daemon => "iswitchd",
-            Self::Hardware => "switch in hardware",
-            Self::Ring => "ring, as in the paper",
-            Self::RingPipelined => "ring, pipelined",
-            Self::Server => "parameter server, as in the paper",
-            Self::ServerPipelined => "parameter server, pipelined",
-            Self::ShardedServer => "parameter server, sharded",
-            Self::HalvingDoubling => "halving and doubling",
-            Self::RecursiveDoubling => "recursive doubling",
-        })
     }
 }
 

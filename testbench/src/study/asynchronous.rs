@@ -1,10 +1,10 @@
 //! Updates without waiting, with the local computation replayed: the paper's table 5, as far as time goes.
 
-use std::fmt;
 use std::time::Duration;
 
 use iswitch_figure::Bar;
 use serde_json::{Value, json};
+use strum::IntoEnumIterator as _;
 
 use super::paper::STALENESS_BOUND;
 use super::replay::Scene;
@@ -19,26 +19,14 @@ const SERVER_PORT: u16 = 7803;
 const GRADIENTS: (f64, f64) = (60.0, 4000.0);
 
 /// Who brings gradients together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
 pub enum Method {
-    /// A server that applies each gradient as it comes.
+    /// A server that applies each gradient as it comes. It is the first: the switch is measured by it.
+    #[strum(to_string = "asynchronous parameter server")]
     Server,
     /// The switch, which sums as many as there are workers.
+    #[strum(to_string = "iswitchd, raw ports, asynchronous")]
     Switch,
-}
-
-impl Method {
-    /// The server first, by which the switch is measured.
-    pub const ALL: [Self; 2] = [Self::Server, Self::Switch];
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Server => "asynchronous parameter server",
-            Self::Switch => "iswitchd, raw ports, asynchronous",
-        })
-    }
 }
 
 /// One run.
@@ -135,7 +123,7 @@ pub fn measure(
     let per_gradient_s = (compute.as_secs_f64() / workers as f64).max(wire_s);
     let gradients = (seconds / per_gradient_s).clamp(GRADIENTS.0, GRADIENTS.1) as u64;
     let job = Job { network, floats: scene.model.floats, compute, gradients };
-    let contest = Contest::new(Method::ALL, turns).titled(scene.model.name);
+    let contest = Contest::new(Method::iter(), turns).titled(scene.model.name);
     let standings = contest.hold(progress, |method, _| match method {
         Method::Server => job.with_server(),
         Method::Switch => job.with_switch(),

@@ -14,6 +14,7 @@ use iswitch_learn::algorithms::ppo::PpoConfig;
 use iswitch_learn::algorithms::trainer::{Algorithm, Mode, Place, Trainer};
 use iswitch_learn::env;
 use serde_json::{Value, json};
+use strum::VariantArray as _;
 
 use super::images::Images;
 use super::paper::{MODELS, Model};
@@ -45,7 +46,7 @@ impl SplitRun {
 
     /// All but the aggregation, which in one process is nothing.
     fn compute_us(&self) -> f64 {
-        let aggregation = Phase::ALL.iter().position(|phase| *phase == Phase::Aggregation);
+        let aggregation = Phase::VARIANTS.iter().position(|phase| *phase == Phase::Aggregation);
         self.total_us() - aggregation.map_or(0.0, |phase| self.us(phase))
     }
 }
@@ -80,7 +81,7 @@ impl Split {
     /// For programs.
     pub fn json(&self) -> Value {
         let of = |at: usize| Spread::of(self.runs.iter().map(|run| run.us(at))).json();
-        let phases: serde_json::Map<_, _> = Phase::ALL
+        let phases: serde_json::Map<_, _> = Phase::VARIANTS
             .iter()
             .map(|phase| phase.name())
             .chain(["other"])
@@ -172,14 +173,14 @@ fn time(trainer: &mut dyn Trainer, stopwatch: &Stopwatch, seconds: f64) -> Resul
 /// All of them, as Markdown.
 pub fn text(splits: &[Split]) -> String {
     let workers = splits.first().map_or(0, |split| split.workers);
-    let measured = || Phase::ALL.iter().enumerate().filter(|(_, phase)| **phase != Phase::Aggregation);
+    let measured = || Phase::VARIANTS.iter().enumerate().filter(|(_, phase)| **phase != Phase::Aggregation);
     let heads = ["", "environment", "floats in the vector"].into_iter();
     let heads = heads.chain(measured().map(|(_, phase)| phase.name()));
     let mut rows = Markdown::new(heads.chain(["other", "all, but aggregation"]));
     for split in splits {
         let median = |at: usize| Spread::of(split.runs.iter().map(|run| run.us(at))).median;
         let name = [split.model.name.to_owned(), split.env.clone(), split.floats.to_string()];
-        let phases = measured().map(|(at, _)| at).chain([Phase::ALL.len()]);
+        let phases = measured().map(|(at, _)| at).chain([Phase::VARIANTS.len()]);
         let all = Spread::of(split.runs.iter().map(SplitRun::compute_us));
         let cells = phases.map(|at| format!("{:.1}", median(at))).chain([all.text(0)]);
         rows.row(name.into_iter().chain(cells));
@@ -203,7 +204,7 @@ mod tests {
         for phase in
             [Phase::Act, Phase::Environment, Phase::Sample, Phase::Forward, Phase::Backward, Phase::Update]
         {
-            let at = Phase::ALL.iter().position(|other| *other == phase).unwrap();
+            let at = Phase::VARIANTS.iter().position(|other| *other == phase).unwrap();
             assert!(run.seconds[at] > 0.0, "{phase:?} was not heard: {run:?}");
         }
         assert!(split.compute() > Duration::ZERO && run.compute_us() <= run.total_us());

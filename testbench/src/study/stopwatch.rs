@@ -4,11 +4,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use iswitch_learn::algorithms::phases::{Phase, TARGET};
+use strum::VariantArray as _;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// Seconds of each phase, in the order of [`Phase::ALL`], and of what is in none.
-pub type Seconds = [f64; Phase::ALL.len() + 1];
+/// Seconds of each phase, in the order of [`Phase`], and of what is in none.
+pub type Seconds = [f64; Phase::VARIANTS.len() + 1];
 
 /// A clock that the phases of the calling thread switch. Copies are the same clock.
 #[derive(Clone, Debug)]
@@ -19,14 +20,14 @@ struct State {
     /// Phases inside one another; the innermost counts.
     open: Vec<usize>,
     since: Instant,
-    times: [Duration; Phase::ALL.len() + 1],
+    times: [Duration; Phase::VARIANTS.len() + 1],
 }
 
 impl State {
     /// What has passed since the last change belongs to the innermost phase.
     fn charge(&mut self) {
         let now = Instant::now();
-        let place = self.open.last().copied().unwrap_or(Phase::ALL.len());
+        let place = self.open.last().copied().unwrap_or(Phase::VARIANTS.len());
         self.times[place] += now - self.since;
         self.since = now;
     }
@@ -34,7 +35,7 @@ impl State {
 
 impl Default for Stopwatch {
     fn default() -> Self {
-        let times = [Duration::ZERO; Phase::ALL.len() + 1];
+        let times = [Duration::ZERO; Phase::VARIANTS.len() + 1];
         Self(Arc::new(Mutex::new(State { open: Vec::new(), since: Instant::now(), times })))
     }
 }
@@ -72,7 +73,8 @@ impl Subscriber for Stopwatch {
     /// Spans of a phase need no names of their own.
     fn new_span(&self, span: &Attributes<'_>) -> Id {
         let name = span.metadata().name();
-        let place = Phase::ALL.iter().position(|phase| phase.name() == name).unwrap_or(Phase::ALL.len());
+        let place =
+            Phase::VARIANTS.iter().position(|phase| phase.name() == name).unwrap_or(Phase::VARIANTS.len());
         Id::from_u64(place as u64 + 1)
     }
 
@@ -120,8 +122,8 @@ mod tests {
 
     #[test]
     fn every_phase_is_heard() {
-        for phase in Phase::ALL {
-            assert_eq!(Phase::ALL.iter().filter(|other| other.name() == phase.name()).count(), 1);
+        for phase in Phase::VARIANTS {
+            assert_eq!(Phase::VARIANTS.iter().filter(|other| other.name() == phase.name()).count(), 1);
         }
     }
 }

@@ -1,39 +1,12 @@
 //! `iswitch coflow` on the command line.
 
 use std::path::Path;
-use std::process::Command;
 
-use iswitch_harness::binaries;
 use iswitch_harness::process::run;
 use iswitch_harness::scratch;
 use serde_json::Value;
 
-fn coflow(arguments: &[&str]) -> Command {
-    let mut command = Command::new(binaries::iswitch());
-    command.arg("coflow").args(arguments);
-    command
-}
-
-fn json(arguments: &[&str]) -> Value {
-    let printed = run(coflow(arguments).args(["--json", "--quiet"]));
-    serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}"))
-}
-
-fn text(path: &Path) -> String {
-    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-/// Rows of a CSV file by column.
-fn rows(path: &Path) -> Vec<std::collections::HashMap<String, String>> {
-    let text = text(path);
-    let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
-    let head = lines.next().unwrap();
-    lines.map(|line| head.iter().cloned().zip(line).collect()).collect()
-}
-
-fn near(a: f64, b: f64) -> bool {
-    (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
-}
+use super::studies::{COFLOW, Files, near, number, rows, text};
 
 const POLICIES: [&str; 3] = ["sebf", "fair", "shafiee-ghaderi"];
 const DRAWS: usize = 3;
@@ -47,18 +20,15 @@ fn table_csv_json_and_figures_agree() {
     let (draws, jobs) = (DRAWS.to_string(), JOBS.to_string());
     let workload = ["--ports", "6", "--jobs", &jobs, "--draws", &draws, "--deadlines", "3"];
     let arguments = [&["compare"], &POLICIES[..], &workload].concat();
-    let mut command = coflow(&arguments);
+    let mut command = COFLOW.command(&arguments);
     command.arg("--quiet").arg("--csv").arg(&csv).arg("--per-job").arg(&per_job);
     let printed = run(command.arg("--per-coflow").arg(&per_coflow).arg("--plots").arg(&plots));
     assert_eq!(printed.lines().count(), 3 + POLICIES.len(), "{printed}");
 
-    let results = json(&arguments);
+    let results = COFLOW.json(&arguments);
     assert_eq!(results["baseline"], "sebf");
     let (table, by_job) = (rows(&csv), rows(&per_job));
     assert_eq!((table.len(), by_job.len()), (POLICIES.len(), POLICIES.len() * DRAWS * JOBS));
-    let number = |row: &std::collections::HashMap<String, String>, column: &str| -> f64 {
-        row[column].parse().unwrap_or_else(|error| panic!("{column}: {error} in {row:?}"))
-    };
     let mean_jct = |policy: &str, draw: usize| {
         let own = by_job.iter().filter(|row| row["policy"] == policy && row["draw"] == draw.to_string());
         own.map(|row| number(row, "jct_s")).sum::<f64>() / JOBS as f64
@@ -112,7 +82,7 @@ fn the_busiest_ports_are_drawn() {
     let directory = scratch::directory();
     let trace = directory.path().join("trace");
     std::fs::write(&trace, "4 2\n1 0 1 0 1 1:10\n2 0 1 2 1 3:20\n").unwrap();
-    let mut command = coflow(&["evaluate", "fair", "--gantt-ports", "1", "--quiet", "--trace"]);
+    let mut command = COFLOW.command(&["evaluate", "fair", "--gantt-ports", "1", "--quiet", "--trace"]);
     run(command.arg(&trace).arg("--plots").arg(directory.path()));
     let svg = text(&directory.path().join("gantt-fair.svg"));
     assert!(svg.contains("the 1 busiest of 4 ports a side"), "{svg}");
@@ -126,7 +96,7 @@ fn coflows_of_a_trace_are_jobs() {
     // At 1 Gbit/s 1 and 4 s; the second arrives half a second after the first: 1 and 4.5 s.
     std::fs::write(&file, "2 2\n1 0 1 0 1 1:125\n2 500 1 0 1 1:500\n").unwrap();
     let trace = file.to_str().unwrap();
-    let evaluate = |more: &[&str]| json(&[&["evaluate", "sebf", "--trace", trace], more].concat());
+    let evaluate = |more: &[&str]| COFLOW.json(&[&["evaluate", "sebf", "--trace", trace], more].concat());
     let mean = |result: &Value| result["cct"]["mean"]["mean"].as_f64().unwrap();
     let result = evaluate(&[]);
     assert!(near(mean(&result), 2.75), "{result}");
@@ -141,11 +111,10 @@ fn coflows_of_a_trace_are_jobs() {
 
 #[test]
 fn both_formats_of_shapes_give_the_same_jobs() {
-    let directory = scratch::directory();
+    let files = Files::new();
     let evaluate = |name: &str, text: &str| {
-        let path = directory.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        json(&["evaluate", "job-sebf", "--draws", "2", "--jobs", "9", "--dags", path.to_str().unwrap()])
+        let path = files.write(name, text);
+        COFLOW.json(&["evaluate", "job-sebf", "--draws", "2", "--jobs", "9", "--dags", &path])
     };
     let shapes = evaluate("shapes.csv", "3 2 0 2 1 2\n2 0\n");
     let tasks: String = ["a,M1", "a,M2", "a,J3_1_2", "b,task_x", "b,task_y"]
@@ -156,7 +125,7 @@ fn both_formats_of_shapes_give_the_same_jobs() {
 
 #[test]
 fn searched_priorities_are_better_than_those_that_the_search_began_with() {
-    let results = json(&[
+    let results = COFLOW.json(&[
         "compare",
         "local-search:0",
         "local-search:300",
@@ -180,18 +149,15 @@ fn searched_priorities_are_better_than_those_that_the_search_began_with() {
 
 #[test]
 fn bad_input_is_named() {
-    let directory = scratch::directory();
-    let file = |name: &str, text: &str| {
-        let path = directory.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        path.display().to_string()
-    };
+    let files = Files::new();
+    let file = |name: &str, text: &str| files.write(name, text);
     let port = file("port", "4 2\n1 0 1 0 1 1:1\n2 5 1 0 1 4:1\n");
     let short = file("short", "4 2\n1 0 1 0 1 1:1\n");
     let none = file("none", "4 0\n");
+    let trace = file("trace", "4 1\n1 0 1 0 1 1:1\n");
     let cycle = file("cycle", "2 1 0 1\n3 3 0 1 1 2 2 1\n");
     let tasks = file("tasks", "0,a,M1,1,1,1,1\n0,a,R2_3,1,1,1,1\n0,a,R3_2,1,1,1,1\n");
-    for (arguments, expected) in [
+    COFLOW.check_refusals([
         (vec!["evaluate", "sebf", "--trace", &port], "port, line 3: egress port is 4, expected 0 to 3"),
         (vec!["evaluate", "sebf", "--trace", &short], "line 1: number of coflows is 2, but 1 follow"),
         (vec!["evaluate", "sebf", "--trace", &none], "the trace has no coflows, expected at least 1"),
@@ -214,19 +180,13 @@ fn bad_input_is_named() {
         ),
         (vec!["evaluate", "sebf", "--ports", "0"], "invalid value '0' for '--ports <M>'"),
         (vec!["evaluate", "sebf", "--trace", &short, "--ports", "4"], "cannot be used with"),
-    ] {
-        let output = coflow(&arguments).output().unwrap();
-        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success(), "{arguments:?}");
-        assert!(printed.contains(expected), "{arguments:?}: {printed}");
-        assert!(!printed.contains("panicked"), "{printed}");
-    }
-    let trace = file("trace", "4 1\n1 0 1 0 1 1:1\n");
-    for (more, expected) in [
-        (["--draws", "2"], "draws is 2, expected 1: the jobs of a trace are the same in each"),
-        (["--interarrival", "5"], "interarrival is 5, expected 0, as the trace says when coflows arrive"),
-    ] {
-        let output = coflow(&["evaluate", "sebf", "--trace", &trace]).args(more).output().unwrap();
-        assert!(String::from_utf8_lossy(&output.stderr).contains(expected), "{output:?}");
-    }
+        (
+            vec!["evaluate", "sebf", "--trace", &trace, "--draws", "2"],
+            "draws is 2, expected 1: the jobs of a trace are the same in each",
+        ),
+        (
+            vec!["evaluate", "sebf", "--trace", &trace, "--interarrival", "5"],
+            "interarrival is 5, expected 0, as the trace says when coflows arrive",
+        ),
+    ]);
 }

@@ -8,6 +8,7 @@ use iswitch_harness::binaries;
 use iswitch_harness::requirements::{programs, report};
 use iswitch_simulation::core_load::LoadMode;
 use iswitch_testbench::instructions::{Count, TABLE, compare, count, obstacle, parse, table};
+use strum::IntoEnumIterator as _;
 
 fn kept() -> Vec<Count> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(TABLE);
@@ -52,7 +53,7 @@ fn a_count_that_is_far_from_the_table_is_named() {
 #[test]
 fn the_table_has_every_mode() {
     let kept = kept();
-    for mode in LoadMode::ALL {
+    for mode in LoadMode::iter() {
         for floats in [366, 1] {
             assert!(
                 kept.iter().any(|count| (count.mode, count.floats) == (mode, floats)),

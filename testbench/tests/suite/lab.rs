@@ -4,14 +4,14 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use iswitch_harness::binaries;
 use iswitch_harness::cluster::SOON;
 use iswitch_harness::copies::Copies;
 use iswitch_harness::process::{Process, Signal, command, command_of_nobody};
 use iswitch_harness::requirements::{has_nobody_namespaces, isolation_and, together};
+use iswitch_harness::wait;
 use serde_json::Value;
 
 const PROGRAMS: [&str; 4] = ["iswitch", "iswitch-lab", "iswitchd", "all_reduce"];
@@ -133,14 +133,6 @@ fn processes_with(word: &str) -> Vec<String> {
     command_lines.map(|line| text(&line)).filter(|line| line.contains(word)).collect()
 }
 
-fn wait_until(what: &str, condition: impl Fn() -> bool) {
-    let begin = Instant::now();
-    while !condition() {
-        assert!(begin.elapsed() < SOON, "{what}");
-        sleep(Duration::from_millis(10));
-    }
-}
-
 #[test]
 fn nothing_is_left_of_a_lab_that_was_interrupted_or_killed() {
     if !isolation_and("nothing_is_left_of_a_lab_that_was_interrupted_or_killed", &["nft", "ping"]) {
@@ -154,10 +146,9 @@ fn nothing_is_left_of_a_lab_that_was_interrupted_or_killed() {
         for mut lab in programs.labs(&["--workers", "2", "--json", "--", "sh", "-c", &script]) {
             let mut process = Process::spawn("iswitch lab", &mut lab);
             process.wait_for("\"workers\"", 2 * SOON);
-            let begin = Instant::now();
-            while processes_with(&word).iter().filter(|line| line.starts_with("sleep")).count() < 4 {
-                assert!(begin.elapsed() < SOON, "{:?} run, expected 4", processes_with(&word));
-            }
+            wait::until("four sleeps", SOON, || {
+                processes_with(&word).iter().filter(|line| line.starts_with("sleep")).count() >= 4
+            });
             let layout: Value =
                 serde_json::from_str(process.stdout().lines().next().expect("a line")).expect("JSON");
             let ids = [&layout["switch"]["pid"], &layout["workers"][0]["pid"], &layout["workers"][1]["pid"]];
@@ -165,8 +156,8 @@ fn nothing_is_left_of_a_lab_that_was_interrupted_or_killed() {
             assert!(ids.into_iter().all(is_alive), "{layout}");
             let finished = process.stop(signal, SOON);
             assert_eq!(finished.status.code(), code, "{}", finished.stderr);
-            wait_until("sleeps are left", || processes_with(&word).is_empty());
-            wait_until("switch or workers are left", || !ids.into_iter().any(is_alive));
+            wait::until("the end of all sleeps", SOON, || processes_with(&word).is_empty());
+            wait::until("the end of switch and workers", SOON, || !ids.into_iter().any(is_alive));
         }
     }
 }

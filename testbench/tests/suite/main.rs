@@ -39,6 +39,7 @@ mod sandbox;
 mod scaling;
 mod slow_readers;
 mod stall;
+mod studies;
 mod study;
 mod throughput;
 mod training;

@@ -2,11 +2,12 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use iswitch_harness::process::command;
 use iswitch_harness::requirements::{alone, networks_and, programs, report};
 use iswitch_harness::scratch;
+use iswitch_harness::wait;
 use iswitch_models::learner::LearnerOptions;
 use iswitch_models::runtime::Background;
 use iswitch_models::{
@@ -133,11 +134,7 @@ fn actors_behind_nginx_follow_the_versions_and_outlive_the_learner() {
     let socket = cell.directory.path().join("learner");
     std::fs::set_permissions(socket, std::fs::Permissions::from_mode(0o777)).unwrap();
     cell.store.publish(&name(), 4, model(4)).unwrap();
-    let begin = Instant::now();
-    while another.poll().ok().flatten().is_none() {
-        assert!(begin.elapsed() < PATIENCE, "it does not come back");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait::until_some("the learner to come back", PATIENCE, || another.poll().ok().flatten());
     assert_eq!(another.current().unwrap().version, 4);
 }
 

@@ -4,6 +4,7 @@
 use iswitch_harness::cluster::PortKind;
 use iswitch_harness::requirements::{alone, networks_and, report};
 use iswitch_testbench::neighbour::{Attack, Load, Site};
+use strum::VariantArray as _;
 
 const LOAD: Load = Load { workers: 2, floats: 10_119, seconds: 1.0 };
 /// A job that gets less than this part of its rounds alone is starved: one that shares a core fairly gets a half.
@@ -19,7 +20,7 @@ fn no_neighbour_starves_a_job_or_changes_a_sum() {
     let site = Site::new(LOAD.workers, PortKind::Raw);
     let alone = site.run(None, LOAD).unwrap_or_else(|error| panic!("{error}")).rounds_per_s;
     // Limits on strangers may hold up a newcomer among many of them: that is measured only.
-    for attack in Attack::ALL.into_iter().filter(|attack| *attack != Attack::ForgedJoinsFirst) {
+    for attack in Attack::VARIANTS.iter().copied().filter(|attack| *attack != Attack::ForgedJoinsFirst) {
         let run = site.run(Some(attack), LOAD).unwrap_or_else(|error| panic!("{error}"));
         let (attacks, rounds) = (run.attacks_per_s, run.rounds_per_s);
         report(&format!("{attack}: {attacks:.0} attacks/s, {rounds:.0} rounds/s, alone {alone:.0}"));

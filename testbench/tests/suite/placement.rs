@@ -1,68 +1,13 @@
 //! `iswitch place` on the command line.
 
-use std::collections::HashMap;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::net::UnixStream;
-use std::path::Path;
-use std::process::Command;
-use std::time::{Duration, Instant};
-
-use iswitch_harness::binaries;
-use iswitch_harness::process::{Process, Signal, command, run};
+use iswitch_harness::process::run;
 use iswitch_harness::requirements::programs;
 use iswitch_harness::scratch;
 use serde_json::Value;
 
-const TIMEOUT: Duration = Duration::from_secs(60);
+use super::studies::{Agent, Files, PLACE, Row, near, number, rows, text};
+
 const DAY: f64 = 86_400.0;
-
-fn place(arguments: &[&str]) -> Command {
-    let mut command = Command::new(binaries::iswitch());
-    command.arg("place").args(arguments);
-    command
-}
-
-fn json(arguments: &[&str]) -> Value {
-    let printed = run(place(arguments).args(["--json", "--quiet"]));
-    serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}"))
-}
-
-fn text(path: &Path) -> String {
-    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-type Row = HashMap<String, String>;
-
-/// Rows of a CSV file by column.
-fn rows(path: &Path) -> Vec<Row> {
-    let text = text(path);
-    let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
-    let head = lines.next().unwrap();
-    lines.map(|line| head.iter().cloned().zip(line).collect()).collect()
-}
-
-fn number(row: &Row, column: &str) -> f64 {
-    row[column].parse().unwrap_or_else(|error| panic!("{column}: {error} in {row:?}"))
-}
-
-fn near(a: f64, b: f64) -> bool {
-    (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
-}
-
-/// Paths in a directory that lasts as long as this.
-struct Files(tempfile::TempDir);
-
-impl Files {
-    fn new() -> Self {
-        Self(scratch::directory())
-    }
-
-    fn write(&self, name: &str, text: &str) -> String {
-        let path = self.0.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        path.display().to_string()
-    }
-}
 
 const POLICIES: [&str; 3] = ["random", "reliable", "hindsight:3"];
 const DRAWS: usize = 4;
@@ -77,13 +22,13 @@ fn table_csv_json_and_figures_agree() {
     let workload = ["--gpus", "16", "--batch", &jobs, "--draws", &draws];
     let sweep = ["--rate-factors", "1,100", "--checkpoints", "none,3600,young-daly"];
     let arguments = [&["compare"], &POLICIES[..], &workload, &sweep].concat();
-    let mut command = place(&arguments);
+    let mut command = PLACE.command(&arguments);
     command.arg("--quiet").arg("--csv").arg(&csv).arg("--per-job").arg(&per_job);
     let printed = run(command.arg("--plots").arg(&plots));
     let conditions = 6;
     assert_eq!(printed.matches("\nreliable ").count(), conditions, "{printed}");
 
-    let results = json(&arguments);
+    let results = PLACE.json(&arguments);
     assert_eq!(results["baseline"], "random");
     let (table, by_job) = (rows(&csv), rows(&per_job));
     assert_eq!(table.len(), conditions * POLICIES.len());
@@ -142,7 +87,7 @@ fn a_known_failure_costs_what_it_must() {
     let failures = files.write("failures", "gpu,begin_s,end_s\n1,40,60\n");
     let evaluate = |more: &[&str]| {
         let given = ["evaluate", "first-fit", "--gpus", "2", "--jobs", &jobs, "--failures", &failures];
-        json(&[&given, &["--restart", "10"][..], more].concat())
+        PLACE.json(&[&given, &["--restart", "10"][..], more].concat())
     };
     let result = evaluate(&[]);
     assert_eq!((&result["draws"], &result["hits"]["mean"]), (&1.into(), &1.0.into()), "{result}");
@@ -168,7 +113,8 @@ fn jobs_that_wait_start_as_the_rule_of_the_queue_says() {
     let none = files.write("none", "gpu,begin_s,end_s\n");
     let per_job = files.0.path().join("per_job");
     let starts = |rule: &str| {
-        let mut command = place(&["evaluate", "first-fit", "--gpus", "2", "--jobs", &jobs, "--quiet"]);
+        let mut command =
+            PLACE.command(&["evaluate", "first-fit", "--gpus", "2", "--jobs", &jobs, "--quiet"]);
         command.args(["--failures", &none, "--queueing", rule]).arg("--per-job").arg(&per_job);
         run(&mut command);
         rows(&per_job).iter().map(|row| number(row, "started_s")).collect::<Vec<_>>()
@@ -194,7 +140,7 @@ fn every_format_of_jobs_is_told_by_its_first_line() {
     ] {
         let path = files.write(name, text);
         let given = ["evaluate", "reliable", "--jobs", &path, "--draws", "2"];
-        let result = json(&[&given[..], &more].concat());
+        let result = PLACE.json(&[&given[..], &more].concat());
         assert_eq!(result["makespan"]["mean"].as_f64().unwrap(), 100.0, "{name}: {result}");
     }
     let application = files.0.path().join("a");
@@ -208,13 +154,14 @@ fn every_format_of_jobs_is_told_by_its_first_line() {
     }
     let pollux = files.write("pollux", "time,application,num_replicas,batch_size\n0,a,1,8\n");
     let directory = files.0.path().display().to_string();
-    let result = json(&["evaluate", "las", "--jobs", &pollux, "--applications", &directory, "--draws", "2"]);
+    let result =
+        PLACE.json(&["evaluate", "las", "--jobs", &pollux, "--applications", &directory, "--draws", "2"]);
     assert_eq!(result["makespan"]["mean"].as_f64().unwrap(), 100.0, "{result}");
     let nodes = files.write("nodes", "sn,gpu,model\na,2,x\nb,0,x\n");
     let rates = files.write("rates", "gpu,per_year,age_years\n0,0,1\n1,0,1\n");
     let given =
         ["evaluate", "oracle", "--cluster", &nodes, "--rates", &rates, "--widest", "2", "--draws", "2"];
-    assert_eq!(json(&given)["hits"]["mean"], 0.0);
+    assert_eq!(PLACE.json(&given)["hits"]["mean"], 0.0);
 }
 
 #[test]
@@ -224,18 +171,18 @@ fn gpus_are_drawn_with_their_failures() {
     let failures = files.write("failures", "gpu,begin_s,end_s\n1,43200,43300\n2,500,600\n");
     let svg = files.0.path().join("gpus.svg");
     let given = ["evaluate", "first-fit", "--gpus", "3", "--jobs", &jobs, "--failures", &failures, "--quiet"];
-    run(place(&given).args(["--gantt-gpus", "2", "--gantt"]).arg(&svg));
+    run(PLACE.command(&given).args(["--gantt-gpus", "2", "--gantt"]).arg(&svg));
     let drawn = text(&svg);
     assert!(drawn.contains("first-fit; the first 2 of 3 GPUs"), "{drawn}");
     assert!(["GPU 0", "GPU 1", "job 0", "failed"].iter().all(|name| drawn.contains(&format!("\n{name}\n"))));
     // One mark: GPU 2 is not shown.
     assert_eq!(drawn.matches("stroke-width=\"2\"").count(), 1, "{drawn}");
     assert!(!drawn.contains("\nGPU 2\n"), "{drawn}");
-    let output = place(&given).args(["--gantt"]).arg(&svg).arg("--json").output().unwrap();
+    let output = PLACE.command(&given).args(["--gantt"]).arg(&svg).arg("--json").output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let mut hindsight = given;
     hindsight[1] = "hindsight:2";
-    let output = place(&hindsight).arg("--gantt").arg(&svg).output().unwrap();
+    let output = PLACE.command(&hindsight).arg("--gantt").arg(&svg).output().unwrap();
     assert!(
         String::from_utf8_lossy(&output.stderr).contains("no picture of GPUs: hindsight:2"),
         "{output:?}"
@@ -249,27 +196,12 @@ fn an_agent_answers_every_line() {
     }
     let files = Files::new();
     let rates = files.write("rates", "gpu,per_year,age_years\n0,3,1\n1,2,1\n2,1,1\n3,0.5,1\n");
-    let socket = files.0.path().join("agent.sock");
     let cluster = ["--gpus", "4", "--gpus-per-node", "2", "--rates", &rates];
-    let mut serve = command(binaries::iswitch());
-    serve.args(["place", "serve", "reliable"]).args(cluster).arg("--socket").arg(&socket);
-    let process = Process::spawn("agent", &mut serve);
-    let begin = Instant::now();
-    let stream = loop {
-        match UnixStream::connect(&socket) {
-            Ok(stream) => break stream,
-            Err(error) => assert!(begin.elapsed() < TIMEOUT, "{error}"),
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    };
-    let mut answers = BufReader::new(stream.try_clone().unwrap()).lines();
-    let mut ask = |line: &str| -> Value {
-        writeln!(&stream, "{line}").unwrap();
-        serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap()
-    };
+    let mut agent = Agent::serve(PLACE, &[&["reliable"], &cluster[..]].concat());
+    let mut ask = |line: &str| agent.ask(line);
     let described = ask(r#"{"describe": true}"#);
     assert_eq!((&described["gpus"], &described["nodes"]), (&4.into(), &2.into()));
-    assert!(ask("nonsense")["error"].as_str().unwrap().starts_with("request is"));
+    assert_eq!(described["policy"], "reliable");
     let states = r#"[{"state": "free"}, {"state": "free"}, {"state": "failed"}, {"state": "free"}]"#;
     let with_job = |job: &str| format!(r#"{{"gpus": {states}, "job": {job}, "id": 7}}"#);
     let answer = ask(&with_job(r#"{"gpus": 2, "duration": 60}"#));
@@ -281,13 +213,8 @@ fn an_agent_answers_every_line() {
     ] {
         assert_eq!(ask(&with_job(job))["error"], error);
     }
-    let second = place(&["serve", "reliable", "--socket"]).arg(&socket).output().unwrap();
-    assert!(String::from_utf8_lossy(&second.stderr).contains("another process listens there"));
-    // Longer than any request for so many GPUs needs, and than a socket's buffers hold.
-    assert!(ask(&"x".repeat(4_000_000))["error"].as_str().unwrap().contains("longer than"));
-    assert_eq!(ask(r#"{"describe": true}"#)["policy"], "reliable");
-    process.stop(Signal::TERM, TIMEOUT);
-    assert!(!socket.exists());
+    agent.check_robustness(PLACE, "reliable");
+    agent.stop();
 }
 
 #[test]
@@ -300,7 +227,7 @@ fn bad_input_is_named() {
     let (unknown, overlap) = (outages("unknown", "64,5,9\n"), outages("overlap", "3,5,9\n3,8,20\n"));
     let empty = outages("empty", "");
     let gavel = files.write("gavel", "A\trun\t-s\t1\t1000\t0.0\t1\n");
-    for (arguments, expected) in [
+    PLACE.check_refusals([
         (vec!["evaluate", "best"], "policy is best, expected random, best-of:N"),
         (vec!["evaluate", "random", "--jobs", &wide], "GPUs of a job is 65, expected 1 to 64, as many"),
         (vec!["evaluate", "random", "--jobs", &short], "short, line 3: duration of a job is -3, expected"),
@@ -336,11 +263,5 @@ fn bad_input_is_named() {
         (vec!["compare", "random", "--plots", "/nowhere"], "give two or more of one"),
         (vec!["serve", "las", "--socket", "/nowhere/s"], "policy is las, which decides about more than one"),
         (vec!["serve", "match", "--socket", "/nowhere/s"], "--socket /nowhere/s"),
-    ] {
-        let output = place(&arguments).output().unwrap();
-        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success(), "{arguments:?}");
-        assert!(printed.contains(expected), "{arguments:?}: {printed}");
-        assert!(!printed.contains("panicked"), "{printed}");
-    }
+    ]);
 }

@@ -9,6 +9,7 @@ use iswitch_harness::netns::{Namespace, SWITCH_ADDRESS, Star, StarOptions, WORKE
 use iswitch_harness::process::{Process, Signal};
 use iswitch_harness::requirements::{alone, networks_and, report, together};
 use iswitch_harness::scratch;
+use iswitch_harness::wait;
 
 /// 6.4 MB, the largest model of the paper.
 const LARGE: u32 = 1_687_206;
@@ -245,12 +246,8 @@ const LAST_PACKET: [u8; 8] = 0xe51a_579a_c4e7_0df3_u64.to_be_bytes();
 
 /// Stops once the last packet is in the file: what the kernel still holds back by then is lost.
 fn stop_capture(capture: Process, file: &std::path::Path) {
-    let begin = Instant::now();
     let is_complete = |bytes: Vec<u8>| bytes.windows(LAST_PACKET.len()).any(|window| window == LAST_PACKET);
-    while !std::fs::read(file).is_ok_and(is_complete) {
-        assert!(begin.elapsed() < SOON, "the capture does not end");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait::until("the last packet of the capture", SOON, || std::fs::read(file).is_ok_and(is_complete));
     capture.stop(Signal::INT, SOON);
 }
 

@@ -4,8 +4,6 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use iswitch_harness::binaries;
 use iswitch_harness::cluster::{Daemon, Group, SOON};
@@ -13,6 +11,7 @@ use iswitch_harness::netns::{Star, StarOptions};
 use iswitch_harness::process::{Process, Signal, command};
 use iswitch_harness::requirements::{is_root, networks_and, together};
 use iswitch_harness::scratch;
+use iswitch_harness::wait;
 
 /// The value of a field of each thread of a process, from `/proc/<pid>/task/*/status`.
 fn of_threads(process: u32, field: &str) -> Vec<String> {
@@ -33,14 +32,6 @@ fn monitor_of(daemon: u32) -> Option<u32> {
 
 fn has_process(id: u32) -> bool {
     Path::new("/proc").join(id.to_string()).exists()
-}
-
-fn wait_until(what: &str, condition: impl Fn() -> bool) {
-    let begin = Instant::now();
-    while !condition() {
-        assert!(begin.elapsed() < SOON, "{what}");
-        sleep(Duration::from_millis(10));
-    }
 }
 
 #[test]
@@ -91,17 +82,15 @@ fn the_monitor_cleans_up_after_a_daemon_that_was_killed() {
     let monitor = monitor_of(daemon.process.id()).expect("a monitor");
     assert_eq!((star.tables(), daemon.control_socket().exists()), (2, true));
     daemon.process.signal(Signal::KILL);
-    wait_until("the monitor leaves something behind", || {
-        star.tables() == 0 && !daemon.control_socket().exists()
-    });
-    wait_until("the monitor stays", || !has_process(monitor));
+    wait::until("the monitor to clean up", SOON, || star.tables() == 0 && !daemon.control_socket().exists());
+    wait::until("the end of the monitor", SOON, || !has_process(monitor));
 
     // What another owns by then is left alone: the second daemon may be there before the first one's monitor.
     let first = Daemon::on_ports(&star, &[]);
     let monitor = monitor_of(first.process.id()).expect("a monitor");
     first.process.stop(Signal::KILL, SOON);
     let second = Daemon::on_ports(&star, &[]);
-    wait_until("the monitor stays", || !has_process(monitor));
+    wait::until("the end of the monitor", SOON, || !has_process(monitor));
     assert_eq!(star.tables(), 2);
     Group::in_star(&star, second.address(), "--rounds 5").results(SOON);
     second.stop();
@@ -120,7 +109,7 @@ fn a_new_interface_is_served_without_privileges() {
     Group::in_star(&star, daemon.address(), "--rounds 5").results(SOON);
     star.replug(0, options);
     daemon.process.wait_for("serving the new interface of that name", SOON);
-    wait_until("the rule is not installed again", || star.tables() == 2);
+    wait::until("the rule to be installed again", SOON, || star.tables() == 2);
     let results = Group::in_star(&star, daemon.address(), "--rounds 5").results(SOON);
     assert_eq!(results.len(), 2);
     let finished = daemon.stop();

@@ -6,6 +6,7 @@ use iswitch_testbench::scaling::study::Study;
 use iswitch_testbench::scaling::wire::Framing;
 use iswitch_testbench::scaling::{Algorithm, Detail, Picos, Scenario, micros, plot, reality};
 use proptest::prelude::*;
+use strum::IntoEnumIterator as _;
 
 /// Nothing but delay: 7 us on each link.
 fn only_delay(workers: usize) -> Scenario {
@@ -100,7 +101,7 @@ proptest! {
 
     #[test]
     fn nothing_beats_its_lower_bound(scenario in any_scenario()) {
-        for algorithm in Algorithm::ALL {
+        for algorithm in Algorithm::iter() {
             for detail in [Detail::Packets, Detail::Lockstep] {
                 let (time, bound) = (scenario.run(algorithm, detail), least(&scenario, algorithm));
                 prop_assert!(time >= bound, "{algorithm} {detail:?}: {} of {} us", micros(time), micros(bound));
@@ -124,7 +125,7 @@ fn one_worker_stands_for_all() {
         for (workers, rack, radix) in [(8, 8, 8), (12, 3, 64), (64, 32, 32), (100, 3, 64), (200, 32, 32)] {
             for floats in [1_000, 10_119, 40_327, 200_000] {
                 let scenario = Scenario { rack, radix, ..Scenario::new(workers, floats, costs) };
-                for algorithm in Algorithm::ALL.into_iter().filter(|algorithm| !algorithm.is_switch()) {
+                for algorithm in Algorithm::iter().filter(|algorithm| !algorithm.is_switch()) {
                     let time = |detail| micros(scenario.run(algorithm, detail));
                     let (long, short) = (time(Detail::Packets), time(Detail::Lockstep));
                     let ratio = short / long;
@@ -144,7 +145,7 @@ fn one_worker_stands_for_all() {
 #[test]
 fn a_seed_decides_who_is_late() {
     let late = |seed| Scenario { jitter_us: 500.0, seed, ..Scenario::new(20, 40_327, Costs::measured()) };
-    for algorithm in Algorithm::ALL {
+    for algorithm in Algorithm::iter() {
         let time = |seed| late(seed).run(algorithm, Detail::Packets);
         assert_eq!(time(1), time(1), "{algorithm}");
         assert_ne!(time(1), time(2), "{algorithm}");
@@ -171,12 +172,12 @@ fn tables_name_every_time_and_bound() {
     let study = Study {
         scenario: Scenario::new(1, 1_000, Costs::measured()),
         workers: vec![4, 200],
-        algorithms: Algorithm::ALL.to_vec(),
+        algorithms: Algorithm::iter().collect(),
         packets_up_to: 100,
     };
     let table = study.run(|_, _| {});
     let rows = table.json()["rows"].as_array().cloned().unwrap_or_default();
-    assert_eq!(rows.len(), 2 * Algorithm::ALL.len());
+    assert_eq!(rows.len(), 2 * Algorithm::iter().len());
     for row in &rows {
         assert!(row["us"].as_f64() >= row["least_us"].as_f64(), "{row}");
         assert_eq!(row["detail"] == "packets", row["workers"] == 4, "{row}");

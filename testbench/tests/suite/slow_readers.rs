@@ -4,10 +4,11 @@ use std::io::{PipeReader, Read, Write, pipe};
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use iswitch_harness::cluster::{Daemon, Group, SOON};
 use iswitch_harness::requirements::{programs, together};
+use iswitch_harness::wait;
 use iswitch_protocol::limits::DEFAULT_CONTROL_TOS;
 use iswitch_protocol::wire::{ControlBody, ControlRepr, JoinRepr};
 use iswitch_socket::{Options, UdpSocket};
@@ -48,6 +49,13 @@ fn read_all(mut log: PipeReader) -> String {
     text
 }
 
+/// A daemon whose log goes to a pipe that is nearly full, and the end that reads it.
+fn daemon_with_a_full_log() -> (PipeReader, Daemon) {
+    let (log, mut pipe) = pipe().expect("a pipe");
+    pipe.write_all(&vec![b'\n'; PREFILL_LEN_BYTES]).expect("room in the pipe");
+    (log, Daemon::logging_to(pipe, &[]))
+}
+
 #[test]
 fn a_log_that_nobody_reads_stops_no_round() {
     let test = "a_log_that_nobody_reads_stops_no_round";
@@ -55,18 +63,13 @@ fn a_log_that_nobody_reads_stops_no_round() {
         return;
     }
     let _together = together();
-    let (log, mut pipe) = pipe().expect("a pipe");
-    pipe.write_all(&vec![b'\n'; PREFILL_LEN_BYTES]).expect("room in the pipe");
-    let daemon = Daemon::logging_to(pipe, &[]);
+    let (log, daemon) = daemon_with_a_full_log();
     let group = Group::here(2, daemon.address(), "--rounds 100000000 --seconds 60");
     daemon.wait_for_results();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| provoke(daemon.address(), &stop));
-        let begin = Instant::now();
-        while dropped_lines(&daemon) == 0 {
-            assert!(begin.elapsed() < SOON, "no line of the log is dropped");
-        }
+        wait::until("a line of the log to be dropped", SOON, || dropped_lines(&daemon) > 0);
         // Rounds go on while the pipe is full, and after.
         let before = daemon.wait_for_results();
         daemon.wait_for_more("results", before);
@@ -91,16 +94,11 @@ fn a_daemon_whose_log_nobody_reads_ends_on_request() {
         return;
     }
     let _together = together();
-    let (log, mut pipe) = pipe().expect("a pipe");
-    pipe.write_all(&vec![b'\n'; PREFILL_LEN_BYTES]).expect("room in the pipe");
-    let daemon = Daemon::logging_to(pipe, &[]);
+    let (log, daemon) = daemon_with_a_full_log();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| provoke(daemon.address(), &stop));
-        let begin = Instant::now();
-        while dropped_lines(&daemon) == 0 {
-            assert!(begin.elapsed() < SOON, "no line of the log is dropped");
-        }
+        wait::until("a line of the log to be dropped", SOON, || dropped_lines(&daemon) > 0);
         stop.store(true, Ordering::Relaxed);
     });
     daemon.stop();

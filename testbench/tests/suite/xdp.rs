@@ -1,7 +1,7 @@
 //! The daemon on AF_XDP ports, between workers in network namespaces: in the driver of veth, and in the kernel's
 //! generic receive path. Needs root and a kernel with AF_XDP sockets.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use iswitch_harness::binaries;
 use iswitch_harness::cluster::{Daemon, Group, PortKind, SOON, costs, times, total};
@@ -11,6 +11,7 @@ use iswitch_harness::process::{Finished, Process, Signal};
 use iswitch_harness::requirements::{report, root_xdp_and, together};
 use iswitch_harness::scratch;
 use iswitch_harness::tree::{Tree, TreeJob};
+use iswitch_harness::wait;
 use iswitch_simulation::network::{LinkCounters, LinkModel};
 use iswitch_testbench::wire_relay::{Relayed, WireRelay};
 
@@ -31,14 +32,6 @@ fn has_program(namespace: &Namespace, interface: &str) -> bool {
     let text = namespace.run(["ip", "-json", "-details", "link", "show", "dev", interface]);
     let links: serde_json::Value = serde_json::from_str(&text).expect("ip prints JSON");
     links[0].get("xdp").is_some()
-}
-
-fn wait_until(what: &str, condition: impl Fn() -> bool) {
-    let begin = Instant::now();
-    while !condition() {
-        assert!(begin.elapsed() < SOON, "{what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// Runs a daemon that is to end at once, and returns what it says.
@@ -218,7 +211,7 @@ fn nothing_is_left_of_a_daemon_that_was_killed_and_another_resumes() {
         daemon.wait_for_results();
         assert!(has_program(&star.switch, "s1"));
         daemon.process.kill(SOON);
-        wait_until("a program is left behind", || {
+        wait::until("the programs to be removed", SOON, || {
             (0..star.workers.len()).all(|worker| !has_program(&star.switch, &Star::port(worker)))
         });
         daemon = Daemon::in_star(&star, PortKind::Xdp, &[]);
@@ -305,7 +298,7 @@ fn a_new_interface_of_the_old_name_is_served() {
         }
         Group::in_star(&star, daemon.address(), "--rounds 5").results(SOON);
         daemon.process.kill(SOON);
-        wait_until("a program is left behind", || !has_program(&star.switch, "s1"));
+        wait::until("the programs to be removed", SOON, || !has_program(&star.switch, "s1"));
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use iswitch_simulation::baselines::{NETWORKS, Outcome, Protocol, SEGMENTS, WORKERS, run};
 use iswitch_testbench::contest::Markdown;
+use strum::VariantArray as _;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -28,7 +29,7 @@ pub(crate) fn compare(options: &Options) -> ExitCode {
             .iter()
             .zip(&outcomes)
             .flat_map(|((network, _), outcomes)| {
-                Protocol::ALL.iter().zip(outcomes).map(move |(protocol, outcome)| {
+                Protocol::VARIANTS.iter().zip(outcomes).map(move |(protocol, outcome)| {
                     serde_json::json!({
                         "network": network, "protocol": protocol, "wrong_percent": outcome.wrong_percent(),
                         "overhead": outcome.overhead(), "outcome": outcome,
@@ -45,7 +46,7 @@ pub(crate) fn compare(options: &Options) -> ExitCode {
 
 /// Sums over all seeds, for each network and protocol.
 fn run_all(options: &Options) -> Vec<[Outcome; 3]> {
-    let tasks = NETWORKS.len() * Protocol::ALL.len() * options.seeds as usize;
+    let tasks = NETWORKS.len() * Protocol::VARIANTS.len() * options.seeds as usize;
     let next = AtomicUsize::new(0);
     let outcomes = Mutex::new(vec![[Outcome::default(); 3]; NETWORKS.len()]);
     std::thread::scope(|scope| {
@@ -59,7 +60,7 @@ fn run_all(options: &Options) -> Vec<[Outcome; 3]> {
                     let (seed, place) = (task / (NETWORKS.len() * 3), task % (NETWORKS.len() * 3));
                     let (network, protocol) = (place / 3, place % 3);
                     let link = NETWORKS[network].1;
-                    let outcome = run(Protocol::ALL[protocol], link, options.rounds, seed as u64);
+                    let outcome = run(Protocol::VARIANTS[protocol], link, options.rounds, seed as u64);
                     outcomes.lock().unwrap_or_else(PoisonError::into_inner)[network][protocol].add(&outcome);
                 }
             });

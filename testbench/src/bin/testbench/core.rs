@@ -1,12 +1,12 @@
 //! `testbench core`: the switch core beside plain adds of the same bytes.
 
-use std::fmt;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use iswitch_simulation::core_load::{Adder, Load, LoadMode, Reference, Shape};
 use iswitch_testbench::contest::{Contest, Markdown, Progress, Spread, Standings};
 use serde_json::{Value, json};
+use strum::IntoEnumIterator as _;
 
 /// Segments that lie in the second-level cache with their packets: sums of two rounds, a super-frame in and one out.
 const CACHED_SEGMENTS: usize = 44;
@@ -30,21 +30,14 @@ pub(crate) struct Options {
 }
 
 /// What is timed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, strum::Display)]
 enum Timed {
+    #[strum(to_string = "core")]
     Core,
+    #[strum(to_string = "plain add")]
     PlainAdd,
+    #[strum(to_string = "SIMD add")]
     SimdAdd,
-}
-
-impl fmt::Display for Timed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Core => "core",
-            Self::PlainAdd => "plain add",
-            Self::SimdAdd => "SIMD add",
-        })
-    }
 }
 
 /// Nanoseconds of one contribution to one segment: of the core, the plain add and the SIMD add.
@@ -55,7 +48,7 @@ struct Row {
 
 pub(crate) fn run(options: &Options) -> ExitCode {
     let tables = [
-        ("modes", shapes(LoadMode::ALL.map(|mode| Shape::new(mode, USUAL_MEMBERS, CACHED_SEGMENTS)))),
+        ("modes", shapes(LoadMode::iter().map(|mode| Shape::new(mode, USUAL_MEMBERS, CACHED_SEGMENTS)))),
         (
             "members",
             shapes(MEMBERS.map(|members| Shape::new(LoadMode::Synchronous, members, CACHED_SEGMENTS))),
@@ -80,8 +73,8 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn shapes<const N: usize>(shapes: [Shape; N]) -> Vec<Shape> {
-    shapes.into()
+fn shapes(shapes: impl IntoIterator<Item = Shape>) -> Vec<Shape> {
+    shapes.into_iter().collect()
 }
 
 fn measure(shape: Shape, turns: u32) -> Row {

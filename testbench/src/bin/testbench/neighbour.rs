@@ -7,6 +7,7 @@ use iswitch_harness::cluster::PortKind;
 use iswitch_harness::requirements::networks_and;
 use iswitch_testbench::contest::Progress;
 use iswitch_testbench::neighbour::{Attack, Load, Site, measure};
+use strum::VariantArray as _;
 
 use crate::output::{exit, print};
 
@@ -49,15 +50,16 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 fn attack(text: &str) -> Result<Attack, String> {
-    let found = Attack::ALL.into_iter().find(|attack| attack.name() == text);
-    found.ok_or_else(|| format!("expected one of {}", Attack::ALL.map(Attack::name).join(", ")))
+    let all = Attack::VARIANTS.iter().copied();
+    let names = || all.clone().map(Attack::name).collect::<Vec<_>>().join(", ");
+    all.clone().find(|attack| attack.name() == text).ok_or_else(|| format!("expected one of {}", names()))
 }
 
 pub(crate) fn run(options: &Options) -> ExitCode {
     if !networks_and("testbench neighbour", &[]) {
         return ExitCode::FAILURE;
     }
-    let attacks = if options.only.is_empty() { &Attack::ALL[..] } else { &options.only };
+    let attacks = if options.only.is_empty() { Attack::VARIANTS } else { &options.only };
     let workers = usize::from(options.workers);
     let kind = match options.ports {
         Ports::Raw => PortKind::Raw,

@@ -11,6 +11,7 @@ use iswitch_testbench::scaling::costs::Costs;
 use iswitch_testbench::scaling::study::{Study, Table};
 use iswitch_testbench::scaling::topology::Tree;
 use iswitch_testbench::scaling::{Algorithm, MAX_FLOATS, Scenario, calibrate, plot, reality};
+use strum::IntoEnumIterator as _;
 
 use crate::output::{Output, exit};
 use crate::peers::PAPER_FLOATS;
@@ -164,7 +165,7 @@ fn study(options: &Options, floats: u32, costs: Costs, progress: &Progress) -> T
         seed: options.seed,
         ..Scenario::new(1, floats, costs)
     };
-    let algorithms = if options.only.is_empty() { Algorithm::ALL.to_vec() } else { options.only.clone() };
+    let algorithms = if options.only.is_empty() { Algorithm::iter().collect() } else { options.only.clone() };
     let study = Study {
         scenario,
         workers: options.workers.iter().map(|workers| *workers as usize).collect(),

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, ensure};
 use bytes::Bytes;
 use clap::Parser;
 use iswitch_replay::client::{ClientConfig, ReplayClient, Writer};
@@ -99,16 +99,14 @@ fn main() -> anyhow::Result<()> {
 }
 
 async fn shard(cli: &Cli, address: &str) -> anyhow::Result<()> {
+    let given = &cli.durability;
+    let durability =
+        given.parse().map_err(|_| anyhow!("durability is {given:?}, expected none, write or sync"))?;
     let options = ShardOptions {
         tables: vec![TableOptions::parse("name=t,capacity=100000000")?],
         memory_max: Some(cli.memory_max),
         item_max: Some(Size(cli.payload.0.max(1 << 20))),
-        durability: Some(match cli.durability.as_str() {
-            "none" => iswitch_replay::store::Durability::None,
-            "write" => iswitch_replay::store::Durability::Write,
-            "sync" => iswitch_replay::store::Durability::Sync,
-            other => anyhow::bail!("durability is {other:?}, expected none, write or sync"),
-        }),
+        durability: Some(durability),
         data_dir: cli.data_dir.clone(),
         ..ShardOptions::default()
     };

@@ -82,12 +82,7 @@ impl ServeArgs {
 }
 
 fn durability(text: &str) -> Result<Durability, String> {
-    match text {
-        "none" => Ok(Durability::None),
-        "write" => Ok(Durability::Write),
-        "sync" => Ok(Durability::Sync),
-        _ => Err("expected none, write or sync".to_owned()),
-    }
+    text.parse().map_err(|_| "expected none, write or sync".to_owned())
 }
 
 /// Addresses to listen at.

@@ -7,8 +7,9 @@ use tracing::span::EnteredSpan;
 /// Target of the spans; their names are those of [`Phase::name`].
 pub const TARGET: &str = "iswitch::phase";
 
-/// A part of an iteration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// A part of an iteration. They stand in the order in which an iteration goes through them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum Phase {
     /// Choosing actions, and keeping what came of them.
     Act,
@@ -27,28 +28,9 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// In the order in which an iteration goes through them.
-    pub const ALL: [Self; 7] = [
-        Self::Act,
-        Self::Environment,
-        Self::Sample,
-        Self::Forward,
-        Self::Backward,
-        Self::Aggregation,
-        Self::Update,
-    ];
-
     /// In lower case.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Act => "act",
-            Self::Environment => "environment",
-            Self::Sample => "sample",
-            Self::Forward => "forward",
-            Self::Backward => "backward",
-            Self::Aggregation => "aggregation",
-            Self::Update => "update",
-        }
+        self.into()
     }
 
     /// The phase lasts as long as what this gives.

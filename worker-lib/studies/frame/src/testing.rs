@@ -1,8 +1,9 @@
-//! What the tests of the studies share: trainings alone and over an embedded switch.
+//! What the tests of the studies share: names of policies, and trainings alone and over an embedded switch.
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
+use std::str::FromStr;
 use std::sync::atomic::Ordering;
 
 use iswitch::{JoinOptions, Loopback, Worker};
@@ -10,6 +11,20 @@ use iswitch_learn::algorithms::trainer::Place;
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
 use crate::{Record, Saved, Study, StudyError, Training};
+
+/// Checks that the name of each policy is read back as the policy.
+///
+/// # Panics
+/// If one is not.
+pub fn check_names<P>(policies: impl IntoIterator<Item = P>)
+where
+    P: Copy + Debug + Display + PartialEq + FromStr<Err = StudyError>,
+{
+    for policy in policies {
+        let parsed = policy.to_string().parse::<P>();
+        assert_eq!(parsed.expect("the name is known"), policy);
+    }
+}
 
 /// A training of one worker alone.
 ///

@@ -32,6 +32,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 
 use self::disk::{Disk, RealDisk};
 use crate::lock;
@@ -54,8 +55,9 @@ pub fn rewritten_record(body: &[u8]) -> Option<[Vec<u8>; 2]> {
 }
 
 /// What an acknowledged insert has survived.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Durability {
     /// Nothing: only snapshots are written.
     #[default]
@@ -69,11 +71,7 @@ pub enum Durability {
 impl Durability {
     /// As on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Write => "write",
-            Self::Sync => "sync",
-        }
+        self.into()
     }
 }
 

@@ -70,13 +70,13 @@ impl FromStr for PolicySpec {
 
 #[cfg(test)]
 mod tests {
+    use iswitch_study::testing::check_names;
+
     use super::*;
 
     #[test]
     fn names_are_read_back() {
-        for policy in PolicySpec::all() {
-            assert_eq!(policy.to_string().parse::<PolicySpec>().unwrap(), policy);
-        }
+        check_names(PolicySpec::all());
         let text = "job_sebf".parse::<PolicySpec>().unwrap_err().to_string();
         let names =
             "fair, fifo, fifo-job, lcf, sebf, bssi, aalo, job-srpt, job-sebf, job-bssi, shafiee-ghaderi";

@@ -112,13 +112,13 @@ impl FromStr for PolicySpec {
 
 #[cfg(test)]
 mod tests {
+    use iswitch_study::testing::check_names;
+
     use super::*;
 
     #[test]
     fn names_are_read_back() {
-        for policy in PolicySpec::all() {
-            assert_eq!(policy.to_string().parse::<PolicySpec>().unwrap(), policy);
-        }
+        check_names(PolicySpec::all());
         assert_eq!("best-of:3".parse::<PolicySpec>().unwrap(), PolicySpec::BestOf(3));
         let text = "hindsight:0".parse::<PolicySpec>().unwrap_err().to_string();
         assert!(text.starts_with("policy is hindsight:0, expected one of random, best-of:20"), "{text}");

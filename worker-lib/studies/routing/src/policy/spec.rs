@@ -110,13 +110,13 @@ impl FromStr for PolicySpec {
 
 #[cfg(test)]
 mod tests {
+    use iswitch_study::testing::check_names;
+
     use super::*;
 
     #[test]
     fn names_are_read_back() {
-        for policy in PolicySpec::all() {
-            assert_eq!(policy.to_string().parse::<PolicySpec>().unwrap(), policy);
-        }
+        check_names(PolicySpec::all());
         assert_eq!("drill:3:2".parse::<PolicySpec>().unwrap(), PolicySpec::Drill(3, 2));
         let text = "all".parse::<Fill>().unwrap_err().to_string();
         assert_eq!(text, "fill is all, expected random or rule");

@@ -1,0 +1,51 @@
+//! Waiting for a condition, with a time limit.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Time between two looks at a condition.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+
+/// Waits until a condition holds; `what` names it in the message of a failure.
+///
+/// # Panics
+/// If it does not hold in time.
+pub fn until(what: &str, timeout: Duration, mut condition: impl FnMut() -> bool) {
+    until_some(what, timeout, || condition().then_some(()));
+}
+
+/// Waits until `find` returns a value; `what` names it in the message of a failure.
+///
+/// # Panics
+/// If there is none in time.
+pub fn until_some<T>(what: &str, timeout: Duration, mut find: impl FnMut() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(found) = find() {
+            return found;
+        }
+        assert!(begin.elapsed() < timeout, "waited {timeout:?} for {what}");
+        sleep(POLL_INTERVAL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_ends_with_the_first_value() {
+        let mut looks = 0;
+        let found = until_some("the third look", Duration::from_secs(60), || {
+            looks += 1;
+            (looks >= 3).then_some(looks)
+        });
+        assert_eq!((found, looks), (3, 3));
+    }
+
+    #[test]
+    #[should_panic(expected = "waited 20ms for rain")]
+    fn waiting_ends_with_the_time() {
+        until("rain", Duration::from_millis(20), || false);
+    }
+}
