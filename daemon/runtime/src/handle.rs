@@ -1,7 +1,7 @@
 //! Questions to a running loop, from any thread, and the pace at which the loop answers them.
 //!
 //! An answer is made inside the packet loop, and describing a large job takes milliseconds. The loop therefore answers
-//! all questions that wait with one snapshot, and then rests: for [`ANSWER_INTERVAL`] at least, and for [`REST_FACTOR`]
+//! all questions that wait with one snapshot, and then rests: for `ANSWER_INTERVAL` at least, and for `REST_FACTOR`
 //! times as long as the answer has taken. An answer is never older than its question.
 
 use std::io::{self, Read, Write};
