@@ -1,6 +1,7 @@
 //! The programs of the workspace that tests and benchmarks run, built once.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -180,6 +181,15 @@ fn cargo(subcommand: &str) -> Command {
     // Through rustup's proxy, if there is one: a toolchain's own cargo lets directories of dependencies choose theirs.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
+    // Cargo describes its package to a test program. If the build below inherited that, build scripts that depend on
+    // these variables, such as ring's, would run again, and cargo would compile again what depends on them.
+    let is_about_package = |name: &OsString| {
+        let name = name.as_encoded_bytes();
+        name.starts_with(b"CARGO_MANIFEST_") || name.starts_with(b"CARGO_PKG_")
+    };
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_about_package(name)) {
+        command.env_remove(name);
+    }
     command.args([subcommand, "--message-format=json-render-diagnostics"]);
     command.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"));
     command
