@@ -38,9 +38,8 @@ fn paths_in_the_documentation_exist() {
     let tops: BTreeSet<String> =
         entries(root()).iter().filter(|path| path.is_dir()).filter_map(|path| names(path)).collect();
     let mut problems = Vec::new();
-    // Results and the changelog tell of the tree as it was.
-    let pages = sources(".md").into_iter().filter(|(path, _)| !path.starts_with("docs/results"));
-    for (page, text) in pages.filter(|(path, _)| path != "CHANGELOG.md") {
+    // The changelog describes the tree as it was.
+    for (page, text) in sources(".md").into_iter().filter(|(path, _)| path != "CHANGELOG.md") {
         for word in text.split('`').skip(1).step_by(2) {
             let is_path =
                 word.chars().all(|c| c.is_alphanumeric() || "/._-".contains(c)) && word.contains('/');
@@ -52,6 +51,33 @@ fn paths_in_the_documentation_exist() {
         }
     }
     report(&problems);
+}
+
+/// The targets of the links of a page.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    text.split("](").skip(1).filter_map(|rest| rest.split_once(')').map(|(target, _)| target))
+}
+
+#[test]
+fn links_between_pages_lead_somewhere() {
+    let mut problems = Vec::new();
+    for (page, text) in sources(".md") {
+        let directory = root().join(&page);
+        let directory = directory.parent().expect("a page lies in a directory");
+        for target in links(&text).filter(|target| !target.contains("://") && !target.starts_with('#')) {
+            let path = target.split('#').next().unwrap_or_default();
+            if !directory.join(path).exists() {
+                problems.push(format!("{page}: the link to {target} leads nowhere"));
+            }
+        }
+    }
+    report(&problems);
+}
+
+#[test]
+fn links_are_found_in_text() {
+    let text = "[a](b.md), `[x]` and [c](../d/e.md#f); f(x)";
+    assert!(links(text).eq(["b.md", "../d/e.md#f"]));
 }
 
 #[test]
